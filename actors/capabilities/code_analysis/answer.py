@@ -1,0 +1,123 @@
+"""The answer as people read it: Markdown from checked claims, sections in the order of the goals.
+
+Nothing enters here that is not a claim, but the headings and the sentences that say what was not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.claims import Claim, ClaimRole, plain, render
+from actors.capabilities.code_analysis.intent import aspect_of
+from actors.capabilities.code_analysis.question import Question
+from runtime.goals import Goal
+from runtime.tools.result import Citation
+
+MAX_RANKED_CITATIONS = 40
+
+_HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
+    ("lead", ""),
+    ("code", ""),
+    ("module", ""),
+    ("step", "**How it goes**"),
+    ("caller", "**Used by**"),
+    ("importer", "**Imported by**"),
+    ("test", "**Tests**"),
+    ("item", ""),
+    ("related", "**See also**"),
+)
+
+_MISSING: dict[str, str] = {
+    "usage": "No use of it was found in this repository.",
+    "tests": "No test that mentions it was found.",
+    "mechanism": "Nothing was found that shows how it works.",
+    "configuration": "No setting for it was found.",
+    "definition": "No definition of it was found.",
+    "listing": "Nothing to list was found.",
+    "structure": "The layout could not be read.",
+}
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A goal and the checked claims for it."""
+
+    goal: Goal
+    claims: tuple[Claim, ...]
+
+    def as_document(self) -> dict[str, Any]:
+        """The finding as it stands in the JSON answer."""
+        return {
+            "goal": self.goal.text,
+            "status": self.goal.status if self.claims else "open",
+            "text": "\n".join(render(claim) for claim in self.claims),
+            "citations": [msgspec.to_builtins(citation) for claim in self.claims for citation in claim.citations],
+        }
+
+
+def ranked_citations(findings: Sequence[Finding]) -> list[Citation]:
+    """All citations of the answer, most relevant first, each place once.
+
+    Roles decide first (what answers the question before who uses it), then the order of the claims.
+    """
+    order = {role: number for number, (role, _) in enumerate(_HEADINGS)}
+    order["related"] = order["step"]
+    claims = [claim for finding in findings for claim in finding.claims]
+    ranked: dict[tuple[str, int, int], Citation] = {}
+    for claim in sorted(claims, key=lambda claim: order[claim.role]):
+        for citation in claim.citations:
+            ranked.setdefault((citation.file, citation.start_line, citation.end_line), citation)
+    return list(ranked.values())[:MAX_RANKED_CITATIONS]
+
+
+def compose(
+    question: Question, findings: Sequence[Finding], skipped: Mapping[str, int], ended_by: str | None
+) -> str:
+    """The answer as Markdown; says plainly what was not found, and why it may be incomplete."""
+    claims = _each_once([claim for finding in findings for claim in finding.claims])
+    parts: list[str] = []
+    if not claims:
+        parts.append(_nothing_found(question))
+    for role, heading in _HEADINGS:
+        of_role = [claim for claim in claims if claim.role == role]
+        if of_role:
+            parts.append(_section(role, heading, of_role))
+    if claims:
+        missing = [_MISSING[aspect_of(f.goal)] for f in findings if not f.claims and aspect_of(f.goal) in _MISSING]
+        parts += missing
+    if skipped:
+        listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
+        parts.append(f"Not looked at: {listed}.")
+    if ended_by is not None:
+        parts.append(f"This answer is partial: the run was ended by a bound ({ended_by}).")
+    return "\n\n".join(parts)
+
+
+def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
+    if role in {"lead", "code", "module"}:
+        return "\n\n".join(render(claim) for claim in claims)
+    lines = "\n".join(f"- {render(claim)}" for claim in claims)
+    return f"{heading}\n\n{lines}" if heading else lines
+
+
+def _each_once(claims: list[Claim]) -> list[Claim]:
+    seen: set[tuple[str, tuple[tuple[str, int, int], ...]]] = set()
+    kept = []
+    for claim in claims:
+        key = (claim.text, tuple((c.file, c.start_line, c.end_line) for c in claim.citations))
+        if key not in seen:
+            seen.add(key)
+            kept.append(claim)
+    return kept
+
+
+def _nothing_found(question: Question) -> str:
+    looked_for = ", ".join(f"`{name}`" for name in (*question.identifiers, *question.paths)[:6])
+    words = ", ".join(question.terms[:8])
+    what = looked_for or words or "anything in the question"
+    return plain(
+        f"Nothing in this repository answers that: a search for {what} in symbols, text and file names found no place "
+        "worth citing. Naming a function, class, file or setting usually helps."
+    )

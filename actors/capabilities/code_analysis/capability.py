@@ -1,0 +1,37 @@
+"""The capability code_analysis: questions about a repository, answered with checked citations.
+
+perception → intent → planner → traverser → synthesizer → critic → integration; what each agent may do and where a run
+goes next is in configs/pipelines/code_analysis.yaml.
+"""
+
+from __future__ import annotations
+
+from actors.capabilities.code_analysis import critic, intent, planner, synthesizer
+from actors.capabilities.code_analysis.integration import integrate
+from actors.capabilities.code_analysis.perception import perceive
+from actors.capabilities.code_analysis.services import open_services
+from actors.capabilities.code_analysis.toolset import TOOLS
+from actors.capabilities.code_analysis.traverser import traverse
+from runtime.capability import AgentHooks, Capability
+
+CAPABILITY = Capability(
+    id="code_analysis",
+    pipelines=("code_analysis",),
+    agents={
+        "perception": AgentHooks(process=perceive),
+        "intent": AgentHooks(
+            pre_process=intent.gather, reasoners={"rules": intent.by_rules}, post_process=intent.settle
+        ),
+        "planner": AgentHooks(
+            pre_process=planner.gather, reasoners={"rules": planner.by_rules}, post_process=planner.settle
+        ),
+        "traverser": AgentHooks(process=traverse),
+        "synthesizer": AgentHooks(pre_process=synthesizer.gather, reasoners={"rules": synthesizer.by_rules}),
+        "critic": AgentHooks(
+            pre_process=critic.gather, reasoners={"rules": critic.by_rules}, post_process=critic.settle
+        ),
+        "integration": AgentHooks(process=integrate),
+    },
+    tools=TOOLS,
+    open_services=open_services,
+)

@@ -1,0 +1,43 @@
+"""Claims: the only thing that answers are made of — a sentence and the lines that back it.
+
+`render` puts a claim's marks behind its text. Text that was quoted from a repository could itself look like a mark;
+`plain` takes that look away, so that the marks in an answer are exactly its citations.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from runtime.tools.result import Citation
+
+ClaimRole = Literal["lead", "code", "step", "caller", "test", "importer", "related", "module", "item"]
+
+_LOOKS_LIKE_A_MARK = re.compile(r"\[([^\[\]\n]{1,200}:\d+(?:-\d+)?)\]")
+
+
+class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One statement of an answer. `code` is an excerpt that is shown below the sentence as it stands in the file."""
+
+    role: ClaimRole
+    text: str
+    citations: tuple[Citation, ...]
+    code: str = ""
+    subject: str = ""
+
+
+def plain(text: str) -> str:
+    """Text from a repository, without anything that reads like one of our citation marks."""
+    return _LOOKS_LIKE_A_MARK.sub(r"(\1)", text)
+
+
+def render(claim: Claim) -> str:
+    """A claim as Markdown: its text, its marks, its excerpt."""
+    marks = "".join(f" {citation.mark}" for citation in claim.citations)
+    sentence = f"{plain(claim.text)}{marks}"
+    if not claim.code:
+        return sentence
+    fence = "```" if "```" not in claim.code else "~~~~"
+    return f"{sentence}\n\n{fence}\n{plain(claim.code)}\n{fence}"

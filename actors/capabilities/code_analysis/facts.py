@@ -1,0 +1,141 @@
+"""Facts: what travels between the agents instead of raw tool output.
+
+Each fact is one statement with the lines that back it. `facts_of` turns one tool result into facts by a rule per tool;
+a tool without a rule gives nothing, and a result's citations are the only source of lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from runtime.codebase.path_kinds import kind_of_path
+from runtime.tools.result import Citation, ToolResult
+
+FactKind = Literal["definition", "excerpt", "code", "caller", "callee", "reference", "importer", "test", "module"]
+
+
+class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that a tool showed. `score` orders facts of one kind within a step, higher first."""
+
+    kind: FactKind
+    citation: Citation
+    step: str = ""
+    name: str = ""
+    symbol_kind: str = ""
+    signature: str = ""
+    docstring: str = ""
+    text: str = ""
+    score: float = 0.0
+    is_test: bool = False
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """File and lines, to tell facts about one place from others."""
+        return (self.citation.file, self.citation.start_line, self.citation.end_line)
+
+
+class ProducedRange(msgspec.Struct, frozen=True, array_like=True):
+    """Lines that a tool call of this run really returned: the only ones that an answer may cite."""
+
+    file: str
+    start_line: int
+    end_line: int
+    content_sha256: str
+
+
+def facts_of(step: str, tool: str, result: ToolResult) -> list[Fact]:
+    """The facts in a tool result, best first; empty when the call gave nothing usable."""
+    rule = _RULES.get(tool)
+    if rule is None or not result.usable:
+        return []
+    return [msgspec.structs.replace(fact, step=step) for fact in rule(result)]
+
+
+def ranges_of(result: ToolResult) -> list[ProducedRange]:
+    """Every range that a tool result cites."""
+    return [ProducedRange(c.file, c.start_line, c.end_line, c.content_sha256) for c in result.citations]
+
+
+def distinct(facts: Iterable[Fact]) -> list[Fact]:
+    """Facts without repeats of the same kind at the same place, first one kept."""
+    seen: set[tuple[str, tuple[str, int, int]]] = set()
+    kept = []
+    for fact in facts:
+        key = (fact.kind, fact.place)
+        if key not in seen:
+            seen.add(key)
+            kept.append(fact)
+    return kept
+
+
+def _located(result: ToolResult) -> Iterator[Fact]:
+    for place, (row, citation) in enumerate(zip(result.data["results"], result.citations, strict=True)):
+        is_text = row["source"] == "text"
+        yield Fact(
+            kind="excerpt" if is_text or not row["kind"] else "definition",
+            citation=citation,
+            name="" if is_text else row["symbol"] or "",
+            symbol_kind="" if is_text else row["kind"] or "",
+            signature=row["signature"],
+            docstring=row["docstring"],
+            score=1 / (place + 2),
+            is_test=kind_of_path(citation.file) == "test",
+        )
+
+
+def _read(result: ToolResult) -> Iterator[Fact]:
+    for citation in result.citations:
+        yield Fact(kind="code", citation=citation, name=result.data.get("symbol") or "", text=result.data["text"])
+
+
+def _used(result: ToolResult) -> Iterator[Fact]:
+    parts: tuple[tuple[str, FactKind], ...] = (
+        ("definitions", "definition"),
+        ("callers", "caller"),
+        ("references", "reference"),
+        ("importers", "importer"),
+        ("tests", "test"),
+        ("callees", "callee"),
+    )
+    for part, kind in parts:
+        for place, row in enumerate(result.data.get(part, [])):
+            if row["citation"] is None:
+                continue
+            citation = result.citations[row["citation"]]
+            yield Fact(
+                kind=kind,
+                citation=citation,
+                name=row.get("symbol") or row.get("enclosing") or "",
+                symbol_kind=row.get("kind") or "",
+                signature=row.get("signature") or "",
+                docstring=row.get("docstring") or "",
+                score=1 / (place + 2),
+                is_test=kind_of_path(citation.file) == "test",
+            )
+
+
+def _mapped(result: ToolResult) -> Iterator[Fact]:
+    for file in result.data["files"]:
+        symbols = [symbol for symbol in file["symbols"] if symbol["citation"] is not None]
+        if not symbols:
+            continue
+        yield Fact(
+            kind="module",
+            citation=result.citations[symbols[0]["citation"]],
+            name=file["file"],
+            symbol_kind="module",
+            docstring=file["docstring"] or "",
+            text=", ".join(symbol["symbol"] for symbol in symbols[:6]),
+            is_test=kind_of_path(file["file"]) == "test",
+        )
+
+
+_RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {
+    "locate": _located,
+    "read_code": _read,
+    "explore_symbol_usage": _used,
+    "map_module": _mapped,
+}

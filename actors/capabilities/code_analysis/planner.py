@@ -1,0 +1,149 @@
+"""Planner: which tools to call for which goals. The rules reasoner plans from the question's kind.
+
+A step may depend on an earlier one: `top_of` names a step whose best results it is repeated for, so that one round
+finds a thing and reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.intent import aspect_of
+from actors.capabilities.code_analysis.question import Question
+from runtime.capability import StageContext, StageInput, StageResult
+from runtime.goals import Goal
+from runtime.supervision.commands import StageView
+
+LOCATED_PER_STEP = 20
+LISTED_PER_STEP = 40
+MAX_NAMED = 4
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One tool call, or, with `top_of`, one per result among the best `count` of an earlier step.
+
+    `fill` says which argument takes what of each result: parameter → field (`file`, `symbol`, `start_line`, `end_line`).
+    """
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    goals: tuple[str, ...]
+    why: str
+    top_of: str | None = None
+    count: int = 1
+    fill: dict[str, str] = {}
+
+
+async def gather(context: StageContext, view: StageView) -> StageInput:
+    """What the planner looks at: the question, the goals that can be worked on, and the tools there are."""
+    tools = [entry["name"] for entry in _tools_of(await context.tools.call("list_tools", None, {}))]
+    return StageInput(
+        {
+            "question": view.outputs["intent"]["question"],
+            "goals": msgspec.to_builtins(view.goals.ready),
+            "round": view.goals.round_number,
+            "tools": tools,
+            "hint": view.outputs["intent"].get("hint_used"),
+        }
+    )
+
+
+async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
+    """Steps from the kind of question; a later round looks for each word by itself."""
+    question = msgspec.convert(given.facts["question"], Question)
+    goals = msgspec.convert(given.facts["goals"], list[Goal])
+    steps = plan_steps(question, goals, int(given.facts["round"]))
+    usable = [step for step in steps if step.tool in given.facts["tools"]]
+    feasibility = min(100, 30 * bool(usable) + 40 * bool(question.identifiers or question.paths) + 15 * len(question.terms))
+    return {
+        "plan_id": f"round-{given.facts['round']}",
+        "steps": [msgspec.to_builtins(step) for step in usable],
+        "rationale": f"a {question.kind} question with {len(question.identifiers)} names and {len(question.terms)} words",
+        "target_goals": [goal.id for goal in goals],
+        "stage_number": given.facts["round"],
+        "feasibility_score": feasibility,
+        "risk_factors": [] if feasibility >= 40 else ["the question has few words to look for"],
+    }
+
+
+async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
+    """A plan may only aim at goals that remain."""
+    remaining = {goal.id for goal in view.goals.remaining}
+    targets = [goal for goal in output["target_goals"] if goal in remaining]
+    return StageResult({**output, "target_goals": targets})
+
+
+def plan_steps(question: Question, goals: list[Goal], round_number: int) -> list[Step]:
+    """The steps of a round, in order, without repeats."""
+    by_aspect = {aspect_of(goal): goal.id for goal in goals}
+    steps: list[Step] = []
+    if "structure" in by_aspect:
+        steps += _structure_steps(question, by_aspect["structure"])
+    if "listing" in by_aspect:
+        steps.append(_locate("list", question.text, (by_aspect["listing"],), LISTED_PER_STEP))
+    if not by_aspect.keys() <= {"structure", "listing"}:
+        steps += _search_steps(question, by_aspect, round_number)
+    return _distinct(steps)
+
+
+def _structure_steps(question: Question, goal: str) -> list[Step]:
+    paths = question.paths or (".",)
+    steps = [Step(f"map{n}", "map_module", {"path": path}, (goal,), f"what is in {path}") for n, path in enumerate(paths)]
+    for name in ("README.md", "README.rst", "README"):
+        steps.append(Step(f"read_{name}", "read_code", {"path": name, "max_lines": 40}, (goal,), "what it says of itself"))
+    return steps
+
+
+def _search_steps(question: Question, by_aspect: dict[str, str], round_number: int) -> list[Step]:
+    goals = tuple(by_aspect.values())
+    steps = [_locate("find", question.text, goals, LOCATED_PER_STEP)]
+    for number, name in enumerate(question.identifiers[:MAX_NAMED]):
+        steps.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
+    for number, path in enumerate(question.paths[:MAX_NAMED]):
+        steps.append(Step(f"map{number}", "map_module", {"path": path}, goals, f"the question names {path}"))
+    if "configuration" in by_aspect:
+        query = f"{question.subject} config settings default option environment"
+        steps.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
+    if round_number > 1:
+        for number, term in enumerate(question.terms[:6]):
+            steps.append(_locate(f"word{number}", term, goals, LOCATED_PER_STEP))
+    return steps + _reading_steps(question, by_aspect, goals)
+
+
+def _reading_steps(question: Question, by_aspect: dict[str, str], goals: tuple[str, ...]) -> list[Step]:
+    fill = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+    steps = [Step("read", "read_code", {"max_lines": 80}, goals, "read the best hits", "find", 4, fill)]
+    for number, _ in enumerate(question.identifiers[:MAX_NAMED]):
+        steps.append(
+            Step(f"read_name{number}", "read_code", {"max_lines": 80}, goals, "read what was named", f"name{number}", 1, fill)
+        )
+    used = tuple(by_aspect[aspect] for aspect in ("usage", "tests", "mechanism") if aspect in by_aspect)
+    if used:
+        for number, name in enumerate(question.identifiers[:2]):
+            steps.append(Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}"))
+        if not question.identifiers:
+            symbol = {"symbol": "symbol"}
+            steps.append(Step("use", "explore_symbol_usage", {}, used, "who uses the best hit", "find", 2, symbol))
+    return steps
+
+
+def _locate(step_id: str, query: str, goals: tuple[str, ...], max_results: int) -> Step:
+    return Step(step_id, "locate", {"query": query, "max_results": max_results}, goals, f"find '{query[:60]}'")
+
+
+def _distinct(steps: list[Step]) -> list[Step]:
+    seen: set[bytes] = set()
+    kept = []
+    for step in steps:
+        key = msgspec.msgpack.encode((step.tool, step.arguments, step.top_of, step.fill))
+        if key not in seen:
+            seen.add(key)
+            kept.append(step)
+    return kept
+
+
+def _tools_of(result: Any) -> list[dict[str, Any]]:
+    return list(result.data.get("tools", [])) if result.usable else []

@@ -1,0 +1,124 @@
+"""What kind of question it is, and what it speaks of: pure text analysis, no model.
+
+The kinds and what each one asks for are a table; docs/answers.md explains them to users.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from runtime.codebase.tokens import query_terms
+
+QuestionKind = Literal[
+    "where",
+    "what",
+    "how",
+    "who_calls",
+    "what_happens",
+    "why",
+    "configured",
+    "extend",
+    "compare",
+    "list_all",
+    "overview",
+]
+
+Aspect = Literal["definition", "mechanism", "usage", "tests", "configuration", "listing", "structure"]
+
+ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
+    "where": ("definition",),
+    "what": ("definition", "mechanism", "usage"),
+    "how": ("definition", "mechanism", "usage"),
+    "who_calls": ("definition", "usage", "tests"),
+    "what_happens": ("definition", "mechanism"),
+    "why": ("definition", "mechanism"),
+    "configured": ("configuration", "definition"),
+    "extend": ("definition", "mechanism", "usage", "tests"),
+    "compare": ("definition", "mechanism"),
+    "list_all": ("listing",),
+    "overview": ("structure",),
+}
+
+_THIS_PROJECT = r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|package|library|program|folder|code)"
+
+# First match wins, so the narrow patterns stand before the wide ones.
+_PATTERNS: tuple[tuple[QuestionKind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        ("overview", rf"\b(?:what (?:is|does)|explain|describe|summari[sz]e|overview of) {_THIS_PROJECT}\b|^\W*overview"),
+        ("overview", rf"\b(?:structure|architecture|layout) of {_THIS_PROJECT}\b|how is {_THIS_PROJECT} (?:organi|struct)"),
+        ("who_calls", r"\bwho (?:calls|uses|invokes)\b|\b(?:callers?|usages?|users?) of\b|\bwhere is \S+ (?:called|used)\b"),
+        ("who_calls", r"\bwhat (?:calls|uses|depends on)\b|\bwhere (?:do|does|are) .{1,60} (?:called|used|invoked)\b"),
+        ("compare", r"\b(?:compare|difference between|differ(?:s|ent)? from|versus|vs\.?)\b"),
+        ("extend", r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b"),
+        ("extend", r"^\W*(?:add|extend|register) (?:a|an|my|new)\b|\bhow to (?:add|extend|register)\b"),
+        ("configured", r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b"),
+        ("list_all", r"\b(?:list|name|enumerate|show) (?:all|every|each|the)\b|\bwhich \w+s (?:are|exist|does|do)\b"),
+        ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
+        ("why", r"^\W*why\b|\breason for\b"),
+        ("what_happens", r"\bwhat happens\b|\bstep by step\b|\bflow of\b|\bwhat (?:is done|goes on) when\b"),
+        ("where", r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"),
+        ("how", r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
+        ("what", r"^\W*what\b|^\W*who\b|^\W*which\b"),
+    )
+)
+
+_QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")
+_PATH = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|ts|tsx|go|rs|java|rb|php|c|h|cc|cpp|md|toml|ya?ml|json|cfg|ini|sh)\b")
+_CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)")
+_NAME = re.compile(r"[A-Za-z_][\w]*(?:(?:\.|::)[A-Za-z_]\w*)*$")
+_CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?![\w.])")
+_LEAD = re.compile(
+    r"^\W*(?:please |can you |could you |tell me |show me |explain |describe )*"
+    r"(?:how|what|where|who|why|which|when)?\s*(?:exactly )?(?:do|does|did|is|are|was|were|can|could|should|would|to|happens when)?\s+",
+    re.IGNORECASE,
+)
+_FOLLOW_UP = re.compile(r"\b(?:it|its|that|this|they|them|those|these)\b", re.IGNORECASE)
+
+
+class Question(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A question taken apart. `identifiers` and `paths` as written, `terms` stemmed, `subject` without the lead-in."""
+
+    text: str
+    kind: QuestionKind
+    subject: str
+    identifiers: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    capitalised: tuple[str, ...] = ()
+
+    @property
+    def intelligible(self) -> bool:
+        """True when there is something in it that can be looked for."""
+        return bool(self.terms or self.identifiers or self.paths or self.kind == "overview")
+
+    @property
+    def refers_back(self) -> bool:
+        """True when it speaks of something that an earlier question named."""
+        return not self.identifiers and len(self.terms) <= 3 and bool(_FOLLOW_UP.search(self.text))
+
+
+def analyse(text: str) -> Question:
+    """Take a question apart; total: any text gives a Question."""
+    paths = tuple(dict.fromkeys(_PATH.findall(text)))
+    named = [part for groups in _QUOTED.findall(text) for part in groups if part]
+    named += _CALL.findall(text)
+    terms = query_terms(text)
+    named += [name for name in terms.identifiers if not any(name in path for path in paths)]
+    identifiers = tuple(dict.fromkeys(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()"))))
+    return Question(
+        text=text,
+        kind=_kind(text),
+        subject=_LEAD.sub("", text).strip(" ?.!") or text.strip(),
+        identifiers=identifiers,
+        paths=paths,
+        terms=tuple(terms.counts),
+        capitalised=tuple(dict.fromkeys(_CAPITALISED.findall(text))),
+    )
+
+
+def _kind(text: str) -> QuestionKind:
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(text)), "how")

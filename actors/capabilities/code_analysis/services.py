@@ -1,0 +1,37 @@
+"""What the agents of code_analysis share within one process: opened indexes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runtime.codebase.codebase import Codebase
+
+OPEN_CODEBASES = 4
+
+
+class Services:
+    """Codebases by repository, opened once per generation of their index."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[tuple[str, str], Codebase] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def codebase(self, repository: Mapping[str, Any]) -> Codebase:
+        """The codebase that perception prepared: `repository` has `root` and `index_path`."""
+        key = (str(repository["root"]), str(repository["index_path"]))
+        with self._lock:
+            if key not in self._open:
+                self._open[key] = Codebase.open(Path(key[0]), Path(key[1]))
+                while len(self._open) > OPEN_CODEBASES:
+                    self._open.popitem(last=False)[1].close()
+            self._open.move_to_end(key)
+            return self._open[key]
+
+
+def open_services(settings: Mapping[str, Any]) -> Services:
+    """Services for one process."""
+    return Services()

@@ -1,0 +1,161 @@
+"""Synthesizer: turns facts into claims for each goal. The rules reasoner writes plain sentences from what was found.
+
+No claim is made without a citation that occurs among the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.claims import Claim
+from actors.capabilities.code_analysis.facts import Fact
+from actors.capabilities.code_analysis.question import Question
+from actors.capabilities.code_analysis.relevance import Entity, coverage, rank_entities
+from actors.capabilities.code_analysis.wording import (
+    caller_claim,
+    code_claim,
+    importer_claim,
+    item_claim,
+    lead_claim,
+    module_claims,
+    related_claim,
+    step_claim,
+    test_claim,
+)
+from runtime.capability import StageContext, StageInput
+from runtime.supervision.commands import StageView
+
+MAX_RELATED = 6
+MAX_CALLERS = 8
+MAX_STEPS = 8
+MAX_TESTS = 4
+MAX_IMPORTERS = 5
+MAX_ITEMS = 30
+MAX_EXCERPTS = 2
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What there is to write from: the question, its facts by kind, and the entities, best first."""
+
+    question: Question
+    facts: list[Fact]
+    entities: list[Entity]
+
+    def of(self, kind: str) -> list[Fact]:
+        """Facts of one kind in order."""
+        return [fact for fact in self.facts if fact.kind == kind]
+
+    @property
+    def leads(self) -> list[Entity]:
+        """The entities that answer: one, or one per name when the question compares or names several."""
+        wanted = max(1, min(3, len(self.question.identifiers))) if self.question.kind == "compare" else 1
+        return self.entities[:wanted]
+
+
+async def gather(context: StageContext, view: StageView) -> StageInput:
+    """What the synthesizer looks at: the question, the facts and the goals of this round."""
+    return StageInput(
+        {
+            "question": view.outputs["intent"]["question"],
+            "facts": view.outputs["execution"]["facts"],
+            "target_goals": view.outputs["planner"]["target_goals"],
+        }
+    )
+
+
+async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
+    """Claims per goal from the facts."""
+    evidence = _evidence(given.facts["question"], given.facts["facts"])
+    hints = write_claims(evidence, given.facts["target_goals"])
+    places = {(c.file, c.start_line) for claims in hints.values() for claim in claims for c in claim.citations}
+    seen = _places_of_earlier_rounds(view)
+    return {
+        "entities": [entity.as_document() for entity in evidence.entities[:MAX_RELATED]],
+        "key_flows": [claim.text for claims in hints.values() for claim in claims if claim.role == "step"],
+        "open_questions": [goal for goal, claims in hints.items() if not claims],
+        "contradictions": [],
+        "hints_for_goals": {goal: msgspec.to_builtins(claims) for goal, claims in hints.items()},
+        "accumulated_evidence": len(places | seen),
+        "new_evidence": len(places - seen),
+        "coverage": coverage(evidence.question, evidence.entities, evidence.facts),
+    }
+
+
+def claims_from_facts(view: StageView) -> dict[str, Any]:
+    """Claims for a round that was cut short after its tools had run."""
+    evidence = _evidence(view.outputs["intent"]["question"], view.outputs["execution"]["facts"])
+    return write_claims(evidence, view.outputs["planner"]["target_goals"])
+
+
+def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]:
+    """goal id → claims; a goal that nothing was found for has an empty list."""
+    return {goal: _WRITERS[goal.partition(":")[0]](evidence) for goal in goals}
+
+
+def _evidence(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence:
+    asked = msgspec.convert(question, Question)
+    found = msgspec.convert(facts, list[Fact])
+    return Evidence(asked, found, rank_entities(asked, found))
+
+
+def _definition(evidence: Evidence) -> list[Claim]:
+    leads = evidence.leads
+    others = [entity for entity in evidence.entities if entity not in leads]
+    return [lead_claim(entity) for entity in leads] + [related_claim(entity) for entity in others[:MAX_RELATED]]
+
+
+def _mechanism(evidence: Evidence) -> list[Claim]:
+    shown = [entity for entity in evidence.entities[:4] if entity.code is not None][:MAX_EXCERPTS]
+    claims = [claim for entity in shown if (claim := code_claim(entity, evidence.question)) is not None]
+    return claims + [step_claim(fact) for fact in evidence.of("callee")[:MAX_STEPS]]
+
+
+def _usage(evidence: Evidence) -> list[Claim]:
+    callers = [fact for fact in evidence.of("caller") if not fact.is_test]
+    callers += [fact for fact in evidence.of("reference") if not fact.is_test] if len(callers) < 3 else []
+    claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
+    if not claims:
+        claims = [importer_claim(fact) for fact in evidence.of("importer")[:MAX_IMPORTERS]]
+    return claims
+
+
+def _tests(evidence: Evidence) -> list[Claim]:
+    found = evidence.of("test") + [fact for fact in evidence.of("caller") if fact.is_test]
+    return [test_claim(fact) for fact in found[:MAX_TESTS]]
+
+
+def _configuration(evidence: Evidence) -> list[Claim]:
+    from_config = [entity for entity in evidence.entities if "config" in entity.steps]
+    return [item_claim(entity) for entity in (from_config or evidence.entities)[:MAX_RELATED]]
+
+
+def _listing(evidence: Evidence) -> list[Claim]:
+    return [item_claim(entity) for entity in evidence.entities[:MAX_ITEMS]]
+
+
+def _structure(evidence: Evidence) -> list[Claim]:
+    return module_claims(evidence.of("module"), evidence.of("code"))
+
+
+def _places_of_earlier_rounds(view: StageView) -> set[tuple[str, int]]:
+    return {
+        (citation["file"], citation["start_line"])
+        for done in view.goals.finished_rounds
+        for claims in dict(done.synthesis.get("hints_for_goals", {})).values()  # type: ignore[call-overload]
+        for claim in claims
+        for citation in claim["citations"]
+    }
+
+
+_WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {
+    "definition": _definition,
+    "mechanism": _mechanism,
+    "usage": _usage,
+    "tests": _tests,
+    "configuration": _configuration,
+    "listing": _listing,
+    "structure": _structure,
+}

@@ -1,0 +1,93 @@
+"""The tools of code_analysis: parameters, descriptions and costs over the functions of `runtime.codebase`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.locate import locate
+from runtime.codebase.module_map import map_module
+from runtime.codebase.read_code import read_code
+from runtime.codebase.symbol_usage import explore_symbol_usage
+from runtime.tools.registry import Tool, ToolRegistry
+from runtime.tools.result import ToolResult
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
+Path = Annotated[str, msgspec.Meta(max_length=4_096)]
+Line = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Locate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where is it? `query`: a name or a question; `scope`: a file or folder to look in."""
+
+    query: Text
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    kinds: list[str] | None = None
+    scope: Path | None = None
+
+
+class ExploreSymbolUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who defines, calls, imports and tests `symbol`?"""
+
+    symbol: Text
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=500)] = 50
+
+
+class MapModule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What does the folder or file at `path` hold?"""
+
+    path: Path = "."
+    max_depth: Annotated[int, msgspec.Meta(ge=1, le=15)] = 15
+
+
+class ReadCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Lines of a file, by path or by symbol, both ends included."""
+
+    path: Path | None = None
+    symbol: Text | None = None
+    start_line: Line | None = None
+    end_line: Line | None = None
+    max_lines: Annotated[int, msgspec.Meta(ge=1, le=2_000)] = 200
+
+
+class ListTools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What tools are there?"""
+
+
+def _locate(codebase: Codebase, given: Locate) -> ToolResult:
+    return locate(codebase, given.query, given.max_results, given.kinds, given.scope)
+
+
+def _explore(codebase: Codebase, given: ExploreSymbolUsage) -> ToolResult:
+    return explore_symbol_usage(codebase, given.symbol, given.max_results)
+
+
+def _map(codebase: Codebase, given: MapModule) -> ToolResult:
+    return map_module(codebase, given.path, given.max_depth)
+
+
+def _read(codebase: Codebase, given: ReadCode) -> ToolResult:
+    return read_code(codebase, given.path, given.symbol, given.start_line, given.end_line, given.max_lines)
+
+
+def _list(_subject: object, _given: ListTools) -> ToolResult:
+    return ToolResult("ok", data={"tools": TOOLS.describe()})
+
+
+TOOLS = ToolRegistry(
+    (
+        Tool("locate", "Find where a thing is: symbols, then text, then ranked code.", Locate, _locate, cost=3),
+        Tool(
+            "explore_symbol_usage",
+            "Definitions, callers, importers, tests and callees of a symbol.",
+            ExploreSymbolUsage,
+            _explore,
+            cost=4,
+        ),
+        Tool("map_module", "Files, symbols, imports and importers of a folder or file.", MapModule, _map, cost=4),
+        Tool("read_code", "Lines of a file, by path or by symbol.", ReadCode, _read),
+        Tool("list_tools", "Names, parameters and costs of the tools.", ListTools, _list),
+    )
+)

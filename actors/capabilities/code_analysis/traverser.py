@@ -1,0 +1,110 @@
+"""Traverser: carries out the plan, step by step, and reports facts instead of raw output.
+
+Every range that a tool returned is noted; the answer may cite nothing else. A step that fails leaves its explanation
+and the others go on.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
+from actors.capabilities.code_analysis.planner import Step
+from runtime.capability import StageContext, StageResult
+from runtime.codebase.codebase import Codebase
+from runtime.supervision.commands import StageView
+from runtime.tools.result import ToolResult
+
+MAX_FACTS_PER_STEP = 60
+CODE_CHARS_PER_TOKEN = 4
+
+
+class StepRun(msgspec.Struct):
+    """What a step gave: its calls' results in order."""
+
+    step: Step
+    results: list[ToolResult]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The `results` rows of the first usable call, for steps that build on this one."""
+        return next((list(result.data.get("results", [])) for result in self.results if result.usable), [])
+
+
+async def traverse(context: StageContext, view: StageView) -> StageResult:
+    """Run the steps of the plan in order."""
+    started_s = time.perf_counter()
+    codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
+    steps = msgspec.convert(view.outputs["planner"]["steps"], list[Step])
+    done: dict[str, StepRun] = {}
+    for step in steps:
+        done[step.id] = StepRun(step, [await context.tools.call(step.tool, codebase, a) for a in _calls(step, done)])
+    budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
+    facts = _within(distinct(_all_facts(done)), budget_chars)
+    ranges = sorted({_range_key(produced) for run in done.values() for r in run.results for produced in ranges_of(r)})
+    return StageResult(
+        {
+            "results": [_report(run) for run in done.values()],
+            "facts": [msgspec.to_builtins(fact) for fact in facts],
+            "ranges": [list(key) for key in ranges],
+            "all_succeeded": all(result.usable for run in done.values() for result in run.results),
+            "attempt_history": {
+                step_id: [msgspec.to_builtins(attempt) for result in run.results for attempt in result.attempts]
+                for step_id, run in done.items()
+            },
+            "total_time_ms": int((time.perf_counter() - started_s) * 1000),
+        }
+    )
+
+
+def _calls(step: Step, done: dict[str, StepRun]) -> list[dict[str, Any]]:
+    """The argument sets of a step: its own, or one per result of the step that it builds on."""
+    if step.top_of is None:
+        return [step.arguments]
+    rows = done[step.top_of].rows if step.top_of in done else []
+    filled = []
+    for row in rows:
+        values = {parameter: row.get(field) for parameter, field in step.fill.items()}
+        if all(value not in (None, "") for value in values.values()) and values not in filled:
+            filled.append(values)
+    return [{**step.arguments, **values} for values in filled[: step.count]]
+
+
+def _all_facts(done: dict[str, StepRun]) -> list[Fact]:
+    return [
+        fact
+        for run in done.values()
+        for result in run.results
+        for fact in facts_of(run.step.id, run.step.tool, result)[:MAX_FACTS_PER_STEP]
+    ]
+
+
+def _within(facts: list[Fact], budget_chars: int) -> list[Fact]:
+    """The facts in order, code texts cut where the budget ends; a fact is never dropped for its text."""
+    kept = []
+    for fact in facts:
+        if len(fact.text) > budget_chars:
+            fact = msgspec.structs.replace(fact, text=fact.text[: max(0, budget_chars)])
+        budget_chars -= len(fact.text)
+        kept.append(fact)
+    return kept
+
+
+def _report(run: StepRun) -> dict[str, Any]:
+    errors = [result.error for result in run.results if result.error]
+    return {
+        "step": run.step.id,
+        "tool": run.step.tool,
+        "status": run.results[0].status if run.results else "empty",
+        "calls": len(run.results),
+        "found": sum(len(result.citations) for result in run.results),
+        "truncated": any(result.truncated for result in run.results),
+        "errors": errors,
+    }
+
+
+def _range_key(produced: ProducedRange) -> tuple[str, int, int, str]:
+    return (produced.file, produced.start_line, produced.end_line, produced.content_sha256)

@@ -1,0 +1,176 @@
+"""How claims are worded: one short sentence each, in plain English, quoting the code's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from actors.capabilities.code_analysis.claims import Claim
+from actors.capabilities.code_analysis.facts import Fact
+from actors.capabilities.code_analysis.question import Question
+from actors.capabilities.code_analysis.relevance import Entity
+from runtime.codebase.tokens import index_terms
+from runtime.tools.result import Citation
+
+MAX_EXCERPT_LINES = 16
+MAX_QUOTE_CHARS = 160
+MAX_MODULES = 25
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n\s*\n")
+_DOC_QUOTES = ('"""', "'" * 3)
+_KIND_WORDS = {"section": "a section", "key": "a key", "constant": "a constant", "variable": "a variable"}
+
+
+def first_sentence(text: str, limit: int = 220) -> str:
+    """The first sentence of a docstring on one line, cut at a word when it is longer than `limit` characters."""
+    sentence = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
+    return sentence if len(sentence) <= limit else sentence[:limit].rsplit(" ", 1)[0] + " …"
+
+
+def lead_claim(entity: Entity) -> Claim:
+    """What the answer begins with: what it is, where, and what it says of itself."""
+    sentence = f"{_named(entity)} is {_kind(entity)} in `{entity.citation.file}`{_says(entity)}"
+    return Claim("lead", sentence, (entity.citation,), subject=entity.name)
+
+
+def related_claim(entity: Entity) -> Claim:
+    """Another place that belongs to the subject."""
+    return Claim("related", f"{_named(entity)}, {_kind(entity)}{_says(entity)}", (entity.citation,), subject=entity.name)
+
+
+def item_claim(entity: Entity) -> Claim:
+    """One entry of a list."""
+    return Claim("item", f"{_named(entity)}{_says(entity)}", (entity.citation,), subject=entity.name)
+
+
+def caller_claim(fact: Fact) -> Claim:
+    """Who uses it, with the line where it happens."""
+    who = f"`{fact.name}`" if fact.name else f"`{fact.citation.file}`"
+    return Claim("caller", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
+
+
+def importer_claim(fact: Fact) -> Claim:
+    """Who imports it."""
+    return Claim("importer", f"`{fact.citation.file}`: {_line(fact.citation)}", (fact.citation,))
+
+
+def test_claim(fact: Fact) -> Claim:
+    """A test that mentions it."""
+    who = f"`{fact.name}`" if fact.name else f"`{fact.citation.file}`"
+    return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,))
+
+
+def step_claim(fact: Fact) -> Claim:
+    """Something that it calls on its way."""
+    says = f": {first_sentence(fact.docstring)}" if fact.docstring else ""
+    return Claim("step", f"it calls `{fact.name}`{says}", (fact.citation,), subject=fact.name)
+
+
+def code_claim(entity: Entity, question: Question) -> Claim | None:
+    """The lines of a place that have most to do with the question, shown as they stand in the file."""
+    if entity.code is None or not entity.code.text.strip():
+        return None
+    lines = entity.code.text.split("\n")
+    start, end = excerpt(lines, question.terms)
+    first = entity.code.citation.start_line
+    shown = lines[start:end]
+    citation = msgspec.structs.replace(
+        entity.code.citation,
+        start_line=first + start,
+        end_line=first + end - 1,
+        quote=next((line.strip() for line in shown if line.strip()), "")[:MAX_QUOTE_CHARS],
+        symbol=entity.name or None,
+    )
+    return Claim("code", f"In {_named(entity)}:", (citation,), code=_dedented(shown), subject=entity.name)
+
+
+def module_claims(modules: Sequence[Fact], texts: Sequence[Fact]) -> list[Claim]:
+    """What the repository says of itself, then its parts."""
+    claims = []
+    for fact in texts[:1]:
+        words = [line.strip() for line in fact.text.split("\n") if _is_prose(line)]
+        if words:
+            citation = msgspec.structs.replace(fact.citation, quote=words[0][:MAX_QUOTE_CHARS])
+            said = first_sentence(" ".join(words), 400)
+            claims.append(Claim("lead", f"`{fact.citation.file}` says: {said}", (citation,)))
+    for fact in modules[:MAX_MODULES]:
+        says = f": {first_sentence(fact.docstring)}" if fact.docstring else ""
+        claims.append(Claim("item", f"`{fact.name}`{says}", (fact.citation,), subject=fact.name))
+    return claims
+
+
+def excerpt(lines: Sequence[str], terms: Sequence[str], limit: int = MAX_EXCERPT_LINES) -> tuple[int, int]:
+    """The window [start, end) of at most `limit` lines that shares most words with `terms`, docstrings left out.
+
+    The window is trimmed of blank lines; ties go to the earlier one. Never empty for non-blank lines.
+    """
+    in_doc = docstring_lines(lines)
+    wanted = set(terms)
+    scores = [0.0 if n in in_doc or not line.strip() else 0.2 for n, line in enumerate(lines)]
+    for number, line in enumerate(lines):
+        if number not in in_doc:
+            scores[number] += len(wanted.intersection(index_terms(line).split()))
+    size = min(limit, len(lines))
+    best = max(range(len(lines) - size + 1), key=lambda start: (sum(scores[start : start + size]), -start))
+    start, end = best, best + size
+    while start < end - 1 and (start in in_doc or not lines[start].strip()):
+        start += 1
+    while end > start + 1 and (not lines[end - 1].strip() or end - 1 in in_doc):
+        end -= 1
+    return start, end
+
+
+def docstring_lines(lines: Sequence[str]) -> set[int]:
+    """Positions of the lines that triple-quoted strings at the start of a line take up."""
+    inside: set[int] = set()
+    closing: str | None = None
+    for number, line in enumerate(lines):
+        stripped = line.strip()
+        if closing is not None:
+            inside.add(number)
+            if closing in stripped:
+                closing = None
+            continue
+        quotes = next((q for q in _DOC_QUOTES if stripped.lstrip("rRbBuUfF").startswith(q)), None)
+        if quotes is not None:
+            inside.add(number)
+            if stripped.count(quotes) == 1:
+                closing = quotes
+    return inside
+
+
+def _named(entity: Entity) -> str:
+    return f"`{entity.name}`" if entity.name else f"`{entity.citation.file}`"
+
+
+def _kind(entity: Entity) -> str:
+    if not entity.kind or entity.kind in {"chunk", "text"}:
+        return "a place"
+    article = "an" if entity.kind[0] in "aeiou" else "a"
+    return _KIND_WORDS.get(entity.kind, f"{article} {entity.kind}")
+
+
+def _says(entity: Entity) -> str:
+    if entity.docstring:
+        return f": {first_sentence(entity.docstring)}"
+    return f": {_line(entity.citation)}" if entity.citation.quote else ""
+
+
+def _line(citation: Citation) -> str:
+    line = next((part.strip() for part in citation.quote.split("\n") if part.strip()), "")
+    cut = line if len(line) <= MAX_QUOTE_CHARS else line[: MAX_QUOTE_CHARS - 1] + "…"
+    tick = "``" if "`" in cut else "`"
+    return f"{tick}{cut}{tick}" if cut else ""
+
+
+def _is_prose(line: str) -> bool:
+    text = line.strip()
+    return len(text) > 30 and text[0].isalpha() and not text.startswith(("http", "import ", "from "))
+
+
+def _dedented(lines: Sequence[str]) -> str:
+    indents = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
+    cut = min(indents, default=0)
+    return "\n".join(line[cut:] for line in lines).rstrip()

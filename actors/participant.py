@@ -1,0 +1,30 @@
+"""What every actor on the bus has in common: an endpoint, and the two calls that the bus makes."""
+
+from __future__ import annotations
+
+import asyncio
+
+from actors.origin import check_origin
+from runtime.endpoint import Endpoint
+from runtime.messages import decode_frame
+
+
+class Participant:
+    """An actor with an address on the bus; subclasses set `self.endpoint` in their constructor and bind it."""
+
+    endpoint: Endpoint
+
+    def __init__(self) -> None:
+        check_origin()
+
+    async def on_frame(self, data: bytes) -> None:
+        """Take one frame from the bus."""
+        self.endpoint.on_frame(decode_frame(data))
+
+    async def stay_alive(self) -> None:
+        """Never returns: the bus holds this call and learns from its failure that the process died."""
+        await asyncio.Event().wait()
+
+    async def ping(self) -> bool:
+        """Answers when the actor's constructor has succeeded."""
+        return True

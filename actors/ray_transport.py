@@ -1,0 +1,34 @@
+"""Frames over Ray calls: one call per message, towards the bus and from it.
+
+A first transport, behind `runtime.endpoint.Transport`; a later one takes the data path off Ray.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError
+
+from runtime.ids import Address
+from runtime.messages import Frame, SendOutcome, encode_frame
+
+
+class RayTransport:
+    """Connects the actor that it lives in with the bus actor."""
+
+    def __init__(self, bus: Any) -> None:
+        self._bus = bus
+
+    def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
+        """Tell the bus our address and how to reach us."""
+        myself = ray.get_runtime_context().current_actor
+        self._bus.connect.remote(address, myself, handles, subscribes)
+
+    async def send(self, frame: Frame) -> SendOutcome:
+        """Hand a frame to the bus; a bus that is gone is `unreachable`."""
+        try:
+            outcome: SendOutcome = await self._bus.deliver.remote(encode_frame(frame))
+        except RayActorError:
+            return "unreachable"
+        return outcome

@@ -1,0 +1,49 @@
+"""The index and the store as actors: services on the bus that answer queries of agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from actors.participant import Participant
+from actors.ray_transport import RayTransport
+from runtime.clock import SystemClock
+from runtime.codebase.index_service import IndexService
+from runtime.codebase.index_writer import IndexOptions
+from runtime.endpoint import Endpoint
+from runtime.ids import Address
+from runtime.store.sessions import SessionStore, session_queries
+
+INDEX = Address("index")
+STORE = Address("store")
+
+
+class IndexActor(Participant):
+    """The one writer of code indexes."""
+
+    def __init__(self, bus: Any, folder: str, options: dict[str, Any]) -> None:
+        super().__init__()
+        self._service = IndexService(Path(folder), msgspec.convert(options, IndexOptions))
+        self.endpoint = Endpoint(INDEX, RayTransport(bus), SystemClock(), queries=self._service.queries())
+        self.endpoint.bind()
+
+    async def refresh(self, root: str) -> dict[str, Any]:
+        """Start indexing before a run asks for it; doors call this while the other actors come up."""
+        return await self._service.refresh(root)
+
+    async def progress(self, root: str) -> tuple[int, int]:
+        """Files done and files in all of the refresh under way."""
+        progress = self._service.progress(root)
+        return progress.done, progress.total
+
+
+class StoreActor(Participant):
+    """Sessions, for every agent that asks."""
+
+    def __init__(self, bus: Any, path: str) -> None:
+        super().__init__()
+        self._sessions = SessionStore(Path(path))
+        self.endpoint = Endpoint(STORE, RayTransport(bus), SystemClock(), queries=session_queries(self._sessions))
+        self.endpoint.bind()

@@ -1,0 +1,150 @@
+"""All actors of one Jeeves system: created together, found again by name, spoken to by doors.
+
+    bus ── supervisor ── one agent actor per stage ── index ── store
+
+Creation does not wait: the actors' processes come up side by side, and frames for one that is not there yet are parked
+by the bus.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import ray
+from ray.exceptions import RayActorError, RayTaskError
+
+from actors.agent_actor import AgentActor
+from actors.commbus_actor import CommBusActor
+from actors.service_actors import IndexActor, StoreActor
+from actors.supervisor_actor import SupervisorActor
+from runtime.envelope import Envelope, Request, decode_envelope
+from runtime.errors import ClusterError, JeevesError
+from runtime.ids import RunId
+from runtime.supervision.commands import ClientEvent
+
+NAMESPACE = "jeeves"
+LONG_POLL_S = 10.0
+CALLS_AT_ONCE = 1_000
+
+_EVENTS_DECODER = msgspec.msgpack.Decoder(list[ClientEvent])
+
+
+class SystemSpec(msgspec.Struct, frozen=True):
+    """What a system is made of, in plain data. `pipelines`: wire form; `capabilities`: pipeline → "module:NAME"."""
+
+    pipelines: list[dict[str, Any]]
+    capabilities: dict[str, str]
+    reasoner: str
+    settings: dict[str, Any]
+    state_dir: str
+    index_options: dict[str, Any] = {}
+
+
+class System:
+    """Handles to a running system."""
+
+    def __init__(self, bus: Any, supervisor: Any, index: Any, others: list[Any]) -> None:
+        self._bus = bus
+        self._supervisor = supervisor
+        self._index = index
+        self._others = others
+
+    async def submit(self, request: Request) -> RunId:
+        """Start a run; its first record is on disk when the id is returned. Raises what the supervisor raised."""
+        run_id: RunId = await _called(self._supervisor.submit.remote(msgspec.msgpack.encode(request)))
+        return run_id
+
+    async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
+        """Events of a run from `after_seq` (exclusive) to its end."""
+        over = False
+        while not over:
+            data, over = await _called(self._supervisor.wait_events.remote(run_id, after_seq, LONG_POLL_S))
+            for event in _EVENTS_DECODER.decode(data):
+                after_seq = event.seq
+                yield event
+
+    async def envelope(self, run_id: RunId) -> Envelope:
+        """The envelope of a run as it stands."""
+        return decode_envelope(await _called(self._supervisor.envelope.remote(run_id)))
+
+    async def cancel(self, run_id: RunId, reason: str) -> None:
+        """End a run now."""
+        await _called(self._supervisor.cancel.remote(run_id, reason))
+
+    async def running(self) -> int:
+        """How many runs are under way."""
+        count: int = await _called(self._supervisor.running.remote())
+        return count
+
+    async def refresh_index(self, root: str) -> dict[str, Any]:
+        """Bring a repository's index up to date ahead of a run."""
+        refreshed: dict[str, Any] = await _called(self._index.refresh.remote(root))
+        return refreshed
+
+    async def index_progress(self, root: str) -> tuple[int, int]:
+        """Files done and in all of the refresh under way; zeros when there is none."""
+        done, total = await _called(self._index.progress.remote(root))
+        return done, total
+
+    async def bus_stats(self) -> dict[str, Any]:
+        """The bus's counters and tables."""
+        stats: dict[str, Any] = await _called(self._bus.stats.remote())
+        return stats
+
+    async def ready(self) -> None:
+        """Return when every actor has come up. Raises ClusterError that names what failed."""
+        await asyncio.gather(*(_called(actor.ping.remote()) for actor in [self._supervisor, self._index, *self._others]))
+
+
+def start_system(spec: SystemSpec) -> System:
+    """Create every actor on the connected cluster and return at once; `System.ready` waits for them."""
+    bus = _create(CommBusActor, "bus")
+    index = _create(IndexActor, "index", bus, f"{spec.state_dir}/index", spec.index_options)
+    supervisor = _create(SupervisorActor, "supervisor", bus, spec.pipelines, f"{spec.state_dir}/runs/supervisor-0.sqlite")
+    others = [_create(StoreActor, "store", bus, f"{spec.state_dir}/sessions.sqlite")]
+    for pipeline in spec.pipelines:
+        name = str(pipeline["name"])
+        for config in pipeline["agents"]:
+            arguments = (bus, name, config, spec.capabilities[name], spec.reasoner, spec.settings)
+            others.append(_create(AgentActor, f"agent:{name}.{config['name']}", *arguments, max_restarts=-1))
+    return System(bus, supervisor, index, others)
+
+
+def attach_system() -> System:
+    """The system that runs on the connected cluster. Raises ClusterError when there is none."""
+    try:
+        bus, supervisor, index = (ray.get_actor(name, namespace=NAMESPACE) for name in ("bus", "supervisor", "index"))
+    except ValueError as error:
+        raise ClusterError("no jeeves system runs on this cluster; start one with `jeeves up`") from error
+    return System(bus, supervisor, index, [])
+
+
+def _create(kind: type, name: str, *arguments: Any, max_restarts: int = 0) -> Any:
+    options = {
+        "name": name,
+        "namespace": NAMESPACE,
+        "num_cpus": 0,
+        "max_concurrency": CALLS_AT_ONCE,
+        "max_restarts": max_restarts,
+        "max_task_retries": 0,
+    }
+    return ray.remote(kind).options(**options).remote(*arguments)  # type: ignore[arg-type]
+
+
+async def _called(reference: Any) -> Any:
+    """The result of an actor call; errors of ours come out as themselves, a dead actor as ClusterError."""
+    try:
+        return await reference
+    except JeevesError:
+        raise
+    except RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, JeevesError):
+            raise cause from error
+        raise
+    except RayActorError as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise ClusterError(f"an actor of the system is gone: {first_line}; look into the state folder's logs") from error

@@ -1,0 +1,169 @@
+"""One stage, executed: decode the view, run the agent's hooks, report how it ended.
+
+Used alike by the local runner and by the actors. Whatever a hook does — raise, return the wrong type, write too much —
+becomes a `StageSucceeded` or a `StageFailed`; only cancellation passes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from runtime.capability import Capability, StageContext, StageInput, StageResult
+from runtime.clock import Clock
+from runtime.errors import BudgetExhaustedError, JeevesError, ModelFailedError, SettingsError, ToolFailedError
+from runtime.pipeline import AgentConfig, ToolAccess
+from runtime.ports import QueryPort
+from runtime.supervision.commands import RunStage, StageView, decode_view
+from runtime.supervision.events import Bound, FailureKind, StageFailed, StageSucceeded, StageUsage, ToolCalled
+from runtime.tools.executor import ToolExecutor
+from runtime.tools.result import ToolResult
+
+log = logging.getLogger(__name__)
+
+MAX_OUTPUT_BYTES = 4_000_000
+MAX_OUTPUT_DEPTH = 100
+MAX_ERROR_CHARACTERS = 4_000
+
+Report = Callable[[ToolCalled], Awaitable[None]]
+
+_KIND_OF_ERROR: dict[type[JeevesError], FailureKind] = {
+    ToolFailedError: "tool",
+    ModelFailedError: "model",
+    BudgetExhaustedError: "budget",
+}
+
+_BOUNDS: dict[object, Bound] = {"llm_calls": "llm_calls", "tokens": "tokens"}
+
+_REACH: dict[ToolAccess, frozenset[str]] = {
+    "none": frozenset(),
+    "read": frozenset({"read"}),
+    "write": frozenset({"read", "write"}),
+    "all": frozenset({"read", "write"}),
+}
+
+
+class Agent:
+    """An agent of one pipeline, ready to take stages: its configuration, hooks, tools and services."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        capability: Capability,
+        reasoner: str,
+        settings: Mapping[str, Any],
+        clock: Clock,
+        queries: QueryPort,
+        services: Any = None,
+    ) -> None:
+        hooks = capability.agents.get(config.name)
+        if hooks is None:
+            known = ", ".join(sorted(capability.agents))
+            raise SettingsError(f"capability '{capability.id}' has no agent '{config.name}'; it has {known}")
+        if config.has_llm and reasoner not in hooks.reasoners:
+            offered = ", ".join(sorted(hooks.reasoners))
+            raise SettingsError(f"agent '{config.name}' has no reasoner '{reasoner}'; it has {offered}")
+        if not config.has_llm and hooks.process is None:
+            raise SettingsError(f"agent '{config.name}' has no model and no `process` hook")
+        self.config = config
+        self._hooks = hooks
+        self._registry = capability.tools
+        self._reasoner = reasoner
+        self._clock = clock
+        self._queries = queries
+        self._services = services if services is not None else capability.open_services(settings)
+
+    async def run(
+        self, command: RunStage, cancelled: asyncio.Event, report: Report | None = None
+    ) -> StageSucceeded | StageFailed:
+        """Execute one stage. Raises only asyncio.CancelledError."""
+        started_s = time.perf_counter()
+        tools = self._tools(command, report)
+        context = StageContext(command.key, self._clock, tools, self._queries, self._services, cancelled)
+        kind: FailureKind = "internal"
+        bound: Bound | None = None
+        recoverable = False
+        try:
+            result = _on_the_wire(await self._hooked(context, decode_view(command.input)))
+            if isinstance(result, StageResult):
+                usage = _usage(tools, started_s)
+                return StageSucceeded(command.key, result.output, result.goals, result.interrupt, usage)
+            failure = result
+        except JeevesError as error:
+            kind = next((k for cls, k in _KIND_OF_ERROR.items() if isinstance(error, cls)), "internal")
+            recoverable = bool(error.values.get("recoverable"))
+            bound = next((b for name, b in _BOUNDS.items() if error.values.get("bound") == name), None)
+            failure = str(error.message)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            failure = "the hook gave up: something that it awaited was cancelled, though the stage was not"
+        except (Exception, SystemExit) as error:
+            log.exception("stage.hook_failed", extra={"run_id": command.key.run_id, "stage": self.config.name})
+            failure = f"{type(error).__name__}: {error}"
+        return StageFailed(command.key, kind, _speakable(failure), bound, recoverable, _usage(tools, started_s))
+
+    async def _hooked(self, context: StageContext, view: StageView) -> StageResult:
+        hooks = self._hooks
+        if not self.config.has_llm:
+            assert hooks.process is not None
+            return await hooks.process(context, view)
+        given = await hooks.pre_process(context, view) if hooks.pre_process else StageInput(dict(view.outputs))
+        output = await hooks.reasoners[self._reasoner](context, view, given)
+        if hooks.post_process is None:
+            return StageResult(output)
+        return await hooks.post_process(context, view, output)
+
+    def _tools(self, command: RunStage, report: Report | None) -> ToolExecutor:
+        async def on_call(name: str, result: ToolResult) -> None:
+            if report is not None:
+                await report(ToolCalled(command.key, name, result.status, result.duration_ms))
+
+        reach = _REACH[self.config.tool_access] if self.config.has_tools else frozenset()
+        out_of_reach = {tool.name for tool in self._registry if tool.access not in reach}
+        allowed = frozenset(self.config.allowed_tools) - out_of_reach if reach else frozenset()
+        return ToolExecutor(self._registry, allowed, command.grant.tool_calls, on_call)
+
+
+def _usage(tools: ToolExecutor, started_s: float) -> StageUsage:
+    return StageUsage(tool_calls=tools.calls, duration_ms=int((time.perf_counter() - started_s) * 1000))
+
+
+def _on_the_wire(result: object) -> StageResult | str:
+    """What the supervisor will read of a hook's return value, or why it cannot be taken.
+
+    Going through the wire here makes a run the same in every host and in a replay: tuples become lists, for one.
+    """
+    if not isinstance(result, StageResult):
+        return f"the hook returned a {type(result).__name__}, not a StageResult"
+    try:
+        data = msgspec.msgpack.encode(result)
+        if len(data) > MAX_OUTPUT_BYTES:
+            return f"the hook's output takes {len(data)} bytes, limit {MAX_OUTPUT_BYTES}"
+        read = _RESULT_DECODER.decode(data)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        return f"the hook's output cannot be put on the wire: {error}"
+    if _deeper_than(MAX_OUTPUT_DEPTH, [read.output, read.interrupt.data if read.interrupt else None]):
+        return f"the hook's output cannot be put on the wire: nested more than {MAX_OUTPUT_DEPTH} levels deep"
+    return read
+
+
+_RESULT_DECODER = msgspec.msgpack.Decoder(StageResult)
+
+
+def _deeper_than(levels: int, value: object) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    return levels < 0 or any(_deeper_than(levels - 1, part) for part in parts)
+
+
+def _speakable(text: str) -> str:
+    """An error text that any log and wire can take: cut, and without lone surrogates."""
+    return text[:MAX_ERROR_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")

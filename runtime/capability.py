@@ -1,0 +1,102 @@
+"""What a capability is made of: agents' hooks, tools, pipelines and services, in one record.
+
+An agent is one class driven by its configuration plus these hooks. Agents with a reasoner (has_llm) run
+`pre_process` → reasoner → `post_process`; the others run `process`. A hook changes the run only through the
+`StageResult` that it returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from runtime.clock import Clock
+from runtime.envelope import InterruptRequest
+from runtime.errors import SettingsError
+from runtime.goals import GoalsPatch
+from runtime.ids import StageKey
+from runtime.ports import QueryPort
+from runtime.supervision.commands import StageView
+from runtime.tools.executor import ToolExecutor
+from runtime.tools.registry import ToolRegistry
+
+T = TypeVar("T")
+
+
+class StageInput(msgspec.Struct, frozen=True):
+    """What a reasoner is given: the facts it may use, already cut to their budget."""
+
+    facts: dict[str, Any]
+
+
+class StageResult(msgspec.Struct, frozen=True):
+    """The only way in which an agent changes a run."""
+
+    output: dict[str, Any]
+    goals: GoalsPatch | None = None
+    interrupt: InterruptRequest | None = None
+
+
+class StageContext:
+    """What a hook may use while its stage runs."""
+
+    def __init__(
+        self,
+        key: StageKey,
+        clock: Clock,
+        tools: ToolExecutor,
+        queries: QueryPort,
+        services: Any,
+        cancelled: asyncio.Event,
+    ) -> None:
+        self.key = key
+        self.clock = clock
+        self.tools = tools
+        self.queries = queries
+        self.services = services
+        self.cancelled = cancelled
+
+    async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run CPU-heavy or blocking work in a thread, so that this agent still hears a cancellation."""
+        return await asyncio.to_thread(function, *arguments)
+
+
+PreProcess = Callable[[StageContext, StageView], Awaitable[StageInput]]
+Process = Callable[[StageContext, StageView], Awaitable[StageResult]]
+PostProcess = Callable[[StageContext, StageView, dict[str, Any]], Awaitable[StageResult]]
+Reasoner = Callable[[StageContext, StageView, StageInput], Awaitable[dict[str, Any]]]
+
+
+class AgentHooks(msgspec.Struct, frozen=True):
+    """The code of one agent. `reasoners`: name of a reasoner (`rules`, …) → what stands in for the model."""
+
+    process: Process | None = None
+    pre_process: PreProcess | None = None
+    reasoners: Mapping[str, Reasoner] = {}
+    post_process: PostProcess | None = None
+
+
+class Capability(msgspec.Struct, frozen=True):
+    """One job that Jeeves can do. `open_services(settings)` makes what hooks share within one process."""
+
+    id: str
+    pipelines: tuple[str, ...]
+    agents: Mapping[str, AgentHooks]
+    tools: ToolRegistry
+    open_services: Callable[[Mapping[str, Any]], Any]
+
+
+def load_capability(spec: str) -> Capability:
+    """The capability that `"module:NAME"` names. Raises SettingsError when there is none."""
+    module_name, _, attribute = spec.partition(":")
+    try:
+        found = getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise SettingsError(f"capability '{spec}' cannot be loaded: {error}", spec=spec) from error
+    if not isinstance(found, Capability):
+        raise SettingsError(f"'{spec}' is a {type(found).__name__}, not a Capability", spec=spec)
+    return found

@@ -1,0 +1,76 @@
+"""Time as a port: the real clock, and one that tests turn by hand.
+
+The kernel itself never reads a clock; hosts read one of these and put the instant into the event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time, monotonic time, and waiting."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the Unix epoch."""
+
+    def monotonic_s(self) -> float:
+        """Seconds on a clock that never goes back."""
+
+    async def sleep(self, delay_s: float) -> None:
+        """Return after `delay_s` seconds of this clock."""
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+
+
+class FakeClock:
+    """A clock that stands still until `advance` is called; sleepers wake in the order of their times."""
+
+    def __init__(self, start_ms: int = 1_700_000_000_000) -> None:
+        self._now_ms = start_ms
+        self._start_ms = start_ms
+        self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def monotonic_s(self) -> float:
+        return (self._now_ms - self._start_ms) / 1000
+
+    async def sleep(self, delay_s: float) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._now_ms + round(delay_s * 1000), next(self._order), future))
+        await future
+
+    async def advance(self, delay_s: float) -> None:
+        """Move time forward, waking each sleeper at its own instant and letting it run."""
+        target_ms = self._now_ms + round(delay_s * 1000)
+        await _let_others_run()
+        while self._sleepers and self._sleepers[0][0] <= target_ms:
+            due_ms, _, future = heapq.heappop(self._sleepers)
+            self._now_ms = max(self._now_ms, due_ms)
+            if not future.done():
+                future.set_result(None)
+            await _let_others_run()
+        self._now_ms = target_ms
+
+
+async def _let_others_run() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)

@@ -1,0 +1,49 @@
+"""Keeping account of what a composite tool tried."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
+
+_CHARS_PER_TOKEN = 4
+_T = TypeVar("_T")
+
+
+class AttemptLog:
+    """Times each try of one tool call and builds the result from them."""
+
+    def __init__(self) -> None:
+        self.attempts: list[Attempt] = []
+        self._started_s = time.monotonic()
+
+    def run(self, strategy: str, search: Callable[[], list[_T]], empty: ToolStatus = "empty") -> list[_T]:
+        """Run one strategy and note how many results it gave; `empty` is the status for none."""
+        started_s = time.monotonic()
+        found = search()
+        took_ms = int((time.monotonic() - started_s) * 1000)
+        self.attempts.append(Attempt(strategy, "ok" if found else empty, len(found), took_ms))
+        return found
+
+    def result(
+        self,
+        status: ToolStatus,
+        data: dict[str, Any],
+        citations: list[Citation],
+        *,
+        truncated: bool = False,
+        error: str | None = None,
+    ) -> ToolResult:
+        """The result of the call; tokens are estimated from the quotes and rows that it carries."""
+        return ToolResult(
+            status,
+            data,
+            tuple(citations),
+            tuple(self.attempts),
+            truncated,
+            error,
+            int((time.monotonic() - self._started_s) * 1000),
+            len(repr(data)) // _CHARS_PER_TOKEN,
+        )

@@ -1,0 +1,213 @@
+"""A repository as agents read it: its files, and what the index knows of them. Read-only.
+
+    codebase = Codebase.open(root, index_path)            after `index_writer.refresh(root, index_path)`
+    codebase.files()                                      IndexedFile …
+    codebase.read_lines("pkg/app.py", 10, 30)             lines as they are on disk now
+    codebase.symbols_named("Flask.route")                 definitions; fuzzy=True for partial names
+    codebase.symbols_in(path), symbol_at(path, line)
+    codebase.references(name), callers(symbol), callees(symbol)
+    codebase.importers(module_or_path), imports_of(path)
+    codebase.search_text(pattern), search_chunks(question)
+
+Every path argument is resolved, links included, and must lead to a place below the root: PathDeniedError (a
+RepositoryError) otherwise. A file that does not exist is a RepositoryError. One object serves several threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from pathlib import Path
+from threading import Lock
+
+from runtime.codebase import symbol_links
+from runtime.codebase.git_head import head_commit
+from runtime.codebase.index_reader import IndexReader
+from runtime.codebase.index_records import (
+    Callee,
+    ChunkHit,
+    ImportRecord,
+    IndexedFile,
+    ReferenceRecord,
+    SymbolRecord,
+    TextHit,
+)
+from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.paths import readable_path, relative_to_root
+from runtime.codebase.ranking import rank_chunks
+from runtime.codebase.source_text import SourceText, read_source
+from runtime.codebase.text_search import compile_pattern, search_files
+from runtime.codebase.walk import resolve_root
+from runtime.errors import RepositoryError
+
+MAX_READ_BYTES = 10_000_000
+TEXT_SEARCH_TIMEOUT_S = 5.0
+_CACHED_SOURCES = 64
+
+_SourceKey = tuple[str, int, int]
+
+
+class Codebase:
+    """One repository and its index. Make one with `open`."""
+
+    def __init__(self, root: Path, reader: IndexReader, *, allow_secrets: bool = False) -> None:
+        self.root = root
+        self.index = reader
+        self.allow_secrets = allow_secrets
+        self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
+        self._sources_guard = Lock()
+        self._files: tuple[str, tuple[IndexedFile, ...]] = ("", ())
+
+    @classmethod
+    def open(cls, root: Path, index_path: Path, *, allow_secrets: bool = False) -> Codebase:
+        """Open the index of a repository. RepositoryError for the root, StateStorageError for the index."""
+        return cls(resolve_root(root), IndexReader(index_path), allow_secrets=allow_secrets)
+
+    def close(self) -> None:
+        """Release the index file."""
+        self.index.close()
+
+    @property
+    def commit(self) -> str | None:
+        """The commit of the work tree, or None without git."""
+        return head_commit(self.root)
+
+    # Files
+
+    def files(self) -> tuple[IndexedFile, ...]:
+        """Every file of the index by path, skipped ones too."""
+        generation = self.index.generation()
+        if self._files[0] != generation or not generation:
+            self._files = (generation, tuple(self.index.files()))
+        return self._files[1]
+
+    def file(self, path: str) -> IndexedFile | None:
+        """The file at a path as the index knows it, or None."""
+        return self.index.file(self.relative(path))
+
+    def relative(self, path: str) -> str:
+        """The path from the root in the form that the index uses. PathDeniedError when it leads outside."""
+        return relative_to_root(self.root, path)
+
+    def source(self, path: str) -> SourceText:
+        """Text and hash of a file as it is on disk now. RepositoryError when it cannot be read as text."""
+        relative = readable_path(self.root, path, allow_secrets=self.allow_secrets)
+        full = self.root / relative
+        try:
+            status = full.stat()
+            if not full.is_file():
+                raise RepositoryError(f"{relative} is not a file", path=relative)
+            if status.st_size > MAX_READ_BYTES:
+                raise RepositoryError(f"{relative} is too large to read: {status.st_size} bytes", path=relative)
+            return self._cached_source(full, (relative, status.st_size, status.st_mtime_ns))
+        except FileNotFoundError as error:
+            raise RepositoryError(f"no file {relative} in the repository", path=relative) from error
+        except OSError as error:
+            raise RepositoryError(f"{relative} cannot be read: {error.strerror}", path=relative) from error
+
+    def _cached_source(self, full: Path, key: _SourceKey) -> SourceText:
+        with self._sources_guard:
+            cached = self._sources.get(key)
+            if cached is not None:
+                self._sources.move_to_end(key)
+                return cached
+        source = read_source(full)
+        if source is None:
+            raise RepositoryError(f"{key[0]} is binary", path=key[0])
+        with self._sources_guard:
+            self._sources[key] = source
+            while len(self._sources) > _CACHED_SOURCES:
+                self._sources.popitem(last=False)
+        return source
+
+    def read_lines(self, path: str, start: int = 1, end: int | None = None) -> list[str]:
+        """Lines `start` to `end`, both included and cut to the file; without line ends."""
+        lines = self.source(path).lines
+        return lines[max(start, 1) - 1 : len(lines) if end is None else max(end, 0)]
+
+    def sha256(self, path: str) -> str:
+        """Hash of the file's bytes as they are on disk now."""
+        return self.source(path).sha256
+
+    # Symbols
+
+    def symbols_named(self, name: str, *, fuzzy: bool = False, limit: int = 100) -> list[SymbolRecord]:
+        """Definitions of a name: `f`, `Class.f`, `module.f`, `pkg.module.Class`; exact case first, then any case.
+
+        With `fuzzy` also names that contain it.
+        """
+        return symbol_links.symbols_named(self.index, name, fuzzy=fuzzy, limit=limit)
+
+    def symbols_in(self, path: str, *, limit: int = 5000) -> list[SymbolRecord]:
+        """Symbols of one file, by line."""
+        return self.index.symbols("f.path = ?", (self.relative(path),), limit)
+
+    def symbol_at(self, path: str, line: int) -> SymbolRecord | None:
+        """The innermost definition around a line; modules and keys do not count."""
+        where = "f.path = ? AND s.start_line <= ? AND s.end_line >= ? AND s.kind NOT IN ('module', 'key')"
+        found = self.index.symbols(where, (self.relative(path), line, line))
+        return min(found, key=lambda symbol: (symbol.end_line - symbol.start_line, -symbol.start_line), default=None)
+
+    # Links between symbols and files
+
+    def references(self, name: str, *, limit: int = 200) -> list[ReferenceRecord]:
+        """Uses of a simple name: calls, bases, decorators, imports, and any other mention in the text of code."""
+        return symbol_links.references(self.index, self.try_source, name, limit)
+
+    def callers(self, symbol: SymbolRecord | str, *, limit: int = 200) -> list[ReferenceRecord]:
+        """Calls of a symbol, those that most likely mean it first."""
+        return symbol_links.callers(self.index, symbol, limit)
+
+    def callees(self, symbol: SymbolRecord, *, limit: int = 100) -> list[Callee]:
+        """Calls inside a symbol in order, each with the definition that it most likely means."""
+        return symbol_links.callees(self.index, symbol, limit)
+
+    def imports_of(self, path: str) -> list[ImportRecord]:
+        """What a file imports, by line."""
+        return self.index.imports("f.path = ?", (self.relative(path),))
+
+    def importers(self, module_or_path: str, *, limit: int = 500) -> list[ImportRecord]:
+        """Imports that mean a file, a folder or a module."""
+        return symbol_links.importers(self.index, module_or_path, limit)
+
+    # Search
+
+    def search_text(
+        self,
+        pattern: str,
+        *,
+        regex: bool = False,
+        case_sensitive: bool = True,
+        max_hits: int = 50,
+        scope: str | None = None,
+    ) -> tuple[list[TextHit], bool]:
+        """Lines with a string or regular expression, source files first; and whether there were more.
+
+        `scope` is a file or folder. ToolArgumentsError for a pattern that cannot be used.
+        """
+        compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
+        paths = self.readable_paths(scope)
+        paths.sort(key=lambda path: (kind_of_path(path) != "source", path))
+        deadline_s = time.monotonic() + TEXT_SEARCH_TIMEOUT_S
+        return search_files(compiled, paths, self.try_source, max_hits=max_hits, deadline_s=deadline_s)
+
+    def search_chunks(self, query: str, limit: int = 20, *, scope: str | None = None) -> list[ChunkHit]:
+        """Pieces of files that fit a question in words or with identifiers, best first."""
+        within = None if scope is None else self.relative(scope)
+        return rank_chunks(self.index, query, limit, scope=within)
+
+    def readable_paths(self, scope: str | None = None) -> list[str]:
+        """Paths of the files that may be read, below a file or folder when `scope` is given."""
+        within = "." if scope is None else self.relative(scope)
+        return [
+            file.path
+            for file in self.files()
+            if file.is_readable and (within == "." or file.path == within or file.path.startswith(within + "/"))
+        ]
+
+    def try_source(self, path: str) -> SourceText | None:
+        """Like `source`, None when the file has gone or cannot be read."""
+        try:
+            return self.source(path)
+        except RepositoryError:
+            return None

@@ -1,0 +1,41 @@
+"""A lock between processes that write the same index."""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runtime.errors import StateStorageError
+
+LOCK_TIMEOUT_S = 600.0
+_POLL_S = 0.05
+
+
+@contextmanager
+def writer_lock(index_path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+    """Hold the write lock of an index; it goes with the process, however that ends.
+
+    StateStorageError when another process has held it for `timeout_s` seconds.
+    """
+    lock_path = index_path.with_name(index_path.name + ".lock")
+    deadline_s = time.monotonic() + timeout_s
+    with lock_path.open("a") as lock:
+        while not _try_lock(lock.fileno()):
+            if time.monotonic() >= deadline_s:
+                raise StateStorageError(
+                    f"another process has been writing the index {index_path} for {timeout_s:.0f} s; try again later",
+                    path=str(index_path),
+                )
+            time.sleep(_POLL_S)
+        yield
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,205 @@
+"""The tool `locate`: where is a thing in the code.
+
+A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, into
+which names and paths are weighed. When nothing is found the search is broadened once, then moved up from its scope.
+`data["results"]` and the citations are in the same order, one citation for each row.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from runtime.codebase.attempts import AttemptLog
+from runtime.codebase.citing import cite, cite_chunk, cite_symbol
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.index_records import ChunkHit, SymbolRecord, TextHit
+from runtime.codebase.paths import PathDeniedError
+from runtime.codebase.symbol_links import normal_name
+from runtime.codebase.tokens import query_terms
+from runtime.tools.result import Citation, ToolResult
+
+MAX_RESULTS = 100
+MAX_QUERY_CHARS = 20_000
+
+_NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?[`'\"]?")
+
+# A row of the result and the citation that backs it.
+_Located = tuple[dict[str, Any], Citation]
+
+
+def locate(
+    codebase: Codebase,
+    query: str,
+    max_results: int = 20,
+    kinds: Collection[str] | None = None,
+    scope: str | None = None,
+) -> ToolResult:
+    """The places that fit a name or a question, best first, at most `max_results`.
+
+    `kinds` keeps only definitions of those kinds (class, function, method …); `scope` is a file or folder to look in.
+    `data`: query, scope (as it ended up), results [{file, start_line, end_line, symbol, kind, signature, docstring,
+    score, source}]. Status `empty` when nothing fits, `denied` when the scope leads outside the root.
+    """
+    log = AttemptLog()
+    query = query[:MAX_QUERY_CHARS].strip()
+    limit = max(1, min(max_results, MAX_RESULTS))
+    try:
+        place = None if scope in (None, "", ".") else codebase.relative(scope or ".")
+    except PathDeniedError as error:
+        return log.result("denied", {"query": query, "results": []}, [], error=error.message)
+    search = _Search(codebase, query, limit, frozenset(kinds or ()))
+    found = search.first(log, place)
+    if not found:
+        found = log.run("broadened", lambda: search.broadened(place))
+    if not found and place is not None:
+        parent = posixpath.dirname(place)
+        place = parent or None
+        found = log.run(f"parent:{parent or '.'}", lambda: search.everything(place))
+    data = {"query": query, "scope": place, "results": [row for row, _ in found]}
+    return log.result("ok" if found else "empty", data, [citation for _, citation in found])
+
+
+class _Search:
+    """The strategies of one call."""
+
+    def __init__(self, codebase: Codebase, query: str, limit: int, kinds: frozenset[str]) -> None:
+        self._codebase = codebase
+        self._query = query
+        self._limit = limit
+        self._kinds = kinds
+        self._terms = frozenset(query_terms(query).counts)
+        self._is_name = _NAME.fullmatch(query) is not None
+
+    def first(self, log: AttemptLog, scope: str | None) -> list[_Located]:
+        """A name: its definitions, then what else speaks of it; a question: the ranked chunks."""
+        if not self._query:
+            return []
+        if not self._is_name:
+            return log.run("ranked_chunks", lambda: self.chunks(scope))
+        named = log.run("symbol_index", lambda: self.named(scope, fuzzy=False))
+        if named and self._kinds:
+            return named[: self._limit]
+        texts = [] if named else log.run("text", lambda: self.text(scope, case_sensitive=True))
+        ranked = log.run("ranked_chunks", lambda: self.chunks(scope))
+        return _merged([named, ranked, texts], self._limit)
+
+    def broadened(self, scope: str | None) -> list[_Located]:
+        """Partial names of every identifier or word, and the text in any case."""
+        words = [self._query] if self._is_name else sorted(self._terms, key=lambda term: (-len(term), term))[:4]
+        partial = [row for word in words for row in self.named(scope, fuzzy=True, name=word)]
+        return _merged([partial, self.text(scope, case_sensitive=False)], self._limit)
+
+    def everything(self, scope: str | None) -> list[_Located]:
+        """All strategies at once, for a wider scope."""
+        if not self._query:
+            return []
+        named = self.named(scope, fuzzy=False) if self._is_name else []
+        return _merged([named, self.chunks(scope)], self._limit) or self.broadened(scope)
+
+    def named(self, scope: str | None, *, fuzzy: bool, name: str | None = None) -> list[_Located]:
+        wanted = normal_name(self._query if name is None else name)
+        symbols = self._codebase.symbols_named(wanted, fuzzy=fuzzy, limit=10 * self._limit)
+        kept = [symbol for symbol in symbols if _within(symbol.file, scope) and self._fits(symbol.kind)]
+        source = "symbol_partial" if fuzzy else "symbol"
+        rows = []
+        for place, symbol in enumerate(kept[: self._limit]):
+            citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
+            if citation is not None:
+                rows.append((_symbol_row(symbol, round(1 / (1 + place), 6), source), citation))
+        return rows
+
+    def text(self, scope: str | None, *, case_sensitive: bool) -> list[_Located]:
+        if self._kinds:
+            return []
+        needle = self._query.strip("`'\"")
+        if not 2 <= len(needle) <= 1000:
+            return []
+        hits, _ = self._codebase.search_text(needle, case_sensitive=case_sensitive, max_hits=self._limit, scope=scope)
+        located = (self._text_row(hit, place) for place, hit in enumerate(hits))
+        return [found for found in located if found is not None]
+
+    def chunks(self, scope: str | None) -> list[_Located]:
+        wanted = self._limit if not self._kinds else 5 * self._limit
+        hits = self._codebase.search_chunks(self._query, wanted, scope=scope)
+        rows = []
+        for hit in hits:
+            found = self._chunk_row(hit)
+            if found is not None:
+                rows.append(found)
+        return rows[: self._limit]
+
+    def _fits(self, kind: str | None) -> bool:
+        return not self._kinds or kind in self._kinds
+
+    def _chunk_row(self, hit: ChunkHit) -> _Located | None:
+        symbol = None if hit.symbol_id is None else self._codebase.index.symbol(hit.symbol_id)
+        if not self._fits(symbol.kind if symbol else None):
+            return None
+        citation = cite_chunk(self._codebase, hit, self._terms, "fits the question")
+        if citation is None:
+            return None
+        row = {
+            "file": hit.file,
+            "start_line": citation.start_line,
+            "end_line": citation.end_line,
+            "symbol": hit.symbol,
+            "kind": symbol.kind if symbol else None,
+            "signature": symbol.signature if symbol else "",
+            "docstring": symbol.docstring if symbol else "",
+            "score": hit.score,
+            "source": hit.source,
+        }
+        return row, citation
+
+    def _text_row(self, hit: TextHit, place: int) -> _Located | None:
+        around = self._codebase.symbol_at(hit.file, hit.line)
+        name = around.qualified_name if around else None
+        citation = cite(self._codebase, hit.file, hit.line, hit.line, why="has the text", symbol=name)
+        if citation is None:
+            return None
+        row = {
+            "file": hit.file,
+            "start_line": hit.line,
+            "end_line": hit.line,
+            "symbol": name,
+            "kind": around.kind if around else None,
+            "signature": around.signature if around else "",
+            "docstring": "",
+            "score": round(1 / (2 + place), 6),
+            "source": "text",
+        }
+        return row, citation
+
+
+def _symbol_row(symbol: SymbolRecord, score: float, source: str) -> dict[str, Any]:
+    return {
+        "file": symbol.file,
+        "start_line": symbol.start_line,
+        "end_line": symbol.end_line,
+        "symbol": symbol.qualified_name,
+        "kind": symbol.kind,
+        "signature": symbol.signature,
+        "docstring": symbol.docstring,
+        "score": score,
+        "source": source,
+    }
+
+
+def _within(file: str, scope: str | None) -> bool:
+    return scope is None or file == scope or file.startswith(scope + "/")
+
+
+def _merged(lists: Sequence[list[_Located]], limit: int) -> list[_Located]:
+    """The lists one after the other, without what lies inside something that came before."""
+    kept: list[_Located] = []
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    for row, citation in (located for rows in lists for located in rows):
+        taken = ranges.setdefault(citation.file, [])
+        if any(start <= citation.start_line and citation.end_line <= end for start, end in taken):
+            continue
+        taken.append((citation.start_line, citation.end_line))
+        kept.append((row, citation))
+    return kept[:limit]

@@ -1,0 +1,83 @@
+"""What a file is for, by its path: source, or something that an ordinary question does not mean.
+
+The first row of the table that matches wins; `source` is what remains. Ranking demotes the other kinds unless the
+question asks for them.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Literal
+
+PathKind = Literal[
+    "source", "test", "docs", "example", "benchmark", "vendored", "generated", "changelog", "translation", "data"
+]
+
+_TABLE: tuple[tuple[PathKind, str], ...] = (
+    (
+        "vendored",
+        r"(^|/)(vendor|vendored|_vendor|third_?party|thirdparty_files|extern|externals?|node_modules|bundled"
+        r"|site-packages)/",
+    ),
+    (
+        "generated",
+        r"(\.min\.(js|css)|\.map|\.lock|-lock\.json|-lock\.yaml|(^|/)go\.sum|_pb2(_grpc)?\.pyi?|\.pb\.go|\.g\.cs"
+        r"|\.designer\.cs|\.generated\.\w+|\.bundle\.js|\.snap)$|(^|/)(generated|__generated__|__snapshots__)/",
+    ),
+    (
+        "changelog",
+        r"(^|/)(change(s|log)?|history|news|release[-_ ]?notes?|whats_?new)([-_.][^/]*)?$|(^|/)(changelogs?)/",
+    ),
+    (
+        "test",
+        r"(^|/)(tests?|__tests__|e2e|specs?|testdata|test_data|fixtures|unittests?|integrationtest|testing_data)/"
+        r"|(^|/)(test_[^/]*|conftest)\.py$|_tests?\.(py|go|cc|cpp|c|rb|exs|dart)$|[._-](test|spec)s?\.[mc]?[jt]sx?$"
+        r"|(^|/)[^/]*(Tests?|TestCase|Spec)\.(java|kt|cs|scala|php|swift)$|_spec\.rb$|(^|/)tests?\.[a-z]+$",
+    ),
+    ("benchmark", r"(^|/)(bench|benches|benchmarks?|perf|asv_bench|metrics-bench)/|(^|/)bench_[^/]*$|_bench\.\w+$"),
+    ("example", r"(^|/)(examples?|samples?|demos?|tutorials?|playground|_examples|sandbox|templates/demo)/"),
+    ("translation", r"(^|/)(locales?|i18n|l10n|translations?|lang)/"),
+    (
+        "docs",
+        r"(^|/)(docs?|documentation|doc-site|website|_docs|wiki|man)/|\.(md|markdown|mdx|rst|adoc|txt|1)$"
+        r"|(^|/)(readme|license|licence|authors|contributors|copying|notice|contributing|security)([-_.][^/]*)?$",
+    ),
+    ("data", r"\.(json|jsonc|json5|ipynb|csv|tsv|xml|xsd|svg|html?|css|scss|sass|less|ya?ml|toml|ini|cfg|properties)$"),
+)
+_COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE if kind != "test" else 0)) for kind, pattern in _TABLE)
+
+_LISTED_ONLY = re.compile(
+    r"(\.min\.(js|css)|\.map|(^|/)(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock"
+    r"|uv\.lock|Pipfile\.lock|Cargo\.lock|go\.sum|composer\.lock|Gemfile\.lock))$"
+)
+
+_ASKED_FOR: dict[PathKind, str] = {
+    "test": r"\b(tests?|tested|testing|unittests?|fixtures?|specs?|test case|regression|covered|coverage)\b",
+    "docs": r"\b(docs?|documentation|documented|readme|guide|licen[sc]e|contributing|manual|documentation directory)\b",
+    "example": r"\b(examples?|samples?|demos?|tutorials?)\b",
+    "benchmark": r"\b(bench|benchmarks?|benchmarking)\b",
+    "vendored": r"\b(vendored|vendor|third[- ]party|bundled)\b",
+    "generated": r"\b(generated|lock ?file|snapshot|minified|protobuf)\b",
+    "changelog": r"\b(changelog|release notes?|history|changes in version)\b",
+    "translation": r"\b(translations?|locales?|i18n|internationali[sz]ation|languages?)\b",
+    "data": r"\b(config(uration)?s?|settings?|json|ya?ml|toml|xml|html|css|stylesheets?|schema|dependenc(y|ies)|package"
+    r"|workflows?|ci|pipeline|notebook|templates?)\b",
+}
+_ASKED_COMPILED = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _ASKED_FOR.items()}
+
+
+@functools.lru_cache(maxsize=65536)
+def kind_of_path(path: str) -> PathKind:
+    """The first kind in the table whose pattern the path has."""
+    return next((kind for kind, pattern in _COMPILED if pattern.search(path)), "source")
+
+
+def is_listed_only(path: str) -> bool:
+    """True for lock files and minified code: they are listed and can be read, but are not cut into chunks."""
+    return _LISTED_ONLY.search(path) is not None
+
+
+def kinds_asked_for(question: str) -> frozenset[PathKind]:
+    """The kinds that a question speaks of, so that they are not demoted for it."""
+    return frozenset(kind for kind, pattern in _ASKED_COMPILED.items() if pattern.search(question))

@@ -1,0 +1,66 @@
+"""One file's text as every part of Jeeves sees it: how bytes become lines.
+
+Lines end at `\\n` or `\\r\\n` and at nothing else, so that numbers agree with editors and with git. A byte-order mark
+is dropped. Bytes that are no UTF-8 are replaced and noted; a NUL byte in the first 8 KB makes a file binary.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+SNIFFED_BYTES = 8192
+
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """The decoded text of a file, with the SHA-256 of its bytes; `note` says what was odd about it."""
+
+    text: str
+    sha256: str
+    note: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines without their ends; a final newline makes no further line."""
+        return split_lines(self.text)
+
+
+def is_binary(data: bytes) -> bool:
+    """True when the first 8 KB hold a NUL byte, unless a mark says UTF-16."""
+    return b"\0" in data[:SNIFFED_BYTES] and not data.startswith(_UTF16_MARKS)
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """Text of the bytes, and a note (empty when nothing was odd)."""
+    if data.startswith(_UTF16_MARKS):
+        return data.decode("utf-16", errors="replace"), "utf-16"
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode("utf-8"), ""
+    except UnicodeDecodeError:
+        return data.decode("utf-8", errors="replace"), "not valid utf-8, bytes replaced"
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines of a text without their ends; `""` has none."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
+
+
+def from_bytes(data: bytes) -> SourceText:
+    """The text of a file's bytes, which must not be binary (see `is_binary`)."""
+    text, note = decode(data)
+    return SourceText(text, hashlib.sha256(data).hexdigest(), note)
+
+
+def read_source(path: Path) -> SourceText | None:
+    """The text of a file, or None when it is binary. OSError when it cannot be read."""
+    data = path.read_bytes()
+    return None if is_binary(data) else from_bytes(data)

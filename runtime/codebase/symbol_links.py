@@ -1,0 +1,245 @@
+"""Which definition a name means, and who uses it: name, text and import evidence over the index.
+
+Nothing is executed and no types are inferred. Where several definitions share a name the likeliest come first: those
+in the same class or file, then those in files that the caller imports, then a definition that is the only one.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+
+from runtime.codebase.index_reader import IndexReader
+from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
+from runtime.codebase.languages import DATA, PROSE, language_of
+from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.source_text import SourceText
+from runtime.codebase.syntax import CALLABLE_KINDS, CONTAINER_KINDS
+from runtime.codebase.tokens import index_terms, looks_like_identifier
+
+MAX_MENTION_FILES = 200
+
+_KIND_ORDER: dict[str, int] = {
+    **dict.fromkeys(CONTAINER_KINDS, 0),
+    **dict.fromkeys(CALLABLE_KINDS, 0),
+    "module": 2,
+    "prototype": 2,
+    "section": 4,
+    "key": 4,
+}
+_OTHER_KIND_ORDER = 1
+_NAME_NOISE = re.compile(r"\(.*\)$|[`'\"\s]")
+_SEPARATORS = re.compile(r"::|#|->|/")
+
+
+def normal_name(name: str) -> str:
+    """A symbol name as people write it, in the form of the index: dots between parts, no call brackets."""
+    return _SEPARATORS.sub(".", _NAME_NOISE.sub("", name.strip())).strip(".")
+
+
+def dotted_path(path: str) -> str:
+    """A file's path as a module name: `pkg/app.py` is `pkg.app`, `pkg/__init__.py` is `pkg`."""
+    base = posixpath.splitext(path)[0]
+    return base.removesuffix("/__init__").removesuffix("/index").replace("/", ".")
+
+
+def symbols_named(index: IndexReader, name: str, *, fuzzy: bool, limit: int) -> list[SymbolRecord]:
+    """Definitions of a simple or dotted name, best first."""
+    wanted = normal_name(name)
+    last = wanted.rpartition(".")[2]
+    if not last:
+        return []
+    same_last = index.symbols("s.name = ? COLLATE NOCASE", (last,), 5000)
+    exact = [symbol for symbol in same_last if _means(symbol, wanted)]
+    exact.sort(key=lambda symbol: _order(symbol, last))
+    if not fuzzy or len(exact) >= limit:
+        return exact[:limit]
+    pattern = "%" + last.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_") + "%"
+    partial = index.symbols("s.name LIKE ? ESCAPE '\\' AND s.kind NOT IN ('key', 'section')", (pattern,), 5000)
+    seen = {symbol.id for symbol in exact}
+    rest = [symbol for symbol in (*same_last, *partial) if symbol.id not in seen]
+    rest = list({symbol.id: symbol for symbol in rest}.values())
+    rest.sort(key=lambda symbol: (len(symbol.name) - len(last), *_order(symbol, last)))
+    return [*exact, *rest][:limit]
+
+
+def _means(symbol: SymbolRecord, wanted: str) -> bool:
+    if "." not in wanted:
+        return True
+    full = f".{dotted_path(symbol.file)}.{symbol.qualified_name}".lower()
+    if symbol.kind == "module":
+        full = f".{dotted_path(symbol.file)}".lower()
+    return full.endswith("." + wanted.lower())
+
+
+def _order(symbol: SymbolRecord, last: str) -> tuple[int, int, int, int, str, int]:
+    return (
+        int(symbol.name != last),
+        int(kind_of_path(symbol.file) != "source"),
+        _KIND_ORDER.get(symbol.kind, _OTHER_KIND_ORDER),
+        symbol.qualified_name.count("."),
+        symbol.file,
+        symbol.start_line,
+    )
+
+
+def references(
+    index: IndexReader, read: Callable[[str], SourceText | None], name: str, limit: int
+) -> list[ReferenceRecord]:
+    """Uses that the parsers found, then other mentions in code; source files before tests and the like."""
+    last = normal_name(name).rpartition(".")[2]
+    if not last:
+        return []
+    found = index.references("r.name = ?", (last,))
+    found += [
+        ReferenceRecord(item.file, item.line, last, "import", item.module)
+        for item in index.imports("i.name = ? OR i.module = ? OR i.module LIKE ?", (last, last, f"%.{last}"))
+    ]
+    taken = {(item.file, item.line) for item in found}
+    taken.update((s.file, s.name_line) for s in index.symbols("s.name = ?", (last,), 5000))
+    found += _mentions(index, read, last, taken, limit)
+    found.sort(key=lambda item: (kind_of_path(item.file) != "source", item.kind == "reference", item.file, item.line))
+    unique = {(item.file, item.line): item for item in reversed(found)}
+    return [item for item in found if unique.get((item.file, item.line)) is item][:limit]
+
+
+def _mentions(
+    index: IndexReader,
+    read: Callable[[str], SourceText | None],
+    name: str,
+    taken: set[tuple[str, int]],
+    limit: int,
+) -> list[ReferenceRecord]:
+    term = index_terms(name).partition(" ")[0]
+    if not term:
+        return []
+    word = re.compile(_shape(name))
+    mentions: list[ReferenceRecord] = []
+    paths = index.files_with_term(term, MAX_MENTION_FILES)
+    for path in sorted(paths, key=lambda path: (kind_of_path(path) != "source", path)):
+        if len(mentions) >= limit:
+            break
+        source = None if language_of(path) in PROSE | DATA else read(path)
+        if source is None or name not in source.text:
+            continue
+        lines = [number for number, line in enumerate(source.lines, 1) if name in line and word.search(line)]
+        fresh = [line for line in lines if (path, line) not in taken]
+        mentions += [_mention(index, path, line, name) for line in fresh[: limit - len(mentions)]]
+    return mentions
+
+
+def _shape(name: str) -> str:
+    """A pattern for uses of a name; a plain word counts only where it stands like code, not within prose."""
+    escaped = re.escape(name)
+    if looks_like_identifier(name.strip("_")) or not name.islower():
+        return rf"(?<!\w){escaped}(?!\w)"
+    return rf"[.@`]{escaped}(?!\w)|(?<!\w){escaped}\s?(?:[(=\[]|\)$)"
+
+
+def _mention(index: IndexReader, path: str, line: int, name: str) -> ReferenceRecord:
+    where = "f.path = ? AND s.start_line <= ? AND s.end_line >= ? AND s.kind NOT IN ('module', 'key', 'section')"
+    around = index.symbols(where, (path, line, line))
+    inner = min(around, key=lambda symbol: symbol.end_line - symbol.start_line, default=None)
+    if inner is None:
+        return ReferenceRecord(path, line, name, "reference")
+    return ReferenceRecord(path, line, name, "reference", "", inner.qualified_name, inner.id)
+
+
+def callers(index: IndexReader, symbol: SymbolRecord | str, limit: int) -> list[ReferenceRecord]:
+    """Calls of a name; for a definition, those from its own class, file and importers come first."""
+    if isinstance(symbol, str):
+        last = normal_name(symbol).rpartition(".")[2]
+        calls = index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (last,))
+        calls.sort(key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
+        return calls[:limit]
+    # A class is called where it is instantiated; its constructor is never named.
+    name = symbol.owner.rpartition(".")[2] if symbol.name in ("__init__", "constructor") else symbol.name
+    calls = index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (name or symbol.name,))
+    importing = {item.file for item in importers(index, symbol.file, 5000)}
+    calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
+    return calls[:limit]
+
+
+def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]) -> int:
+    """How likely a call means a symbol: greater is likelier."""
+    owner = symbol.owner.rpartition(".")[2]
+    points = 4 * (kind_of_path(call.file) == "source")
+    points += 3 * (call.file == symbol.file) + 2 * (call.file in importing)
+    if owner and call.qualifier.rpartition(".")[2] in (owner, owner.lower()):
+        points += 3
+    if call.qualifier in ("self", "cls", "this"):
+        points += 3 if call.enclosing is not None and call.enclosing.startswith(f"{symbol.owner}.") else -3
+    if not owner and call.qualifier and call.file == symbol.file:
+        points -= 2
+    return points
+
+
+def callees(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[Callee]:
+    """Calls in the lines of a symbol, each name and qualifier once."""
+    where = "f.path = ? AND r.line BETWEEN ? AND ? AND r.kind = 'call'"
+    calls = index.references(where, (symbol.file, symbol.start_line, symbol.end_line))
+    first_uses = {(call.name, call.qualifier): call for call in reversed(calls)}
+    in_order = sorted(first_uses.values(), key=lambda call: (call.line, call.name))[:limit]
+    if not in_order:
+        return []
+    imported = {item.alias or item.name or item.module: item for item in index.imports("f.path = ?", (symbol.file,))}
+    return [
+        Callee(call.name, call.line, call.qualifier, _definition_of(index, call, symbol, imported)) for call in in_order
+    ]
+
+
+def _definition_of(
+    index: IndexReader, call: ReferenceRecord, inside: SymbolRecord, imported: dict[str, ImportRecord]
+) -> SymbolRecord | None:
+    candidates = [
+        symbol
+        for symbol in index.symbols("s.name = ?", (call.name,), 400)
+        if symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
+    ]
+    if not candidates:
+        return None
+    head = call.qualifier.partition(".")[0] or call.name
+    via = imported.get(head)
+    own_class = inside.owner if inside.kind in CALLABLE_KINDS else inside.qualified_name
+    if not call.qualifier:
+        # A bare name never means the method of another class.
+        candidates = [
+            symbol for symbol in candidates if not symbol.owner or symbol.owner in (own_class, inside.qualified_name)
+        ]
+        if not candidates:
+            return None
+
+    def points(candidate: SymbolRecord) -> int:
+        same_file = candidate.file == inside.file
+        total = 2 * same_file + (kind_of_path(candidate.file) == "source")
+        if via is not None and via.target is not None:
+            total += 6 * (candidate.file == via.target or posixpath.dirname(candidate.file) == via.target)
+        if call.qualifier in ("self", "cls", "this", "super()"):
+            total += 6 * (same_file and bool(own_class) and candidate.owner == own_class) + bool(candidate.owner)
+        elif call.qualifier:
+            total += 4 * (candidate.owner.rpartition(".")[2] == call.qualifier.rpartition(".")[2])
+        else:
+            total += 3 * (same_file and not candidate.owner)
+        return total
+
+    best = max(candidates, key=lambda candidate: (points(candidate), -candidate.id))
+    outside = via is not None and via.target is None
+    is_clear = points(best) >= 4 or (len(candidates) == 1 and not outside)
+    return best if is_clear and not (outside and best.file != inside.file) else None
+
+
+def importers(index: IndexReader, module_or_path: str, limit: int) -> list[ImportRecord]:
+    """Imports that mean a file, a folder or a module name, by file and line."""
+    wanted = module_or_path.strip().strip("/").removeprefix("./")
+    if index.file(wanted) is not None:
+        folder = posixpath.dirname(wanted) or "."
+        if wanted.endswith(".go"):
+            return index.imports("i.target IN (?, ?)", (wanted, folder), limit)
+        return index.imports("i.target = ?", (wanted,), limit)
+    below = index.imports("i.target = ? OR substr(i.target, 1, ?) = ?", (wanted, len(wanted) + 1, wanted + "/"), limit)
+    below = [item for item in below if not item.file.startswith(wanted + "/")]
+    if below:
+        return below
+    where = "i.module = ? OR substr(i.module, 1, ?) = ? OR i.module || '.' || i.name = ?"
+    return index.imports(where, (wanted, len(wanted) + 1, wanted + ".", wanted), limit)

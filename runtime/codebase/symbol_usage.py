@@ -1,0 +1,171 @@
+"""The tool `explore_symbol_usage`: where a symbol is defined, who uses it, and what it uses.
+
+Each row of `data` has `citation`, its position in the result's citations, or None when a line could not be cited.
+Citations come in the order of the parts: definitions, callers, other references, importers, tests, callees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from runtime.codebase.attempts import AttemptLog
+from runtime.codebase.citing import cite, cite_symbol
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
+from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.symbol_links import normal_name
+from runtime.tools.result import Citation, ToolResult
+
+MAX_RESULTS = 500
+MAX_DEFINITIONS = 10
+_Row = dict[str, Any]
+_T = TypeVar("_T")
+
+
+def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50) -> ToolResult:
+    """Definitions, callers, references, importers, tests and callees of a symbol, at most `max_results` of each.
+
+    Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
+    kind, signature, docstring}], callers and references and tests [{file, line, kind, enclosing, text}], importers
+    [{file, line, module, name, text}], callees [{name, line, symbol, file, start_line, end_line}]. When nothing has
+    that name, partial names are tried, then imports and the text at large (status `partial`); `not_found` otherwise.
+    """
+    log = AttemptLog()
+    limit = max(1, min(max_results, MAX_RESULTS))
+    wanted = normal_name(symbol)
+    if not wanted:
+        return log.result("error", {"symbol": symbol}, [], error="give the name of a symbol")
+    found = log.run("symbol_index", lambda: codebase.symbols_named(wanted, limit=MAX_DEFINITIONS), "not_found")
+    is_exact = bool(found)
+    if not found:
+        found = log.run(
+            "partial_symbol", lambda: codebase.symbols_named(wanted, fuzzy=True, limit=MAX_DEFINITIONS), "not_found"
+        )
+    sheet = _Sheet(codebase, limit)
+    if found:
+        data, truncated = _usage(codebase, found, sheet, log)
+        return log.result(
+            "ok" if is_exact else "partial", {"symbol": wanted, **data}, sheet.citations, truncated=truncated
+        )
+    outside = log.run("imports_and_text", lambda: _mentions(codebase, wanted, limit), "not_found")
+    rows = [sheet.reference(item, "mentions it") for item in outside]
+    data = {"symbol": wanted, "definitions": [], "references": rows}
+    if rows:
+        return log.result("partial", data, sheet.citations, error=f"{wanted} is not defined in this repository")
+    return log.result("not_found", data, [], error=f"nothing in the repository is named {wanted}")
+
+
+def _usage(
+    codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: AttemptLog
+) -> tuple[dict[str, Any], bool]:
+    main = found[0]
+    many = sheet.limit + 1
+    calls = log.run("callers", lambda: codebase.callers(main, limit=4 * many))
+    uses = log.run("references", lambda: codebase.references(main.name, limit=4 * many))
+    imports = log.run("importers", lambda: _importers(codebase, main))
+    callees = log.run("callees", lambda: codebase.callees(main, limit=many))
+    called = {(call.file, call.line) for call in calls}
+    others = [use for use in uses if (use.file, use.line) not in called and use.kind != "import"]
+    in_tests = [use for use in (*calls, *others) if _is_test(use.file)]
+    callers = [call for call in calls if not _is_test(call.file)]
+    references = [use for use in others if not _is_test(use.file)]
+    parts: dict[str, Any] = {
+        "definitions": [sheet.definition(symbol) for symbol in found],
+        "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
+        "references": sheet.rows(references, lambda item: sheet.reference(item, f"mentions {main.name}")),
+        "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
+        "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
+        "callees": sheet.rows(callees, sheet.callee),
+    }
+    return parts, sheet.truncated
+
+
+def _is_test(file: str) -> bool:
+    return kind_of_path(file) == "test"
+
+
+def _importers(codebase: Codebase, symbol: SymbolRecord) -> list[ImportRecord]:
+    """Imports of the symbol by name, or, when there are none, of its file."""
+    imports = codebase.importers(symbol.file)
+    top = symbol.qualified_name.partition(".")[0]
+    by_name = [item for item in imports if item.name in (symbol.name, top)]
+    return by_name or [item for item in imports if item.name in ("", "*") or symbol.kind == "module"] or imports
+
+
+def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
+    last = wanted.rpartition(".")[2]
+    found = codebase.references(last, limit=limit)
+    if found:
+        return found
+    hits, _ = codebase.search_text(last, case_sensitive=False, max_hits=limit)
+    return [ReferenceRecord(hit.file, hit.line, last, "reference") for hit in hits]
+
+
+class _Sheet:
+    """Rows and their citations, numbered together."""
+
+    def __init__(self, codebase: Codebase, limit: int) -> None:
+        self.citations: list[Citation] = []
+        self.limit = limit
+        self.truncated = False
+        self._codebase = codebase
+
+    def rows(self, items: Sequence[_T], row: Callable[[_T], _Row]) -> list[_Row]:
+        """One row for each item up to the limit; more of them make the result truncated."""
+        self.truncated = self.truncated or len(items) > self.limit
+        return [row(item) for item in items[: self.limit]]
+
+    def definition(self, symbol: SymbolRecord) -> _Row:
+        citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
+        return {
+            "file": symbol.file,
+            "start_line": symbol.start_line,
+            "end_line": symbol.end_line,
+            "symbol": symbol.qualified_name,
+            "kind": symbol.kind,
+            "signature": symbol.signature,
+            "docstring": symbol.docstring,
+            "citation": self._number(citation),
+        }
+
+    def reference(self, item: ReferenceRecord, why: str) -> _Row:
+        citation = cite(self._codebase, item.file, item.line, item.line, why=why, symbol=item.enclosing)
+        return {
+            "file": item.file,
+            "line": item.line,
+            "kind": item.kind,
+            "enclosing": item.enclosing,
+            "text": citation.quote if citation else "",
+            "citation": self._number(citation),
+        }
+
+    def importer(self, item: ImportRecord, symbol: SymbolRecord) -> _Row:
+        citation = cite(self._codebase, item.file, item.line, item.line, why=f"imports {symbol.file}")
+        return {
+            "file": item.file,
+            "line": item.line,
+            "module": item.module,
+            "name": item.name,
+            "text": citation.quote if citation else "",
+            "citation": self._number(citation),
+        }
+
+    def callee(self, item: Callee) -> _Row:
+        target = item.definition
+        citation = cite_symbol(self._codebase, target, f"defines {target.qualified_name}") if target else None
+        return {
+            "name": item.name,
+            "line": item.line,
+            "symbol": target.qualified_name if target else None,
+            "file": target.file if target else None,
+            "start_line": target.start_line if target else None,
+            "end_line": target.end_line if target else None,
+            "citation": self._number(citation),
+        }
+
+    def _number(self, citation: Citation | None) -> int | None:
+        if citation is None:
+            return None
+        self.citations.append(citation)
+        return len(self.citations) - 1

@@ -1,0 +1,65 @@
+"""What a parser says of one file: its symbols, references and imports.
+
+Lines are counted from 1 and ranges include both ends. `parent` and `enclosing` are positions in `FileSyntax.symbols`;
+a symbol always stands behind its parent there. These are tuples, not dataclasses: an index run makes millions of them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+ReferenceKind = Literal["call", "reference", "base", "decorator", "import"]
+ParseStatus = Literal["parsed", "text", "failed", "unsupported", "skipped"]
+
+CONTAINER_KINDS: frozenset[str] = frozenset(
+    {"class", "interface", "struct", "enum", "trait", "module", "namespace", "impl", "type", "record", "object"}
+)
+CALLABLE_KINDS: frozenset[str] = frozenset({"function", "method", "constructor", "macro"})
+DEFINITION_KINDS: frozenset[str] = (CONTAINER_KINDS | CALLABLE_KINDS) - {"module"}
+
+
+class Symbol(NamedTuple):
+    """A named thing. `start_line` includes decorators; `name_line` is where the name itself stands."""
+
+    name: str
+    qualified_name: str
+    kind: str
+    start_line: int
+    end_line: int
+    name_line: int
+    signature: str = ""
+    docstring: str = ""
+    parent: int | None = None
+
+
+class Reference(NamedTuple):
+    """A use of a name; `qualifier` is what stands before its last dot (`self`, `app.config`), or empty."""
+
+    name: str
+    line: int
+    kind: ReferenceKind
+    qualifier: str = ""
+    enclosing: int | None = None
+
+
+class Import(NamedTuple):
+    """One imported thing: `name` is empty when the module itself is imported, `*` for all of it.
+
+    `module` is as written, with leading dots for relative Python imports.
+    """
+
+    module: str
+    name: str
+    alias: str
+    line: int
+
+
+class FileSyntax(NamedTuple):
+    """Everything that a parser found in one file. `doc_ranges` are the line ranges of its docstrings."""
+
+    symbols: list[Symbol]
+    references: list[Reference]
+    imports: list[Import]
+    doc_ranges: list[tuple[int, int]]
+    status: ParseStatus
+    note: str = ""

@@ -1,0 +1,279 @@
+"""Symbols, references and imports of every language with a grammar, Python excepted, by tags queries.
+
+The grammar's own tags query finds the ordinary definitions and calls, `tag_queries` adds what it leaves out; this
+module works out nesting, full extents, signatures, doc comments and owners from what matched.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runtime.codebase.languages import bundled_tags_query, load_grammar
+from runtime.codebase.source_text import split_lines
+from runtime.codebase.syntax import CONTAINER_KINDS, FileSyntax, Import, Reference, ReferenceKind, Symbol
+from runtime.codebase.tag_queries import EXTRA_QUERIES
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser, Query
+
+MAX_SIGNATURE_CHARS = 300
+MAX_DOCSTRING_CHARS = 400
+MAX_DOC_LINES = 200
+
+_REFERENCE_KINDS: dict[str, ReferenceKind] = {
+    "reference.call": "call",
+    "reference.class": "call",
+    "reference.base": "base",
+    "reference.implementation": "base",
+    "reference.type": "reference",
+}
+# Nodes around a definition that belong to it: `export`, a C function around its declarator, a template head.
+_WRAPPERS: frozenset[str] = frozenset(
+    {
+        *("export_statement", "lexical_declaration", "variable_declaration", "variable_declarator"),
+        *("expression_statement", "function_definition", "declaration", "type_definition", "pointer_declarator"),
+        *("reference_declarator", "array_declarator", "init_declarator", "type_declaration", "template_declaration"),
+        *("field_declaration", "const_declaration", "var_declaration", "attributed_statement"),
+    }
+)
+_NO_OWNER: frozenset[str] = frozenset({"exports", "module.exports", "this", "self", "window", "globalThis"})
+
+_BLANKS = re.compile(r"\s+")
+_DOC_LINE = re.compile(r"^\s*(?://[/!]*|/\*+!?|\*+/?|#(?![\[!])|--)")
+_DOC_MARKS = re.compile(r"^\s*(?://[/!]*|/\*+!?|\*+/?|#+|--)\s?|\s*\*+/\s*$")
+_ANNOTATION = re.compile(r"^\s*(?:@\w|#\[)")
+_PLAIN_QUALIFIER = re.compile(r"[\w.:>$-]{1,60}(?:\(\))?")
+
+
+@functools.cache
+def _parser(language: str) -> tuple[Parser, Query]:
+    import tree_sitter
+
+    grammar = load_grammar(language)
+    return tree_sitter.Parser(grammar), tree_sitter.Query(
+        grammar, bundled_tags_query(language) + EXTRA_QUERIES[language]
+    )
+
+
+def extract_tags(source: bytes, language: str) -> FileSyntax:
+    """Everything found in one file of a language in `EXTRA_QUERIES`."""
+    import tree_sitter
+
+    parser, query = _parser(language)
+    root = parser.parse(source).root_node
+    found = _Found()
+    for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
+        found.add(pattern, captures)
+    lines = split_lines(source.decode("utf-8", "replace"))
+    symbols, starts, ends = _nested_symbols(found, source, lines)
+    note = "syntax errors, read as far as possible" if root.has_error else ""
+    return FileSyntax(
+        symbols, _references(found, source, symbols, starts, ends), _imports(found), [], status="parsed", note=note
+    )
+
+
+@dataclass(slots=True)
+class _Definition:
+    pattern: int
+    kind: str
+    node: Node
+    name: str
+    name_node: Node
+    owner: str
+
+
+class _Found:
+    """Matches of one file, sorted into definitions, scopes, references and imports."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[int, _Definition] = {}
+        self.scopes: list[tuple[Node, str]] = []
+        self.references: list[tuple[Node, ReferenceKind]] = []
+        self.imports: list[Node] = []
+
+    def add(self, pattern: int, captures: dict[str, list[Node]]) -> None:
+        if "import" in captures:
+            self.imports.extend(captures["import"])
+            return
+        if "scope" in captures:
+            self.scopes.append((captures["scope"][0], _text(captures["scope.name"][0])))
+            return
+        names = captures.get("name")
+        if not names:
+            return
+        for capture, nodes in captures.items():
+            if capture.startswith("definition."):
+                self._define(pattern, capture.removeprefix("definition."), nodes[0], names[0], captures.get("owner"))
+            elif capture in _REFERENCE_KINDS and not (nodes[0] == names[0] and names[0].type == "identifier"):
+                self.references.append((names[0], _REFERENCE_KINDS[capture]))
+
+    def _define(self, pattern: int, kind: str, node: Node, name: Node, owner: list[Node] | None) -> None:
+        earlier = self.definitions.get(name.start_byte)
+        if earlier is not None and earlier.pattern > pattern:
+            return
+        owner_text = _text(owner[0]).removesuffix(".prototype") if owner else ""
+        if owner_text in _NO_OWNER:
+            owner_text = ""
+        self.definitions[name.start_byte] = _Definition(pattern, kind, _whole(node), _text(name), name, owner_text)
+
+
+def _whole(node: Node) -> Node:
+    """The node together with what wraps it, as long as both begin on the same line or the wrapper before it."""
+    while node.parent is not None and node.parent.type in _WRAPPERS:
+        wrapper = node.parent
+        if wrapper.start_point[0] < node.start_point[0] and wrapper.type != "template_declaration":
+            same_thing = wrapper.type in ("function_definition", "declaration")
+            if not same_thing:
+                break
+        node = wrapper
+    return node
+
+
+def _nested_symbols(found: _Found, source: bytes, lines: list[str]) -> tuple[list[Symbol], list[int], list[int]]:
+    blocks: list[tuple[int, int, _Definition | None, str]] = [
+        (item.node.start_byte, item.node.end_byte, item, item.name) for item in found.definitions.values()
+    ]
+    blocks += [(node.start_byte, node.end_byte, None, name) for node, name in found.scopes]
+    blocks.sort(key=lambda block: (block[0], -block[1], block[2].name_node.start_byte if block[2] else -1))
+    symbols: list[Symbol] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    # What encloses the place reached: end byte, position of the symbol (None for a scope), its qualified name.
+    open_blocks: list[tuple[int, int | None, str, str]] = []
+    for start, end, item, name in blocks:
+        while open_blocks and open_blocks[-1][0] <= start:
+            open_blocks.pop()
+        parent, prefix, holder_kind = None, "", ""
+        if open_blocks:
+            _, parent, prefix, holder_kind = open_blocks[-1]
+        if item is None:
+            open_blocks.append((end, parent, f"{prefix}.{name}" if prefix else name, "impl"))
+            continue
+        if parent is not None and symbols[parent].name == name and symbols[parent].name_line == _line(item.name_node):
+            continue
+        symbol = _symbol(item, prefix, holder_kind, parent, source, lines)
+        open_blocks.append((end, len(symbols), symbol.qualified_name, symbol.kind))
+        symbols.append(symbol)
+        starts.append(start)
+        ends.append(end)
+    return symbols, starts, ends
+
+
+def _symbol(
+    item: _Definition, prefix: str, holder_kind: str, parent: int | None, source: bytes, lines: list[str]
+) -> Symbol:
+    prefix = item.owner.replace("::", ".") or prefix
+    in_container = bool(item.owner) or holder_kind in CONTAINER_KINDS
+    kind = "method" if item.kind == "function" and in_container and holder_kind != "namespace" else item.kind
+    if kind == "function" and item.node.type == "declaration":
+        kind = "prototype"
+    start_line = item.node.start_point[0] + 1
+    end = item.node.end_point
+    end_line = max(start_line, end[0] + (1 if end[1] else 0))
+    return Symbol(
+        item.name,
+        f"{prefix}.{item.name}" if prefix else item.name,
+        kind,
+        start_line,
+        end_line,
+        _line(item.name_node),
+        _signature(item.node, source),
+        _doc_comment(lines, start_line),
+        parent,
+    )
+
+
+def _signature(node: Node, source: bytes) -> str:
+    end = node.end_byte
+    body = _body_of(node)
+    if body is not None:
+        end = body.start_byte
+    elif node.end_point[0] > node.start_point[0]:
+        newline = source.find(b"\n", node.start_byte)
+        end = newline if newline > 0 else end
+    text = source[node.start_byte : min(end, node.start_byte + 4 * MAX_SIGNATURE_CHARS)].decode("utf-8", "replace")
+    return _BLANKS.sub(" ", text).strip().removesuffix("{").rstrip()[:MAX_SIGNATURE_CHARS]
+
+
+def _body_of(node: Node) -> Node | None:
+    """The block of a definition, looked for below declarators and assignments."""
+    for _ in range(4):
+        body = node.child_by_field_name("body")
+        if body is not None:
+            return body
+        inner = (
+            node.child_by_field_name("value")
+            or node.child_by_field_name("right")
+            or node.child_by_field_name("declaration")
+            or next((child for child in node.named_children[:3] if child.type in _WRAPPERS), None)
+            or next((child for child in node.named_children[:2] if child.type.endswith("_expression")), None)
+        )
+        if inner is None:
+            return None
+        node = inner
+    return None
+
+
+def _doc_comment(lines: list[str], start_line: int) -> str:
+    """Text of the comment that ends directly above a line, its first paragraph."""
+    index = start_line - 2
+    while index >= 0 and _ANNOTATION.match(lines[index]):
+        index -= 1
+    collected: list[str] = []
+    while index >= 0 and len(collected) < MAX_DOC_LINES and _DOC_LINE.match(lines[index]):
+        collected.append(_DOC_MARKS.sub("", lines[index]).strip())
+        index -= 1
+    paragraph: list[str] = []
+    for text in reversed(collected):
+        if text:
+            paragraph.append(text)
+        elif paragraph:
+            break
+    return " ".join(paragraph)[:MAX_DOCSTRING_CHARS]
+
+
+def _references(
+    found: _Found, source: bytes, symbols: list[Symbol], starts: list[int], ends: list[int]
+) -> list[Reference]:
+    kept: dict[tuple[int, str], Reference] = {}
+    for node, kind in found.references:
+        if node.start_byte in found.definitions:
+            continue
+        name, line = _text(node), _line(node)
+        if (line, name) in kept and kind != "base":
+            continue
+        place: int | None = bisect_right(starts, node.start_byte) - 1
+        if place is not None and place < 0:
+            place = None
+        while place is not None and ends[place] <= node.start_byte:
+            place = symbols[place].parent
+        kept[line, name] = Reference(name, line, kind, _qualifier(node, source), place)
+    return sorted(kept.values(), key=lambda reference: reference.line)
+
+
+def _qualifier(node: Node, source: bytes) -> str:
+    parent = node.parent
+    if parent is None or node.start_byte - parent.start_byte > 64:
+        return ""
+    before = source[parent.start_byte : node.start_byte].decode("utf-8", "replace").rstrip()
+    if not before.endswith((".", "::", "->")):
+        return ""
+    qualifier = before.rstrip(".:->?!")
+    return qualifier if _PLAIN_QUALIFIER.fullmatch(qualifier) else ""
+
+
+def _imports(found: _Found) -> list[Import]:
+    imports = (Import(_BLANKS.sub("", _text(node).strip("\"'`<>")), "", "", _line(node)) for node in found.imports)
+    return sorted(dict.fromkeys(imports), key=lambda item: item.line)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _line(node: Node) -> int:
+    return int(node.start_point[0]) + 1

@@ -1,0 +1,141 @@
+"""Words of code and prose, cut so that a question meets the identifiers that it speaks of.
+
+`index_terms("getUserNames")` gives `getusernames get user name`: the identifier as a whole (its parts joined, so that
+`get_user_names` meets it) and its parts, each stemmed lightly. `query_terms` cuts a question the same way, without the
+words that every question has, and says which of them were written as identifiers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MAX_WORD_CHARS = 80
+_MAX_CACHED_WORDS = 200_000
+
+_WORD = re.compile(r"\w+")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|#)[A-Za-z_][A-Za-z0-9_]*)*")
+
+# Words that say nothing about which code is meant: too frequent in code to be worth their room in the index.
+_CODE_NOISE = "self this the return def if of to in is and for not none null true false"
+CODE_NOISE: frozenset[str] = frozenset(_CODE_NOISE.split())
+
+_QUESTION_NOISE = """
+    a about all also an any are as at be because been before being between both but by can could did do does doing
+    done each even ever every from get gets got had has have having here how however i into it its itself just let like
+    may me might more most much must my new no nor now off on once one only or other our out over own please same shall
+    she should since so some such than that their them then there these they those through thus too under until up upon
+    us use used uses using very via was way we were what when where whether which while who whom whose why will with
+    within without would you your find show tell explain describe give happen happens work works code file files
+    implement implemented implementation implementations repository project defined specific"""
+STOP_WORDS: frozenset[str] = CODE_NOISE | frozenset(_QUESTION_NOISE.split())
+
+_SUFFIXES: tuple[tuple[str, str, int], ...] = (
+    ("ization", "iz", 3),
+    ("isation", "is", 3),
+    ("ating", "", 4),
+    ("ation", "", 4),
+    ("ated", "", 4),
+    ("ator", "", 4),
+    ("ate", "", 4),
+    ("ing", "", 3),
+    ("ied", "y", 3),
+    ("ed", "", 3),
+    ("ion", "", 4),
+    ("er", "", 4),
+    ("or", "", 4),
+    ("ment", "", 4),
+    ("able", "", 4),
+    ("ally", "", 4),
+    ("al", "", 5),
+    ("ly", "", 4),
+    ("e", "", 3),
+)
+
+
+def stem(word: str) -> str:
+    """A lower-case English word without its plural and its commonest endings: `routing`, `routes`, `route` agree."""
+    if len(word) < 4 or not word.isascii():
+        return word
+    word = _singular(word)
+    for suffix, instead, least_chars in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= least_chars:
+            word = word[: -len(suffix)] + instead
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] in "bdgmnprt":
+        return word[:-1]
+    return word
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "xes", "ches", "shes", "zes")):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def split_identifier(identifier: str) -> list[str]:
+    """The lower-case parts of a camelCase, snake_case or mixed identifier, in order."""
+    return [part.lower() for part in _PART.findall(identifier)]
+
+
+def _expand(word: str) -> str:
+    if len(word) > MAX_WORD_CHARS:
+        return ""
+    parts = split_identifier(word)
+    if len(parts) <= 1:
+        lowered = parts[0] if parts else ""
+        return "" if len(lowered) < 2 or lowered in CODE_NOISE else stem(lowered)
+    kept = [stem(part) for part in parts if len(part) > 1 and part not in CODE_NOISE]
+    return " ".join(["".join(parts), *kept])
+
+
+class _Expansions(dict[str, str]):
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MAX_CACHED_WORDS:
+            self.clear()
+        terms = self[word] = _expand(word)
+        return terms
+
+
+_expansions = _Expansions()
+
+
+def index_terms(text: str) -> str:
+    """All terms of a text for the full-text index, separated by blanks, in order, repeats included."""
+    return " ".join(map(_expansions.__getitem__, _WORD.findall(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """A question cut into terms: how often each occurs, and the identifiers as they were written."""
+
+    counts: dict[str, int]
+    identifiers: tuple[str, ...]
+
+
+def looks_like_identifier(word: str) -> bool:
+    """True for what nobody writes in prose: an underscore, a dot, or capitals within the word."""
+    return "_" in word or "." in word or "::" in word or (any(c.isupper() for c in word[1:]) and not word.isupper())
+
+
+def query_terms(text: str) -> QueryTerms:
+    """The terms of a question that can be looked up; empty counts when nothing but common words is left."""
+    counts: dict[str, int] = {}
+    for word in _WORD.findall(text):
+        if word.lower() in STOP_WORDS:
+            continue
+        for term in _expansions[word].split():
+            if term not in STOP_WORDS:
+                counts[term] = counts.get(term, 0) + 1
+    return QueryTerms(counts, tuple(_identifiers(text)))
+
+
+def _identifiers(text: str) -> Iterable[str]:
+    words = (found.group().rstrip(".") for found in _IDENTIFIER.finditer(text))
+    return dict.fromkeys(word for word in words if looks_like_identifier(word))

@@ -1,0 +1,132 @@
+"""Where a frame goes: the bus's tables and rules, without any transport.
+
+Events go to every subscriber, commands and queries to one address, replies back to who asked. A frame that nobody can
+take is a dead letter; frames for an endpoint that is away for a moment are parked and handed over when it comes back.
+Doubled message ids are dropped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from typing import Literal
+
+import msgspec
+
+from runtime.errors import DuplicateHandlerError
+from runtime.ids import Address, MessageId
+from runtime.messages import Header
+
+REMEMBERED_MESSAGES = 20_000
+KEPT_DEAD_LETTERS = 200
+PARKED_FRAMES_PER_ADDRESS = 1_000
+
+Presence = Literal["connected", "away", "dead"]
+
+
+class DeadLetter(msgspec.Struct, frozen=True):
+    """A frame that went nowhere, and why."""
+
+    header: Header
+    reason: str
+
+
+class Routing(msgspec.Struct, frozen=True):
+    """What to do with a frame: addresses to hand it to, addresses to park it for, or why it goes nowhere."""
+
+    deliver: tuple[Address, ...] = ()
+    park: tuple[Address, ...] = ()
+    refused: str | None = None
+
+
+class BusTable:
+    """Addresses, handlers, subscribers and counters of one bus."""
+
+    def __init__(self) -> None:
+        self._presence: dict[Address, Presence] = {}
+        self._incarnation: dict[Address, int] = {}
+        self._handlers: dict[str, Address] = {}
+        self._subscribers: dict[str, list[Address]] = {}
+        self._parked: dict[Address, deque[bytes]] = {}
+        self._seen: OrderedDict[MessageId, None] = OrderedDict()
+        self.dead_letters: deque[DeadLetter] = deque(maxlen=KEPT_DEAD_LETTERS)
+        self.counts: Counter[str] = Counter()
+
+    def connect(self, address: Address, handles: tuple[str, ...] = (), subscribes: tuple[str, ...] = ()) -> list[bytes]:
+        """An endpoint is there (again): returns the frames that were parked for it, oldest first.
+
+        Raises DuplicateHandlerError when another address handles one of `handles`; nothing is changed then.
+        """
+        for type_ in handles:
+            holder = self._handlers.get(type_, address)
+            if holder != address:
+                raise DuplicateHandlerError(f"'{type_}' is handled by {holder} already, not by {address}", type=type_)
+        self._presence[address] = "connected"
+        self._incarnation[address] = self._incarnation.get(address, 0) + 1
+        self._handlers.update(dict.fromkeys(handles, address))
+        for type_ in subscribes:
+            if address not in self._subscribers.setdefault(type_, []):
+                self._subscribers[type_].append(address)
+        return list(self._parked.pop(address, ()))
+
+    def lose(self, address: Address, incarnation: int, for_good: bool) -> bool:
+        """An endpoint's process is gone; False when a newer incarnation has taken its place already."""
+        if self._incarnation.get(address) != incarnation:
+            return False
+        self._presence[address] = "dead" if for_good else "away"
+        return True
+
+    def incarnation(self, address: Address) -> int:
+        """How many times an endpoint has connected; 0 when never."""
+        return self._incarnation.get(address, 0)
+
+    def route(self, header: Header) -> Routing:
+        """Where the frame goes. Counts it, and remembers a dead letter."""
+        if header.message_id in self._seen:
+            self.counts["doubled"] += 1
+            return Routing()
+        self._remember(header.message_id)
+        self.counts[header.kind] += 1
+        if header.kind == "event":
+            return self._to(header, self._subscribers.get(header.type, []), required=False)
+        target = header.target or self._handlers.get(header.type)
+        if target is None:
+            return self._refuse(header, f"nobody handles '{header.type}'")
+        return self._to(header, [target], required=True)
+
+    def park(self, address: Address, data: bytes) -> bool:
+        """Keep a frame for an endpoint that is away; False when its queue is full."""
+        queue = self._parked.setdefault(address, deque())
+        if len(queue) >= PARKED_FRAMES_PER_ADDRESS:
+            return False
+        queue.append(data)
+        self.counts["parked"] += 1
+        return True
+
+    def stats(self) -> dict[str, object]:
+        """Counters and tables, for people and metrics."""
+        return {
+            "endpoints": dict(self._presence),
+            "handlers": dict(self._handlers),
+            "subscribers": {type_: len(addresses) for type_, addresses in self._subscribers.items()},
+            "dead_letters": len(self.dead_letters),
+            "counts": dict(self.counts),
+        }
+
+    def _to(self, header: Header, addresses: list[Address], required: bool) -> Routing:
+        by_presence: dict[str, list[Address]] = {"connected": [], "away": [], "dead": [], "unknown": []}
+        for address in addresses:
+            by_presence[self._presence.get(address, "unknown")].append(address)
+        unreachable = by_presence["dead"] + by_presence["unknown"]
+        if required and unreachable:
+            return self._refuse(header, f"endpoint {unreachable[0]} is not there")
+        return Routing(tuple(by_presence["connected"]), tuple(by_presence["away"]))
+
+    def _refuse(self, header: Header, reason: str) -> Routing:
+        self.dead_letters.append(DeadLetter(header, reason))
+        self.counts["dead_letter"] += 1
+        return Routing(refused=reason)
+
+    def _remember(self, message_id: MessageId) -> None:
+        self._seen[message_id] = None
+        if len(self._seen) > REMEMBERED_MESSAGES:
+            self._seen.popitem(last=False)

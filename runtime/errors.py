@@ -1,0 +1,187 @@
+"""Every error that Jeeves raises on purpose, in one tree.
+
+    JeevesError
+    ├── InputError                 the caller gave something that cannot be used (exit status 2)
+    │   ├── QuestionError
+    │   ├── RepositoryError
+    │   ├── SettingsError
+    │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
+    │   ├── DocumentFaults         a YAML document with faults, all of them listed
+    │   └── ToolArgumentsError
+    ├── MachineError               the machine lacks something (exit status 1)
+    │   ├── PortTakenError
+    │   ├── ForeignCodeError       a worker imported somebody else's `runtime` package
+    │   ├── StateStorageError      the state folder cannot be written
+    │   ├── ClusterError
+    │   └── VersionMismatchError
+    ├── WireError                  bytes that are no frame of ours
+    ├── BusError
+    │   ├── NoHandlerError
+    │   ├── DuplicateHandlerError
+    │   └── QueryTimeoutError
+    └── StageError                 what a hook raises to fail its stage on purpose
+        ├── ToolFailedError
+        ├── ModelFailedError
+        └── BudgetExhaustedError   a reservation was refused: the run ends with that bound's reason
+
+Each error keeps what it speaks of as attributes and survives pickling: subclasses take keyword arguments only, and
+`__reduce__` rebuilds them from those. Expected endings of a run (a bound reached, a cancellation) are no errors.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class JeevesError(Exception):
+    """Root of the tree: a message in plain words, and the values that it speaks of as attributes."""
+
+    code: ClassVar[str] = "jeeves_error"
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str, **values: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.values = values
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.message, self.values))
+
+
+def _rebuild(kind: type[JeevesError], message: str, values: dict[str, Any]) -> JeevesError:
+    return kind(message, **values)
+
+
+class InputError(JeevesError):
+    """The caller's input cannot be used; nothing was started."""
+
+    code = "bad_input"
+    exit_status = 2
+
+
+class QuestionError(InputError):
+    """The question is empty or too long."""
+
+    code = "bad_question"
+
+
+class RepositoryError(InputError):
+    """The folder cannot be read as a repository."""
+
+    code = "bad_repository"
+
+
+class SettingsError(InputError):
+    """A settings file or an environment override is wrong."""
+
+    code = "bad_settings"
+
+
+class UnknownNameError(InputError):
+    """Something was named that does not exist; `known` lists what does."""
+
+    code = "unknown_name"
+
+
+class DocumentFaults(InputError):
+    """A document has faults; `faults` lists every one with file, line and key."""
+
+    code = "invalid_document"
+
+
+class ToolArgumentsError(InputError):
+    """A tool was called with arguments outside its schema."""
+
+    code = "bad_tool_arguments"
+
+
+class MachineError(JeevesError):
+    """The machine lacks something that the work needs."""
+
+    code = "machine"
+
+
+class PortTakenError(MachineError):
+    """A port that must be bound is in use."""
+
+    code = "port_taken"
+
+
+class ForeignCodeError(MachineError):
+    """A process imported a `runtime` package that is not ours."""
+
+    code = "foreign_code"
+
+
+class StateStorageError(MachineError):
+    """The state folder cannot be read or written."""
+
+    code = "state_storage"
+
+
+class ClusterError(MachineError):
+    """The Ray cluster could not be started, reached or used."""
+
+    code = "cluster"
+
+
+class VersionMismatchError(MachineError):
+    """A running system is of another code version than this program."""
+
+    code = "version_mismatch"
+
+
+class WireError(JeevesError):
+    """Bytes could not be read as a frame or an envelope."""
+
+    code = "wire"
+
+
+class BusError(JeevesError):
+    """The bus could not do what was asked."""
+
+    code = "bus"
+
+
+class NoHandlerError(BusError):
+    """A query was sent for a type that nobody handles."""
+
+    code = "no_handler"
+
+
+class DuplicateHandlerError(BusError):
+    """A second handler was registered for a type."""
+
+    code = "duplicate_handler"
+
+
+class QueryTimeoutError(BusError):
+    """A query had no answer within its time."""
+
+    code = "query_timeout"
+
+
+class StageError(JeevesError):
+    """A hook fails its stage on purpose; the supervisor decides what follows."""
+
+    code = "stage_failed"
+
+
+class ToolFailedError(StageError):
+    """A tool that the stage cannot do without failed."""
+
+    code = "tool_failed"
+
+
+class ModelFailedError(StageError):
+    """The model could not give a usable answer."""
+
+    code = "llm_failed"
+
+
+class BudgetExhaustedError(StageError):
+    """The stage asked for more of `bound` than the run may still spend."""
+
+    code = "budget_exhausted"

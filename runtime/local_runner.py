@@ -1,0 +1,137 @@
+"""Whole runs in one process, without Ray: the oracle for the actors, and the product for scripts and tests.
+
+The same `decide`, the same agents and the same run log as on a cluster; stages are asyncio tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+
+from runtime.agent_step import Agent
+from runtime.clock import Clock
+from runtime.envelope import Envelope, Request
+from runtime.ids import RunId
+from runtime.pipeline import PipelineConfig
+from runtime.run_table import RunTable
+from runtime.store.run_log import RunLog
+from runtime.supervision.commands import CancelStage, ClientEvent, Command, Finish, RunStage, SetTimer
+from runtime.supervision.events import CancelRequested, Payload, StageStarted, TimerFired, ToolCalled
+from runtime.timers import Timers
+
+log = logging.getLogger(__name__)
+
+
+class LocalRunner:
+    """Drives runs on the running event loop. `agents`: pipeline → stage → agent."""
+
+    def __init__(
+        self,
+        pipelines: Mapping[str, PipelineConfig],
+        agents: Mapping[str, Mapping[str, Agent]],
+        run_log: RunLog,
+        clock: Clock,
+    ) -> None:
+        self._agents = agents
+        self._clock = clock
+        self._table = RunTable(pipelines, run_log, clock)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._timers = Timers(clock, self._timer_fired)
+        self._changed = asyncio.Condition()
+        self._pipeline_of: dict[RunId, str] = {}
+        self._broken: dict[RunId, Exception] = {}
+
+    async def submit(self, request: Request) -> RunId:
+        """Start a run; its request is in the log when this returns."""
+        run_id, commands = self._table.submit(request)
+        self._pipeline_of[run_id] = request.pipeline
+        await self._carry_out(run_id, commands)
+        return run_id
+
+    async def run(self, request: Request) -> Envelope:
+        """Start a run and wait for its end."""
+        run_id = await self.submit(request)
+        async for _ in self.watch(run_id):
+            pass
+        return self._table.envelope(run_id)
+
+    async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
+        """Events of a run from `after_seq` (exclusive) to its end. Raises what kept the run from going on, if so."""
+        while True:
+            for event in self._table.client_events(run_id, after_seq):
+                after_seq = event.seq
+                yield event
+            if self._table.is_over(run_id) and not self._table.client_events(run_id, after_seq):
+                return
+            if run_id in self._broken:
+                raise self._broken[run_id]
+            async with self._changed:
+                if not self._table.client_events(run_id, after_seq) and not self._table.is_over(run_id):
+                    await self._changed.wait()
+
+    async def cancel(self, run_id: RunId, reason: str = "") -> None:
+        """End a run now; what its stages had finished is kept."""
+        await self._happened(run_id, CancelRequested(reason))
+
+    def envelope(self, run_id: RunId) -> Envelope:
+        """The envelope of a run as it stands."""
+        return self._table.envelope(run_id)
+
+    async def close(self) -> None:
+        """Stop what is still running."""
+        self._timers.close()
+        pending = list(self._tasks.values())
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+
+    async def _happened(self, run_id: RunId, payload: Payload) -> None:
+        await self._carry_out(run_id, self._table.handle(run_id, payload))
+
+    async def _carry_out(self, run_id: RunId, commands: list[Command]) -> None:
+        for command in commands:
+            if isinstance(command, RunStage):
+                self._tasks[str(command.key)] = asyncio.create_task(self._stage(run_id, command))
+            elif isinstance(command, CancelStage):
+                task = self._tasks.get(str(command.key))
+                if task is not None and task is not asyncio.current_task():
+                    task.cancel()
+            elif isinstance(command, SetTimer):
+                self._timers.set(run_id, command)
+            elif isinstance(command, Finish):
+                self._timers.drop(run_id)
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _stage(self, run_id: RunId, command: RunStage) -> None:
+        cancelled = asyncio.Event()
+
+        async def report(called: ToolCalled) -> None:
+            await self._happened(run_id, called)
+
+        try:
+            agent = self._agents[self._pipeline_of[run_id]][command.stage]
+            await self._happened(run_id, StageStarted(command.key))
+            await self._happened(run_id, await agent.run(command, cancelled, report))
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        except Exception as error:
+            log.exception("run.broken", extra={"run_id": run_id})
+            await self._break(run_id, error)
+        finally:
+            self._tasks.pop(str(command.key), None)
+
+    async def _timer_fired(self, run_id: RunId, timer_id: str) -> None:
+        try:
+            await self._happened(run_id, TimerFired(timer_id))
+        except Exception as error:
+            log.exception("run.broken", extra={"run_id": run_id})
+            await self._break(run_id, error)
+
+    async def _break(self, run_id: RunId, error: Exception) -> None:
+        """The run cannot go on, as when its log takes no more: whoever watches it is told."""
+        self._broken[run_id] = error
+        async with self._changed:
+            self._changed.notify_all()

@@ -1,0 +1,128 @@
+"""A pipeline is data: agents, routing between them, and bounds. This module says what a pipeline is.
+
+`runtime.pipeline_file` reads one from YAML and lists every fault; `runtime.pipeline_rules` holds the checks that look
+at a pipeline as a whole. The guide is docs/semantics.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+END = "end"
+INTERRUPT_TARGETS: tuple[str, ...] = ("clarification", "confirmation", "agent_review")
+ToolAccess = Literal["none", "read", "write", "all"]
+
+_MAX_SPAN_S = 31_536_000
+_Name = Field(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_]*$")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+
+class RoutingRule(_Frozen):
+    """When the stage's own output has `condition` equal to `value`, the run goes to `target` and drops `clear`."""
+
+    condition: str = Field(min_length=1)
+    value: JsonValue
+    target: str = Field(min_length=1)
+    clear: tuple[str, ...] = Field(default=(), strict=False)
+
+
+class EdgeLimit(_Frozen):
+    """The edge from → to may be taken `max_count` times in a run; 0 closes it."""
+
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    max_count: int = Field(ge=0)
+
+
+class AgentConfig(_Frozen):
+    """One stage: who works, with what, and where the run goes next."""
+
+    name: str = _Name
+    stage_order: int = Field(ge=0)
+    has_llm: bool = False
+    model_role: str | None = None
+    prompt_key: str | None = None
+    has_tools: bool = False
+    tool_access: ToolAccess = "none"
+    allowed_tools: tuple[str, ...] = Field(default=(), strict=False)
+    output_key: str | None = None
+    required_output_fields: tuple[str, ...] = Field(default=(), strict=False)
+    routing_rules: tuple[RoutingRule, ...] = Field(default=(), strict=False)
+    default_next: str | None = None
+    error_next: str | None = None
+    timeout_s: float | None = Field(default=None, gt=0, le=_MAX_SPAN_S, strict=False)
+    max_retries: int = Field(default=0, ge=0, le=10)
+
+    @property
+    def key(self) -> str:
+        """The name under which this stage's output is kept."""
+        return self.output_key or self.name
+
+
+class PipelineConfig(_Frozen):
+    """A whole pipeline. Counts are exact: N permits N, the next attempt ends the run."""
+
+    name: str = _Name
+    description: str = ""
+    capability: str | None = None
+    agents: tuple[AgentConfig, ...] = Field(min_length=1, strict=False)
+    max_iterations: int = Field(default=3, ge=0)
+    max_llm_calls: int = Field(default=10, ge=0)
+    max_agent_hops: int = Field(default=21, ge=0)
+    max_tool_calls: int = Field(default=50, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    deadline_s: float | None = Field(default=None, gt=0, le=_MAX_SPAN_S, strict=False)
+    default_timeout_s: float = Field(default=300, gt=0, le=_MAX_SPAN_S, strict=False)
+    edge_limits: tuple[EdgeLimit, ...] = Field(default=(), strict=False)
+    final_stage: str | None = None
+    context_bounds: dict[str, int] = {}
+
+    @property
+    def capability_id(self) -> str:
+        """The capability whose agents work here; a pipeline that names none is named after it."""
+        return self.capability or self.name
+
+    @cached_property
+    def stages(self) -> dict[str, AgentConfig]:
+        """Stage name → its configuration."""
+        return {agent.name: agent for agent in self.agents}
+
+    @cached_property
+    def edge_limit_of(self) -> dict[str, int]:
+        """ "from->to" → how often the edge may be taken; edges without a limit are absent."""
+        return {edge_name(limit.source, limit.target): limit.max_count for limit in self.edge_limits}
+
+    @cached_property
+    def first_stage(self) -> AgentConfig:
+        """Where a run begins: the lowest stage_order."""
+        return min(self.agents, key=lambda agent: agent.stage_order)
+
+    @cached_property
+    def config_hash(self) -> str:
+        """Names these exact rules; it is pinned to every run that starts under them."""
+        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()[:16]
+
+    def targets_of(self, agent: AgentConfig) -> tuple[str, ...]:
+        """Every place where a run may go after `agent`, in the order in which routing considers them."""
+        declared = [rule.target for rule in agent.routing_rules]
+        declared.append(agent.default_next or END)
+        if agent.error_next:
+            declared.append(agent.error_next)
+        return tuple(dict.fromkeys(declared))
+
+
+def edge_name(source: str, target: str) -> str:
+    """How an edge is written everywhere: "from->to"."""
+    return f"{source}->{target}"
+
+
+def as_wire(config: PipelineConfig) -> dict[str, Any]:
+    """JSON-like form of a pipeline, for the wire; `PipelineConfig.model_validate` reads it back."""
+    return config.model_dump(mode="json", by_alias=True, exclude_defaults=True)

@@ -1,0 +1,74 @@
+"""What an agent may reach outside its own process: one function that asks a service and gets an answer.
+
+On Ray a query is a request frame and a reply frame on the bus; in one process it is a call. Bodies are MessagePack.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from runtime.errors import DuplicateHandlerError, JeevesError, NoHandlerError, QueryTimeoutError
+
+QueryHandler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+
+DEFAULT_QUERY_TIMEOUT_S = 30.0
+
+
+class QueryPort(Protocol):
+    """Asks whoever handles a message type."""
+
+    async def query(
+        self, type_: str, body: dict[str, Any], timeout_s: float = DEFAULT_QUERY_TIMEOUT_S
+    ) -> dict[str, Any]:
+        """The handler's answer. Raises NoHandlerError, QueryTimeoutError, or the error that the handler raised."""
+
+
+class LocalQueries:
+    """Queries answered in this process."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, QueryHandler] = {}
+
+    def register(self, handlers: Mapping[str, QueryHandler]) -> None:
+        """Take up handlers by message type. Raises DuplicateHandlerError when a type has one."""
+        for type_, handler in handlers.items():
+            if type_ in self._handlers:
+                raise DuplicateHandlerError(f"message type '{type_}' has a handler already", type=type_)
+            self._handlers[type_] = handler
+
+    async def query(
+        self, type_: str, body: dict[str, Any], timeout_s: float = DEFAULT_QUERY_TIMEOUT_S
+    ) -> dict[str, Any]:
+        """The handler's answer. Raises NoHandlerError and QueryTimeoutError."""
+        handler = self._handlers.get(type_)
+        if handler is None:
+            raise NoHandlerError(f"nobody handles '{type_}'; known: {', '.join(sorted(self._handlers))}", type=type_)
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                return await handler(body)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise QueryTimeoutError(f"no answer to '{type_}' within {timeout_s:g} s", type=type_) from error
+
+
+def error_to_wire(error: Exception) -> dict[str, Any]:
+    """The parts of an error that a reply carries."""
+    if isinstance(error, JeevesError):
+        return {"code": error.code, "message": error.message}
+    return {"code": "internal", "message": f"{type(error).__name__}: {error}"}
+
+
+def error_from_wire(parts: Mapping[str, Any]) -> JeevesError:
+    """The error that `error_to_wire` took apart, as the class of its code."""
+    kind = _CLASS_OF_CODE.get(parts["code"], JeevesError)
+    return kind(parts["message"])
+
+
+def _all_subclasses(kind: type[JeevesError]) -> list[type[JeevesError]]:
+    return [kind, *(deeper for child in kind.__subclasses__() for deeper in _all_subclasses(child))]
+
+
+_CLASS_OF_CODE = {kind.code: kind for kind in _all_subclasses(JeevesError)}

@@ -1,0 +1,322 @@
+"""The one settings file, `configs/jeeves.yaml`, with overrides from the environment (`JEEVES_RAY__NUM_CPUS=2`).
+
+Read once per command by the door that was called; actors get what they need as plain data (`model_dump(mode="json")`),
+so that no Ray worker pays for importing this module.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+import runtime
+from runtime.documents import Document, Fault, KeyPath, known_keys, load_yaml, raise_faults
+from runtime.errors import StateStorageError, UnknownNameError
+
+ENV_PREFIX = "JEEVES_"
+ENV_DELIMITER = "__"
+FILE_NAME = "jeeves.yaml"
+MIN_FREE_BYTES = 64 * 2**20
+
+# Ray refuses an object store below 75 MiB.
+MIN_OBJECT_STORE_MB = 80
+
+
+def shipped_config_dir() -> Path:
+    """The folder of the configuration that ships with the package."""
+    return Path(str(runtime.__file__)).resolve().parent.parent / "configs"
+
+
+def _absolute(path: Path) -> Path:
+    return path.expanduser().resolve()
+
+
+def _split_at_commas(value: Any) -> Any:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _distinct(value: tuple[str, ...]) -> tuple[str, ...]:
+    doubled = sorted({item for item in value if value.count(item) > 1})
+    if doubled:
+        raise PydanticCustomError("doubled", "Items should differ, but given twice: {names}", {"names": doubled})
+    return value
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Identifiers = Annotated[tuple[Identifier, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)]
+Patterns = Annotated[tuple[str, ...], BeforeValidator(_split_at_commas)]
+
+
+def _without_unset(model: type[BaseModel], data: Any) -> Any:
+    """`data` less the known keys that have no value: in YAML, `num_cpus:` alone chooses nothing."""
+    if not isinstance(data, dict):
+        return data
+    return {key: value for key, value in data.items() if value is not None or key not in model.model_fields}
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_unset(cls, data: Any) -> Any:
+        return _without_unset(cls, data)
+
+
+class RaySettings(_Section):
+    """Where actors run: on a cluster that Jeeves starts, on one that is there, or not on Ray at all."""
+
+    mode: Literal["local", "attach", "in_process"] = "local"
+    address: str | None = None
+    node_ip: str = "127.0.0.1"
+    num_cpus: int | None = Field(default=None, ge=1)
+    object_store_mb: int = Field(default=128, ge=MIN_OBJECT_STORE_MB)
+
+    @model_validator(mode="after")
+    def _attach_needs_an_address(self) -> RaySettings:
+        if self.mode == "attach" and not self.address:
+            raise PydanticCustomError("no_address", "mode attach needs an address, such as 10.0.0.5:6379")
+        return self
+
+
+class AgentSettings(_Section):
+    """How many actors serve each agent."""
+
+    replicas: int = Field(default=1, ge=1, le=1024)
+
+
+class CodeIndexSettings(_Section):
+    """What of a repository is read; `excludes` are further patterns in .gitignore form."""
+
+    excludes: Patterns = ()
+    max_file_bytes: int = Field(default=1_000_000, ge=1)
+    max_files: int = Field(default=200_000, ge=1)
+    allow_secrets: bool = False
+
+
+class HttpSettings(_Section):
+    """Where the HTTP service listens."""
+
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=8700, ge=1, le=65_535)
+
+
+class LimitSettings(_Section):
+    """How much of anything is accepted from a caller."""
+
+    max_question_chars: int = Field(default=20_000, ge=1)
+
+
+class LoggingSettings(_Section):
+    """How much is logged."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Settings(BaseSettings):
+    """All settings, checked, with absolute paths."""
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter=ENV_DELIMITER,
+        env_ignore_empty=True,
+        # Decoding would stop at the first value that is no JSON; undecoded, every fault is found by validation.
+        enable_decoding=False,
+    )
+
+    state_dir: AbsolutePath
+    config_dir: AbsolutePath | None = None
+    capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis",)
+    default_pipeline: Identifier = "code_analysis"
+    reasoner: Literal["rules", "llm"] = "rules"
+    ray: RaySettings = RaySettings()
+    agents: AgentSettings = AgentSettings()
+    code_index: CodeIndexSettings = CodeIndexSettings()
+    http: HttpSettings = HttpSettings()
+    limits: LimitSettings = LimitSettings()
+    logging: LoggingSettings = LoggingSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_unset(cls, data: Any) -> Any:
+        return _without_unset(cls, data)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what is passed in: `load_settings` alone reads files and environments."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
+
+    def config_path(self, name: str) -> Path:
+        """The configuration `name` (`pipelines/code_analysis.yaml`), from `config_dir` if it has one, else as shipped.
+
+        Raises UnknownNameError when neither has it.
+        """
+        folders = [folder for folder in (self.config_dir, shipped_config_dir()) if folder is not None]
+        known: set[str] = set()
+        for folder in folders:
+            path = (folder / name).resolve()
+            if not path.is_relative_to(folder):
+                continue
+            if path.is_file():
+                return path
+            known.update(found.name for found in path.parent.glob(f"*{path.suffix}"))
+        problem = f"no {name} in {' nor in '.join(str(folder) for folder in folders)}"
+        there = ", ".join(sorted(known)) or "none"
+        raise UnknownNameError(f"{problem}; there are: {there}", name=name, known=sorted(known))
+
+
+def load_settings(path: Path | None = None, env: Mapping[str, str] | None = None) -> Settings:
+    """Settings from `path` (else `jeeves.yaml` in $JEEVES_CONFIG_DIR, else the shipped one), overridden by `env`.
+
+    Raises DocumentFaults with every fault of the file and of the environment at once.
+    """
+    env = os.environ if env is None else env
+    document = load_yaml(path or _default_file(env))
+    given = {} if document.data is None else document.data
+    if not isinstance(given, dict):
+        raise_faults([document.fault((), "not settings: the document must be a mapping of keys")])
+    if given.get("state_dir") is None:
+        given = given | {"state_dir": _default_state_dir(env)}
+    faults = _misspelt_variables(env)
+    overrides = _GivenEnvironment(env)()
+    try:
+        settings = Settings.model_validate(_merged(given, overrides))
+    except ValidationError as error:
+        raise_faults([*faults, *_faults(document, overrides, error)])
+        raise
+    raise_faults(faults)
+    return settings
+
+
+def open_state_dir(path: Path) -> Path:
+    """`path` as a private folder that exists, can be written, and has room. Raises StateStorageError otherwise."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path) as probe:
+            probe.write(b"x")
+        free_bytes = shutil.disk_usage(path).free
+    except OSError as error:
+        raise StateStorageError(f"{_storage_problem(path, error)}; {_REMEDY}", path=str(path)) from error
+    if free_bytes < MIN_FREE_BYTES:
+        problem = f"the state folder {path} has {free_bytes} bytes of room, {MIN_FREE_BYTES} are needed"
+        raise StateStorageError(f"{problem}; free some, or {_REMEDY}", path=str(path))
+    return path
+
+
+_REMEDY = "set JEEVES_STATE_DIR to a folder that you can write"
+
+
+def _storage_problem(path: Path, error: OSError) -> str:
+    if error.errno in (errno.EEXIST, errno.ENOTDIR):
+        culprit = next((part for part in (path, *path.parents) if part.exists()), path)
+        return f"the state folder {path} cannot be made: {culprit} is no folder"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the state folder {path} has no room left"
+    return f"the state folder {path} cannot be written: {error.strerror or error}"
+
+
+class _GivenEnvironment(EnvSettingsSource):
+    """The overrides in a given environment, rather than in that of this process."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        super().__init__(Settings)
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        return {name.lower(): value for name, value in self._env.items() if value}
+
+
+def _default_file(env: Mapping[str, str]) -> Path:
+    chosen = env.get(f"{ENV_PREFIX}CONFIG_DIR")
+    if chosen and (own := _absolute(Path(chosen)) / FILE_NAME).is_file():
+        return own
+    return shipped_config_dir() / FILE_NAME
+
+
+def _default_state_dir(env: Mapping[str, str]) -> Path:
+    # The XDG rules: a relative $XDG_STATE_HOME is to be ignored.
+    home = Path(env.get("XDG_STATE_HOME", ""))
+    return (home if home.is_absolute() else Path("~/.local/state")) / "jeeves"
+
+
+def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(lower)
+    for key, value in upper.items():
+        below = merged.get(key)
+        merged[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _misspelt_variables(env: Mapping[str, str]) -> list[Fault]:
+    # Unknown keys within a section are pydantic's to find; it never sees what it takes for somebody else's variables.
+    sections = {name for name in Settings.model_fields if _section(name)}
+    faults = []
+    for variable in sorted(env):
+        if not variable.upper().startswith(ENV_PREFIX):
+            continue
+        first, *rest = variable[len(ENV_PREFIX) :].lower().split(ENV_DELIMITER)
+        if first in (sections if rest else Settings.model_fields):
+            continue
+        close = difflib.get_close_matches(first, sections if rest else Settings.model_fields, n=1)
+        if rest or close:
+            hint = f"; {ENV_PREFIX}{close[0].upper()} is one" if close else ""
+            faults.append(Fault("environment", None, variable, f"no setting of that name{hint}"))
+    return faults
+
+
+def _section(name: str) -> type[_Section] | None:
+    annotation = Settings.model_fields[name].annotation
+    return annotation if isinstance(annotation, type) and issubclass(annotation, _Section) else None
+
+
+def _faults(document: Document, overrides: Mapping[str, Any], error: ValidationError) -> list[Fault]:
+    faults = []
+    for item in error.errors(include_url=False, include_context=False):
+        path, problem = item["loc"], _problem(item)
+        variable = _variable(overrides, path)
+        faults.append(Fault("environment", None, variable, problem) if variable else document.fault(path, problem))
+    return faults
+
+
+def _problem(item: ErrorDetails) -> str:
+    if item["type"] == "extra_forbidden":
+        section = _section(str(item["loc"][0])) if len(item["loc"]) > 1 else Settings
+        return f"unknown key; known here: {', '.join(known_keys(section or Settings))}"
+    given = item["input"]
+    told = f", not {given!r}" if isinstance(given, str | int | float) else ""
+    return item["msg"] + told
+
+
+def _variable(overrides: Mapping[str, Any], path: KeyPath) -> str:
+    """The variable that gave the value at `path`, or an empty string when the file did."""
+    value: Any = overrides
+    names = []
+    for part in path:
+        if not isinstance(value, Mapping):
+            break
+        if part not in value:
+            return ""
+        value = value[part]
+        names.append(str(part).upper())
+    return "" if isinstance(value, Mapping) else ENV_PREFIX + ENV_DELIMITER.join(names)

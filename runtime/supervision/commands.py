@@ -1,0 +1,100 @@
+"""What the supervisor tells its host to do. Commands say everything that is needed; hosts decide nothing."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from runtime.bounds import Grant
+from runtime.envelope import TerminalReason
+from runtime.goals import GoalBoard
+from runtime.ids import RunId, StageKey, StageName
+
+CLIENT_SCHEMA_VERSION = 1
+
+ClientEventType = Literal[
+    "run.accepted",
+    "stage.started",
+    "stage.finished",
+    "tool.called",
+    "goals.changed",
+    "bound.warned",
+    "interrupt.raised",
+    "run.finished",
+]
+
+
+class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a stage sees of its run: the request, what earlier stages wrote, the goals, and how much room is left."""
+
+    raw_input: str
+    metadata: dict[str, Any] = {}
+    session_id: str | None = None
+    user_id: str = "local"
+    outputs: dict[str, dict[str, Any]] = {}
+    goals: GoalBoard = GoalBoard()
+    context_bounds: dict[str, int] = {}
+    edges: dict[str, int] = {}
+    ended_by: TerminalReason | None = None
+    hop: int = 0
+
+
+class RunStage(msgspec.Struct, frozen=True, tag="run_stage"):
+    """Let the agent of `stage` work."""
+
+    key: StageKey
+    stage: StageName
+    input: bytes
+    grant: Grant
+    deadline_ms: int
+
+
+class CancelStage(msgspec.Struct, frozen=True, tag="cancel_stage"):
+    """Tell the agent of `stage` to drop what it does under `key`."""
+
+    key: StageKey
+    stage: StageName
+
+
+class SetTimer(msgspec.Struct, frozen=True, tag="set_timer"):
+    """Report TimerFired(timer_id) at `due_ms`, once."""
+
+    timer_id: str
+    due_ms: int
+
+
+class ClientEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a caller sees happen; `seq` counts from 1 per run without gaps."""
+
+    seq: int
+    at_ms: int
+    run_id: RunId
+    type: ClientEventType
+    hop: int | None = None
+    stage: StageName | None = None
+    data: dict[str, Any] = {}
+    schema_version: int = msgspec.field(default_factory=lambda: CLIENT_SCHEMA_VERSION)  # a factory: always written
+
+
+class Emit(msgspec.Struct, frozen=True, tag="emit"):
+    """Show `event` to whoever watches the run."""
+
+    event: ClientEvent
+
+
+class Finish(msgspec.Struct, frozen=True, tag="finish"):
+    """The run is over; its envelope is final."""
+
+    run_id: RunId
+    reason: TerminalReason
+
+
+Command = RunStage | CancelStage | SetTimer | Emit | Finish
+
+_VIEW_DECODER = msgspec.msgpack.Decoder(StageView)
+
+
+def decode_view(data: bytes) -> StageView:
+    """The view in a RunStage command."""
+    return _VIEW_DECODER.decode(data)

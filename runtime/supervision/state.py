@@ -1,0 +1,59 @@
+"""The state of one run as the supervisor keeps it: the fold of the run's log."""
+
+from __future__ import annotations
+
+import msgspec
+
+from runtime.bounds import Grant
+from runtime.envelope import Envelope, Request, TerminalReason
+from runtime.ids import RunId, StageKey, StageName
+from runtime.supervision.commands import Command
+
+
+class InFlight(msgspec.Struct, frozen=True):
+    """A stage that was told to run and has not reported; `waiting_retry` while its next attempt waits for a timer.
+
+    `tool_calls` counts what it has reported while it works, for the book of an attempt that never reports its end.
+    """
+
+    key: StageKey
+    stage: StageName
+    grant: Grant
+    issued_at_ms: int
+    retries: int = 0
+    reissues: int = 0
+    waiting_retry: bool = False
+    started: bool = False
+    tool_calls: int = 0
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """A bound that has ended the run, at `at_ms`, while the final stage still collects what was found."""
+
+    reason: TerminalReason
+    detail: str
+    at_ms: int
+
+
+class RunState(msgspec.Struct, frozen=True):
+    """Everything that deciding needs about one run. `timers`: timer id → due instant in ms."""
+
+    envelope: Envelope
+    in_flight: dict[str, InFlight] = {}
+    timers: dict[str, int] = {}
+    ending: Ending | None = None
+    next_event_seq: int = 1
+    warned: frozenset[str] = frozenset()
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What follows from one event. `ignored` says why an event changed nothing."""
+
+    state: RunState
+    commands: tuple[Command, ...] = ()
+    ignored: str | None = None
+
+
+def new_state(run_id: RunId) -> RunState:
+    """A run that nothing has happened to."""
+    return RunState(Envelope(run_id=run_id, request=Request(pipeline="", raw_input="")))

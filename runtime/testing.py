@@ -1,0 +1,299 @@
+"""The test kit that ships with the kernel: pipelines in a few lines, scripted agents, whole runs under a fake clock.
+
+    kit = scripted_runner(YAML, {"ask": [{"found": False}, {"found": True}], "answer": [{"text": "42"}]})
+    envelope = await kit.run("what is it?")
+    assert [record.stage for record in envelope.history] == ["ask", "ask", "answer"]
+
+`Bench` turns `decide` by hand, one event at a time; `replay` folds a log. Nothing here sleeps or reads a real clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import yaml
+
+from runtime.agent_step import Agent
+from runtime.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
+from runtime.clock import FakeClock
+from runtime.envelope import Envelope, Request
+from runtime.goals import GoalsPatch
+from runtime.ids import RunId, StageKey
+from runtime.local_runner import LocalRunner
+from runtime.pipeline import PipelineConfig
+from runtime.pipeline_file import parse_pipeline
+from runtime.ports import LocalQueries
+from runtime.store.run_log import MemoryRunLog, RunLog
+from runtime.supervision.commands import ClientEvent, Command, Emit, RunStage, StageView
+from runtime.supervision.decide import decide
+from runtime.supervision.events import (
+    ActorLost,
+    Bound,
+    CancelRequested,
+    Event,
+    FailureKind,
+    Payload,
+    RunRequested,
+    StageFailed,
+    StageStarted,
+    StageSucceeded,
+    StageUsage,
+    TimerFired,
+    ToolCalled,
+)
+from runtime.supervision.state import Decision, InFlight, RunState, new_state
+from runtime.tools.registry import Tool, ToolRegistry
+
+Script = Sequence[Any]
+START_MS = 1_700_000_000_000
+
+
+class PipelineBuilder:
+    """A pipeline written in code; `stage` numbers stages in the order of the calls."""
+
+    def __init__(self, name: str = "sample", **settings: Any) -> None:
+        self._data: dict[str, Any] = {"name": name, "agents": [], **settings}
+
+    def stage(self, name: str, **settings: Any) -> PipelineBuilder:
+        """Add a stage; `settings` are keys of its configuration."""
+        order = 10 * (len(self._data["agents"]) + 1)
+        self._data["agents"].append({"name": name, "stage_order": order, **settings})
+        return self
+
+    def rule(self, condition: str, value: Any, target: str, clear: Sequence[str] = ()) -> PipelineBuilder:
+        """Add a routing rule to the stage that was added last."""
+        rule = {"condition": condition, "value": value, "target": target, "clear": list(clear)}
+        self._data["agents"][-1].setdefault("routing_rules", []).append(rule)
+        return self
+
+    def edge_limit(self, source: str, target: str, max_count: int) -> PipelineBuilder:
+        """Let the edge source → target be taken `max_count` times."""
+        self._data.setdefault("edge_limits", []).append({"from": source, "to": target, "max_count": max_count})
+        return self
+
+    def yaml(self) -> str:
+        """The pipeline as a YAML document."""
+        return yaml.safe_dump(self._data, sort_keys=False)
+
+    def build(self) -> PipelineConfig:
+        """The pipeline, validated as one from a file is. Raises DocumentFaults."""
+        return parse_pipeline(self.yaml())
+
+
+async def hang(_context: StageContext, _view: StageView) -> StageResult:
+    """A script step that never ends by itself."""
+    await asyncio.Event().wait()
+    raise AssertionError("an event that nobody sets was set")
+
+
+class ScriptedAgent:
+    """A hook that plays a script, step by step; the last step repeats.
+
+    A step is an output (a dict), a StageResult, an exception to raise, or an async function of context and view;
+    anything else is returned as it is, which no agent may do. `views` and `keys` tell what each call was given.
+    """
+
+    def __init__(self, script: Script) -> None:
+        if not script:
+            raise ValueError("a script needs at least one step")
+        self._script = list(script)
+        self.views: list[StageView] = []
+        self.keys: list[StageKey] = []
+
+    @property
+    def calls(self) -> int:
+        """How often the stage was executed."""
+        return len(self.views)
+
+    async def process(self, context: StageContext, view: StageView) -> StageResult:
+        """Play the next step."""
+        step = self._script[min(self.calls, len(self._script) - 1)]
+        self.views.append(view)
+        self.keys.append(context.key)
+        if isinstance(step, BaseException):
+            raise step
+        if callable(step):
+            step = await step(context, view)
+        result: StageResult = StageResult(step) if isinstance(step, dict) else step
+        return result
+
+    def hooks(self) -> AgentHooks:
+        """Hooks for an agent with or without a model; a model's part plays the script too."""
+
+        async def reason(_context: StageContext, _view: StageView, _given: StageInput) -> dict[str, Any]:
+            return {}
+
+        async def post_process(context: StageContext, view: StageView, _output: dict[str, Any]) -> StageResult:
+            return await self.process(context, view)
+
+        return AgentHooks(process=self.process, reasoners={"scripted": reason}, post_process=post_process)
+
+
+class ScriptedRunner:
+    """A LocalRunner over one pipeline, its scripted agents by stage, and what they run on."""
+
+    def __init__(
+        self,
+        config: PipelineConfig,
+        scripts: Mapping[str, Script],
+        tools: Iterable[Tool] = (),
+        log: RunLog | None = None,
+    ) -> None:
+        missing = sorted(set(config.stages) ^ set(scripts))
+        if missing:
+            raise ValueError(f"stages and scripts differ in {', '.join(missing)}")
+        self.config = config
+        self.clock = FakeClock(START_MS)
+        self.log = log if log is not None else MemoryRunLog()
+        self.agents = {stage: ScriptedAgent(script) for stage, script in scripts.items()}
+        capability = Capability(
+            id="scripted",
+            pipelines=(config.name,),
+            agents={stage: agent.hooks() for stage, agent in self.agents.items()},
+            tools=ToolRegistry(tools),
+            open_services=dict,
+        )
+        queries = LocalQueries()
+        hosted = {
+            stage: Agent(agent, capability, "scripted", {}, self.clock, queries)
+            for stage, agent in config.stages.items()
+        }
+        self.runner = LocalRunner({config.name: config}, {config.name: hosted}, self.log, self.clock)
+
+    def request(self, question: str = "?", **fields: Any) -> Request:
+        """A request for this pipeline."""
+        return Request(self.config.name, question, **fields)
+
+    async def run(self, question: str = "?", **fields: Any) -> Envelope:
+        """A whole run, while the clock stands still."""
+        return await self.runner.run(self.request(question, **fields))
+
+    async def run_through_time(self, question: str = "?", step_s: float = 0.25, **fields: Any) -> Envelope:
+        """A whole run, while the clock goes on in steps until the run is over."""
+        run = asyncio.create_task(self.runner.run(self.request(question, **fields)))
+        while not run.done():
+            await self.clock.advance(step_s)
+        return run.result()
+
+    async def events(self, run_id: RunId, after_seq: int = 0) -> list[ClientEvent]:
+        """What callers see of a run, to its end."""
+        return [event async for event in self.runner.watch(run_id, after_seq)]
+
+
+def scripted_runner(
+    text: str, scripts: Mapping[str, Script], tools: Iterable[Tool] = (), log: RunLog | None = None
+) -> ScriptedRunner:
+    """A LocalRunner over the pipeline in YAML `text`, with a script for each stage."""
+    return ScriptedRunner(parse_pipeline(text), scripts, tools, log)
+
+
+class Bench:
+    """One run driven by hand: each call is one event; what `decide` ignored is kept out of `log`, as hosts do."""
+
+    def __init__(self, config: PipelineConfig, run_id: str = "r-bench") -> None:
+        self.config = config
+        self.run_id = RunId(run_id)
+        self.now_ms = START_MS
+        self.state: RunState = new_state(self.run_id)
+        self.log: list[Event] = []
+        self.commands: list[Command] = []
+
+    def happen(self, payload: Payload) -> Decision:
+        """Decide on one event, at the instant that the bench has reached."""
+        event = Event(self.run_id, len(self.log) + 1, self.now_ms, payload)
+        decision = decide(self.config, self.state, event)
+        if decision.ignored is None:
+            self.log.append(event)
+            self.state = decision.state
+            self.commands.extend(decision.commands)
+        return decision
+
+    def request(self, **fields: Any) -> Decision:
+        """Ask for a run."""
+        return self.happen(RunRequested(Request(self.config.name, "?", **fields)))
+
+    def start(self) -> Decision:
+        """The stage in flight is taken up."""
+        return self.happen(StageStarted(self.flying.key))
+
+    def succeed(
+        self, output: dict[str, Any] | None = None, usage: StageUsage | None = None, goals: GoalsPatch | None = None
+    ) -> Decision:
+        """The stage in flight ends with `output`."""
+        return self.happen(StageSucceeded(self.flying.key, output or {}, goals, None, usage or StageUsage()))
+
+    def fail(
+        self,
+        kind: FailureKind = "internal",
+        error: str = "broken",
+        recoverable: bool = False,
+        bound: Bound | None = None,
+        usage: StageUsage | None = None,
+    ) -> Decision:
+        """The stage in flight fails."""
+        return self.happen(StageFailed(self.flying.key, kind, error, bound, recoverable, usage or StageUsage()))
+
+    def call_tool(self, status: str = "ok") -> Decision:
+        """The stage in flight reports a tool call."""
+        return self.happen(ToolCalled(self.flying.key, "look", status))
+
+    def lose(self) -> Decision:
+        """The process under the stage in flight dies."""
+        return self.happen(ActorLost(self.flying.stage))
+
+    def cancel(self, reason: str = "") -> Decision:
+        """The caller wants the run to stop."""
+        return self.happen(CancelRequested(reason))
+
+    def wait(self, delay_s: float) -> None:
+        """Let time pass; each timer fires at its own instant."""
+        until_ms = self.now_ms + round(delay_s * 1000)
+        while due := [(due_ms, timer) for timer, due_ms in self.state.timers.items() if due_ms <= until_ms]:
+            due_ms, timer = min(due)
+            self.now_ms = max(self.now_ms, due_ms)
+            self.happen(TimerFired(timer))
+        self.now_ms = until_ms
+
+    @property
+    def flying(self) -> InFlight:
+        """The only stage in flight."""
+        (entry,) = self.state.in_flight.values()
+        return entry
+
+    @property
+    def envelope(self) -> Envelope:
+        """The envelope as it stands."""
+        return self.state.envelope
+
+    @property
+    def issued(self) -> list[RunStage]:
+        """Every RunStage so far."""
+        return [command for command in self.commands if isinstance(command, RunStage)]
+
+    @property
+    def visited(self) -> list[str]:
+        """The stages that were told to run, attempt by attempt."""
+        return [str(command.stage) for command in self.issued]
+
+    @property
+    def client_events(self) -> list[ClientEvent]:
+        """What callers have seen so far."""
+        return [command.event for command in self.commands if isinstance(command, Emit)]
+
+
+def replay(config: PipelineConfig, events: Iterable[Event]) -> list[Decision]:
+    """The decisions that a log leads to, one for each event, from its first."""
+    decisions: list[Decision] = []
+    state: RunState | None = None
+    for event in events:
+        decisions.append(decide(config, state if state is not None else new_state(event.run_id), event))
+        state = decisions[-1].state
+    return decisions
+
+
+def wire_form(value: Any) -> Any:
+    """A value as it is after a trip through MessagePack, for comparing states and commands by content."""
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(value))

@@ -1,0 +1,75 @@
+"""Runs one tool call: permission, budget, arguments, time limit, and a measured result whatever happens.
+
+A refused or failed call is a result with a status, never an exception: what a stage does about it is its own business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from runtime.errors import JeevesError
+from runtime.tools.registry import ToolRegistry
+from runtime.tools.result import ToolResult
+
+log = logging.getLogger(__name__)
+
+OnCall = Callable[[str, ToolResult], Awaitable[None]]
+
+
+class ToolExecutor:
+    """The tools that one stage may call, on one subject, with `budget` calls at most (inclusive)."""
+
+    def __init__(
+        self, registry: ToolRegistry, allowed: frozenset[str], budget: int, on_call: OnCall | None = None
+    ) -> None:
+        self._registry = registry
+        self._allowed = allowed
+        self._budget = budget
+        self._on_call = on_call
+        self.calls = 0
+
+    def describe(self) -> list[dict[str, Any]]:
+        """The tools that may be called here, as JSON."""
+        return [entry for entry in self._registry.describe() if entry["name"] in self._allowed]
+
+    async def call(self, name: str, subject: object, arguments: dict[str, Any]) -> ToolResult:
+        """Call a tool in a thread; the result says how it went."""
+        result = await self._call(name, subject, arguments)
+        if self._on_call is not None:
+            await self._on_call(name, result)
+        return result
+
+    async def _call(self, name: str, subject: object, arguments: dict[str, Any]) -> ToolResult:
+        if name not in self._allowed:
+            permitted = ", ".join(sorted(self._allowed)) or "none"
+            return ToolResult("denied", error=f"tool '{name}' is not permitted for this agent; permitted: {permitted}")
+        if self.calls >= self._budget:
+            return ToolResult("denied", error=f"{self.calls} tool calls made, limit {self._budget}")
+        self.calls += 1
+        started_s = time.perf_counter()
+        result = await self._run(name, subject, arguments)
+        return msgspec.structs.replace(result, duration_ms=int((time.perf_counter() - started_s) * 1000))
+
+    async def _run(self, name: str, subject: object, arguments: dict[str, Any]) -> ToolResult:
+        limit: asyncio.Timeout | None = None
+        try:
+            tool = self._registry.get(name)
+            parameters = tool.read_arguments(arguments)
+            async with asyncio.timeout(tool.timeout_s) as limit:
+                result: object = await asyncio.to_thread(tool.run, subject, parameters)
+            if isinstance(result, ToolResult):
+                return result
+            return ToolResult("error", error=f"tool '{name}' returned a {type(result).__name__}, not a ToolResult")
+        except JeevesError as error:
+            return ToolResult("error", error=error.message)
+        except (Exception, SystemExit) as error:
+            if limit is not None and limit.expired():
+                return ToolResult("timeout", error=f"tool '{name}' took longer than {tool.timeout_s:g} s")
+            log.exception("tool.failed", extra={"tool": name})
+            return ToolResult("error", error=f"tool '{name}' failed: {type(error).__name__}: {error}")

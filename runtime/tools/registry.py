@@ -1,0 +1,94 @@
+"""Tools by name: what they are, what they take, and who may call them.
+
+A tool is a function over the services of its capability. Its parameters are a msgspec struct, so that arguments from
+outside are checked and described (JSON schema) from one definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from runtime.errors import ToolArgumentsError, UnknownNameError
+from runtime.tools.result import ToolResult
+
+Access = Literal["read", "write"]
+Risk = Literal["read", "write", "destructive"]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """One tool. `run(subject, parameters)` is called in a thread; `cost` is relative: 1 is one look-up.
+
+    `subject` is what the capability's tools work on (code_analysis: a `Codebase`).
+    """
+
+    name: str
+    description: str
+    parameters: type[msgspec.Struct]
+    run: Callable[[Any, Any], ToolResult]
+    access: Access = "read"
+    risk: Risk = "read"
+    cost: int = 1
+    timeout_s: float = 30.0
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the parameters."""
+        return msgspec.json.schema(self.parameters)
+
+    def read_arguments(self, arguments: dict[str, Any]) -> msgspec.Struct:
+        """The parameters in `arguments`, with None dropped. Raises ToolArgumentsError that names the fault."""
+        given = {key: value for key, value in arguments.items() if value is not None}
+        known = {field.encode_name for field in msgspec.structs.fields(self.parameters)}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            takes = ", ".join(sorted(known)) or "none"
+            raise ToolArgumentsError(
+                f"tool '{self.name}' has no parameter {', '.join(map(repr, unknown))}; it takes {takes}",
+                tool=self.name,
+            )
+        try:
+            return msgspec.convert(given, self.parameters)
+        except msgspec.ValidationError as error:
+            raise ToolArgumentsError(f"arguments of tool '{self.name}': {error}", tool=self.name) from error
+
+
+class ToolRegistry:
+    """An immutable set of tools."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are named '{tool.name}'")
+            self._tools[tool.name] = tool
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def get(self, name: str) -> Tool:
+        """The tool of that name. Raises UnknownNameError that lists the known ones."""
+        tool = self._tools.get(name)
+        if tool is None:
+            known = sorted(self._tools)
+            raise UnknownNameError(f"no tool is named '{name}'; known: {', '.join(known)}", name=name, known=known)
+        return tool
+
+    def names(self) -> Sequence[str]:
+        """All names in order of registration."""
+        return tuple(self._tools)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Name, description, parameters and cost of every tool, as JSON."""
+        return [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "access": tool.access,
+                "risk": tool.risk,
+                "cost": tool.cost,
+                "parameters": tool.schema().get("$defs", {}).get(tool.parameters.__name__, tool.schema()),
+            }
+            for tool in self._tools.values()
+        ]

@@ -1,0 +1,81 @@
+"""`jeeves ask`: one question, answered with citations."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from runtime.settings import Settings, load_settings
+from serve.cli.display import Display, display_for
+from serve.cli.inputs import checked_question, checked_reasoner, checked_repository, limits_from
+from serve.documents import Ask, exit_status
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What you want to know, in a sentence.")],
+    repo: Annotated[Path, typer.Option(help="Folder of the repository.")] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
+    session: Annotated[str | None, typer.Option(help="Session id: later questions may refer to earlier ones.")] = None,
+    pipeline: Annotated[str | None, typer.Option(help="Pipeline to run; the settings name the default.")] = None,
+    reasoner: Annotated[str | None, typer.Option(help="rules, or llm when a model is configured.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+    explain: Annotated[bool, typer.Option(help="Add the attempts of every step to the JSON.")] = False,
+    max_stages: Annotated[int | None, typer.Option(min=0, help="Rounds at most.")] = None,
+    max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Stage executions at most.")] = None,
+    max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Tool calls at most.")] = None,
+    deadline_s: Annotated[float | None, typer.Option(min=0.001, help="Seconds until the run is ended.")] = None,
+) -> None:
+    """Answer one question about a repository, with citations that were checked against the files."""
+    settings = load_settings(config)
+    if reasoner is not None:
+        settings = settings.model_copy(update={"reasoner": reasoner})
+    checked_reasoner(settings)
+    asked = Ask(
+        question=checked_question(question, settings),
+        repo=checked_repository(repo),
+        pipeline=pipeline or settings.default_pipeline,
+        session_id=session,
+        limits=limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls),
+        deadline_s=deadline_s,
+        explain=explain,
+    )
+    status = asyncio.run(_answer(settings, asked, as_json))
+    raise typer.Exit(status)
+
+
+async def _answer(settings: Settings, asked: Ask, as_json: bool) -> int:
+    from serve.runtimes import open_runtime
+
+    with display_for(sys.stderr.isatty() and not as_json) as display:
+        display.status("starting")
+        runtime = await open_runtime(settings, asked)
+        try:
+            document = await runtime.ask(asked, display.event, display.indexing)
+            _hide(display)
+            _print(document, as_json)
+        finally:
+            await runtime.close()
+    return exit_status(document)
+
+
+def _hide(display: Display) -> None:
+    """Take the live list away before the answer is printed, since closing a runtime takes a while."""
+    display.__exit__(None, None, None)
+
+
+def _print(document: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    elif sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(document["answer"]))
+    else:
+        sys.stdout.write(document["answer"] + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,102 @@
+"""What a person sees while a question is worked on: a live list of stages on a terminal, nothing when piped."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol
+
+from runtime.supervision.commands import ClientEvent
+
+
+class Display(Protocol):
+    """Shows progress; a context manager around one question."""
+
+    def __enter__(self) -> Display: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def event(self, event: ClientEvent) -> None:
+        """Something happened in the run."""
+
+    def indexing(self, done: int, total: int) -> None:
+        """So many files of the repository have been indexed."""
+
+    def status(self, text: str) -> None:
+        """What is being waited for."""
+
+
+class QuietDisplay:
+    """Shows nothing."""
+
+    def __enter__(self) -> QuietDisplay:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def event(self, event: ClientEvent) -> None:
+        """Nothing is shown."""
+
+    def indexing(self, done: int, total: int) -> None:
+        """Nothing is shown."""
+
+    def status(self, text: str) -> None:
+        """Nothing is shown."""
+
+
+class LiveDisplay:
+    """A list of stages that grows on standard error and goes away when the answer comes."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(stderr=True)
+        self._live = Live("", console=self._console, refresh_per_second=10, transient=True)
+        self._finished: list[str] = []
+        self._current = "starting"
+        self._bar = ""
+
+    def __enter__(self) -> LiveDisplay:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def event(self, event: ClientEvent) -> None:
+        if event.type == "stage.started":
+            self._current = str(event.stage)
+        elif event.type == "tool.called":
+            self._current = f"{event.stage}: {event.data['tool']} ({event.data['status']})"
+        elif event.type == "stage.finished":
+            mark = "✓" if event.data["status"] == "success" else "✗"
+            self._finished.append(f"{mark} {event.stage} {event.data['duration_ms']} ms")
+            self._current = ""
+        self._draw()
+
+    def indexing(self, done: int, total: int) -> None:
+        filled = int(30 * done / total) if total else 0
+        self._bar = f"indexing {'█' * filled}{'░' * (30 - filled)} {done}/{total} files" if done < total else ""
+        self._draw()
+
+    def status(self, text: str) -> None:
+        self._current = text
+        self._draw()
+
+    def _draw(self) -> None:
+        from rich.text import Text
+
+        lines = self._finished[-12:] + ([f"… {self._current}"] if self._current else []) + ([self._bar] if self._bar else [])
+        self._live.update(Text("\n".join(lines)))
+
+
+def display_for(terminal: bool) -> Display:
+    """A live display on a terminal, a quiet one elsewhere."""
+    return LiveDisplay() if terminal else QuietDisplay()

@@ -1,0 +1,59 @@
+"""The `jeeves` program: its commands, and how errors leave it.
+
+Errors of ours are one line on standard error and the exit status that their class names; anything else is a bug and
+shows its traceback only with JEEVES_DEBUG set.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from runtime.errors import JeevesError
+from serve.cli import ask, batch, doctor, http, index, system, tool, validate
+
+app = typer.Typer(
+    name="jeeves",
+    help="Ask about code and get answers with checked citations; run agents on Ray, bounded and durable.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("ask")(ask.ask)
+app.command("batch")(batch.batch)
+app.command("index")(index.index)
+app.command("tool")(tool.tool)
+app.command("validate")(validate.validate)
+app.command("doctor")(doctor.doctor)
+app.command("up")(system.up)
+app.command("down")(system.down)
+app.command("status")(system.status)
+app.command("serve")(http.serve)
+
+
+def main() -> None:
+    """Entry point of the `jeeves` script."""
+    try:
+        app()
+    except JeevesError as error:
+        if os.environ.get("JEEVES_DEBUG"):
+            raise
+        sys.stderr.write(f"jeeves: {one_line(error.message)}\n")
+        raise SystemExit(error.exit_status) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        # The reader has gone; point stdout somewhere so that the interpreter's own flush at exit stays quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+
+
+def one_line(text: str) -> str:
+    """An error message without line breaks."""
+    return " ".join(text.split())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The answer document: what `ask --json`, `batch` and the HTTP door give back, and the exit status that goes with it.
+
+The shape is versioned and stable; docs/answers.md describes every field.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from runtime.envelope import BOUND_REASONS, FAILURE_REASONS, Envelope
+
+DOCUMENT_SCHEMA_VERSION = 1
+
+EXIT_ANSWERED = 0
+EXIT_FAILED = 1
+EXIT_NOTHING_FOUND = 3
+EXIT_CLARIFICATION = 4
+EXIT_BOUND = 5
+
+_CITATION_FIELDS = ("file", "start_line", "end_line", "symbol", "quote", "why")
+
+
+class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One question as a door takes it. `repo` is an absolute path; `limits` may only lower the pipeline's bounds."""
+
+    question: str
+    repo: str
+    pipeline: str
+    session_id: str | None = None
+    user_id: str = "local"
+    id: str | None = None
+    limits: dict[str, int] = {}
+    deadline_s: float | None = None
+    explain: bool = False
+
+
+def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
+    """The answer document of a run that is over."""
+    integration = envelope.outputs.get("integration", {})
+    repository = envelope.outputs.get("perception", {}).get("repository", {})
+    document: dict[str, Any] = {"schema_version": DOCUMENT_SCHEMA_VERSION}
+    if ask.id is not None:
+        document["id"] = ask.id
+    document |= {
+        "run_id": envelope.run_id,
+        "question": ask.question,
+        "repo": ask.repo,
+        "commit": repository.get("commit"),
+        "answer": integration.get("final_response") or _without_answer(envelope),
+        "citations": [_citation(item) for item in integration.get("citations", [])],
+        "findings": [_finding(item) for item in integration.get("findings", [])],
+        "files_examined": integration.get("files_examined", []),
+        "open_goals": integration.get("open_goals", [goal.text for goal in envelope.goals.unanswered]),
+        "terminal_reason": envelope.terminal_reason,
+        "terminal_detail": envelope.terminal_detail,
+        "partial": envelope.terminal_reason != "completed",
+        "reasoner": reasoner,
+        "usage": _usage(envelope),
+    }
+    if ask.explain:
+        document["attempts"] = _attempts(envelope)
+    return document
+
+
+def exit_status(document: dict[str, Any]) -> int:
+    """0 answered, 1 failed, 3 nothing found, 4 a clarification is needed, 5 ended by a bound with what was found."""
+    reason = document["terminal_reason"]
+    if reason in FAILURE_REASONS or reason == "user_cancelled":
+        return EXIT_FAILED
+    if reason in {"clarification_required", "confirmation_required"}:
+        return EXIT_CLARIFICATION
+    if reason in BOUND_REASONS:
+        return EXIT_BOUND
+    return EXIT_ANSWERED if document["citations"] else EXIT_NOTHING_FOUND
+
+
+def _without_answer(envelope: Envelope) -> str:
+    if envelope.interrupt is not None:
+        return envelope.interrupt.question
+    return f"The run ended without an answer: {envelope.terminal_reason} ({envelope.terminal_detail})."
+
+
+def _citation(item: dict[str, Any]) -> dict[str, Any]:
+    return {field: item[field] for field in _CITATION_FIELDS if item.get(field) is not None}
+
+
+def _finding(item: dict[str, Any]) -> dict[str, Any]:
+    return {**item, "citations": [_citation(citation) for citation in item["citations"]]}
+
+
+def _usage(envelope: Envelope) -> dict[str, Any]:
+    usage = envelope.usage
+    finished_at_ms = envelope.finished_at_ms or envelope.received_at_ms
+    return {
+        "llm_calls": usage.llm_calls,
+        "tokens_in": usage.tokens_in,
+        "tokens_out": usage.tokens_out,
+        "tool_calls": usage.tool_calls,
+        "hops": usage.agent_hops,
+        "stages": len(envelope.goals.finished_rounds),
+        "duration_ms": finished_at_ms - envelope.received_at_ms,
+    }
+
+
+def _attempts(envelope: Envelope) -> list[dict[str, Any]]:
+    return [
+        {"round": done.number, "route": done.synthesis.get("route"), "steps": done.synthesis.get("attempts", {})}
+        for done in envelope.goals.finished_rounds
+    ]

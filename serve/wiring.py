@@ -1,0 +1,120 @@
+"""The only place that puts everything together: settings → pipelines, capabilities → a runtime that answers.
+
+Capabilities are found by entry point (group `jeeves.capabilities`) and only those that the settings name are used.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from runtime.agent_step import Agent
+from runtime.capability import load_capability
+from runtime.clock import SystemClock
+from runtime.codebase.index_service import IndexService
+from runtime.codebase.index_writer import IndexOptions
+from runtime.codebase.walk import WalkOptions
+from runtime.errors import SettingsError, UnknownNameError
+from runtime.local_runner import LocalRunner
+from runtime.pipeline import PipelineConfig, as_wire
+from runtime.pipeline_file import load_pipeline
+from runtime.ports import LocalQueries
+from runtime.settings import Settings, shipped_config_dir
+from runtime.store.run_log import SqliteRunLog
+from runtime.store.sessions import SessionStore, session_queries
+
+ENTRY_POINT_GROUP = "jeeves.capabilities"
+
+
+def pipeline_files(settings: Settings) -> dict[str, Path]:
+    """Pipeline name → its file: those of `config_dir` before those that ship."""
+    found: dict[str, Path] = {}
+    for folder in (settings.config_dir, shipped_config_dir()):
+        for path in sorted((folder / "pipelines").glob("*.yaml")) if folder else ():
+            found.setdefault(path.stem, path)
+    return found
+
+
+def load_named_pipeline(settings: Settings, name: str) -> PipelineConfig:
+    """One pipeline, validated. Raises UnknownNameError and DocumentFaults."""
+    files = pipeline_files(settings)
+    if name not in files:
+        known = sorted(files)
+        raise UnknownNameError(f"no pipeline is named '{name}'; known: {', '.join(known)}", name=name, known=known)
+    config = load_pipeline(files[name])
+    if config.name != name:
+        raise SettingsError(f"{files[name]} holds the pipeline '{config.name}'; name the file {config.name}.yaml")
+    return config
+
+
+def capability_spec(settings: Settings, pipeline: PipelineConfig) -> str:
+    """ "module:NAME" of the capability that works in `pipeline`. Raises SettingsError."""
+    wanted = pipeline.capability_id
+    if wanted not in settings.capabilities:
+        listed = ", ".join(settings.capabilities)
+        raise SettingsError(f"pipeline '{pipeline.name}' needs capability '{wanted}'; the settings enable {listed}")
+    installed = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    if wanted not in installed:
+        raise SettingsError(f"capability '{wanted}' is not installed; installed: {', '.join(sorted(installed))}")
+    return installed[wanted]
+
+
+def index_options(settings: Settings) -> IndexOptions:
+    """What may go into code indexes."""
+    section = settings.code_index
+    return IndexOptions(
+        WalkOptions(
+            excludes=tuple(section.excludes),
+            max_file_bytes=section.max_file_bytes,
+            max_files=section.max_files,
+            allow_secrets=section.allow_secrets,
+        )
+    )
+
+
+def index_service(settings: Settings) -> IndexService:
+    """The index service of this process."""
+    return IndexService(settings.state_dir / "index", index_options(settings))
+
+
+def agent_settings(settings: Settings) -> dict[str, Any]:
+    """What capabilities are told of the settings, as plain data."""
+    return {"allow_secrets": settings.code_index.allow_secrets}
+
+
+def local_runner(settings: Settings, pipeline: PipelineConfig, index: IndexService) -> LocalRunner:
+    """A runner in this process for one pipeline."""
+    clock = SystemClock()
+    queries = LocalQueries()
+    queries.register(index.queries())
+    queries.register(session_queries(SessionStore(settings.state_dir / "sessions.sqlite")))
+    capability = load_capability(capability_spec(settings, pipeline))
+    shared = agent_settings(settings)
+    services = capability.open_services(shared)
+    agents = {
+        agent.name: Agent(agent, capability, settings.reasoner, shared, clock, queries, services)
+        for agent in pipeline.agents
+    }
+    log = SqliteRunLog(settings.state_dir / "runs" / "local.sqlite")
+    return LocalRunner({pipeline.name: pipeline}, {pipeline.name: agents}, log, clock)
+
+
+def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:
+    """The fields of `actors.system.SystemSpec`, made without importing Ray."""
+    walk = index_options(settings).walk
+    return {
+        "pipelines": [as_wire(pipeline) for pipeline in pipelines],
+        "capabilities": {pipeline.name: capability_spec(settings, pipeline) for pipeline in pipelines},
+        "reasoner": settings.reasoner,
+        "settings": agent_settings(settings),
+        "state_dir": str(settings.state_dir),
+        "index_options": {
+            "walk": {
+                "excludes": walk.excludes,
+                "max_file_bytes": walk.max_file_bytes,
+                "max_files": walk.max_files,
+                "allow_secrets": walk.allow_secrets,
+            }
+        },
+    }
