@@ -37,14 +37,14 @@ class AgentActor(Participant):
     """Hosts the agent of one stage of one pipeline."""
 
     def __init__(
-        self, bus: Any, pipeline: str, config: dict[str, Any], capability: str, reasoner: str, settings: dict[str, Any]
+        self, pipeline: str, config: dict[str, Any], capability: str, reasoner: str, settings: dict[str, Any]
     ) -> None:
         super().__init__()
         clock = SystemClock()
         agent_config = AgentConfig.model_validate(config)
         self.endpoint = Endpoint(
             agent_address(pipeline, agent_config.name),
-            RayTransport(bus),
+            RayTransport(),
             clock,
             frames={RUN_STAGE: self._run, CANCEL_STAGE: self._cancel},
         )

@@ -13,12 +13,17 @@ from ray.exceptions import RayActorError
 from runtime.ids import Address
 from runtime.messages import Frame, SendOutcome, encode_frame
 
+NAMESPACE = "jeeves"
+BUS_NAME = "bus"
+
 
 class RayTransport:
     """Connects the actor that it lives in with the bus actor."""
 
-    def __init__(self, bus: Any) -> None:
-        self._bus = bus
+    def __init__(self) -> None:
+        # Looked up by name rather than passed in: an actor that Ray restarts is given its arguments again, and those
+        # must not be objects that may be gone by then.
+        self._bus: Any = ray.get_actor(BUS_NAME, namespace=NAMESPACE)
 
     def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
         """Tell the bus our address and how to reach us."""

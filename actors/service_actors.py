@@ -23,10 +23,10 @@ STORE = Address("store")
 class IndexActor(Participant):
     """The one writer of code indexes."""
 
-    def __init__(self, bus: Any, folder: str, options: dict[str, Any]) -> None:
+    def __init__(self, folder: str, options: dict[str, Any]) -> None:
         super().__init__()
         self._service = IndexService(Path(folder), msgspec.convert(options, IndexOptions))
-        self.endpoint = Endpoint(INDEX, RayTransport(bus), SystemClock(), queries=self._service.queries())
+        self.endpoint = Endpoint(INDEX, RayTransport(), SystemClock(), queries=self._service.queries())
         self.endpoint.bind()
 
     async def refresh(self, root: str) -> dict[str, Any]:
@@ -42,8 +42,8 @@ class IndexActor(Participant):
 class StoreActor(Participant):
     """Sessions, for every agent that asks."""
 
-    def __init__(self, bus: Any, path: str) -> None:
+    def __init__(self, path: str) -> None:
         super().__init__()
         self._sessions = SessionStore(Path(path))
-        self.endpoint = Endpoint(STORE, RayTransport(bus), SystemClock(), queries=session_queries(self._sessions))
+        self.endpoint = Endpoint(STORE, RayTransport(), SystemClock(), queries=session_queries(self._sessions))
         self.endpoint.bind()

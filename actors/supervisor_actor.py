@@ -39,7 +39,7 @@ _REQUEST_DECODER = msgspec.msgpack.Decoder(Request)
 class SupervisorActor(Participant):
     """Drives every run of this system."""
 
-    def __init__(self, bus: Any, pipelines: list[dict[str, Any]], log_path: str) -> None:
+    def __init__(self, pipelines: list[dict[str, Any]], log_path: str) -> None:
         super().__init__()
         clock = SystemClock()
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
@@ -49,7 +49,7 @@ class SupervisorActor(Participant):
         self._pipeline_of: dict[RunId, str] = {}
         self.endpoint = Endpoint(
             SUPERVISOR,
-            RayTransport(bus),
+            RayTransport(),
             clock,
             frames={REPORT: self._reported, ENDPOINT_LOST: self._endpoint_lost},
             subscribes=(ENDPOINT_LOST,),

@@ -18,6 +18,7 @@ from ray.exceptions import RayActorError, RayTaskError
 
 from actors.agent_actor import AgentActor
 from actors.commbus_actor import CommBusActor
+from actors.ray_transport import BUS_NAME, NAMESPACE
 from actors.service_actors import IndexActor, StoreActor
 from actors.supervisor_actor import SupervisorActor
 from runtime.envelope import Envelope, Request, decode_envelope
@@ -25,7 +26,6 @@ from runtime.errors import ClusterError, JeevesError
 from runtime.ids import RunId
 from runtime.supervision.commands import ClientEvent
 
-NAMESPACE = "jeeves"
 LONG_POLL_S = 10.0
 CALLS_AT_ONCE = 1_000
 
@@ -96,19 +96,23 @@ class System:
 
     async def ready(self) -> None:
         """Return when every actor has come up. Raises ClusterError that names what failed."""
-        await asyncio.gather(*(_called(actor.ping.remote()) for actor in [self._supervisor, self._index, *self._others]))
+        await asyncio.gather(
+            *(_called(actor.ping.remote()) for actor in [self._supervisor, self._index, *self._others])
+        )
 
 
 def start_system(spec: SystemSpec) -> System:
     """Create every actor on the connected cluster and return at once; `System.ready` waits for them."""
-    bus = _create(CommBusActor, "bus")
-    index = _create(IndexActor, "index", bus, f"{spec.state_dir}/index", spec.index_options)
-    supervisor = _create(SupervisorActor, "supervisor", bus, spec.pipelines, f"{spec.state_dir}/runs/supervisor-0.sqlite")
-    others = [_create(StoreActor, "store", bus, f"{spec.state_dir}/sessions.sqlite")]
+    bus = _create(CommBusActor, BUS_NAME)
+    index = _create(IndexActor, "index", f"{spec.state_dir}/index", spec.index_options)
+    supervisor = _create(
+        SupervisorActor, "supervisor", spec.pipelines, f"{spec.state_dir}/runs/supervisor-0.sqlite"
+    )
+    others = [_create(StoreActor, "store", f"{spec.state_dir}/sessions.sqlite")]
     for pipeline in spec.pipelines:
         name = str(pipeline["name"])
         for config in pipeline["agents"]:
-            arguments = (bus, name, config, spec.capabilities[name], spec.reasoner, spec.settings)
+            arguments = (name, config, spec.capabilities[name], spec.reasoner, spec.settings)
             others.append(_create(AgentActor, f"agent:{name}.{config['name']}", *arguments, max_restarts=-1))
     return System(bus, supervisor, index, others)
 
@@ -116,7 +120,7 @@ def start_system(spec: SystemSpec) -> System:
 def attach_system() -> System:
     """The system that runs on the connected cluster. Raises ClusterError when there is none."""
     try:
-        bus, supervisor, index = (ray.get_actor(name, namespace=NAMESPACE) for name in ("bus", "supervisor", "index"))
+        bus, supervisor, index = (ray.get_actor(name, namespace=NAMESPACE) for name in (BUS_NAME, "supervisor", "index"))
     except ValueError as error:
         raise ClusterError("no jeeves system runs on this cluster; start one with `jeeves up`") from error
     return System(bus, supervisor, index, [])
@@ -147,4 +151,6 @@ async def _called(reference: Any) -> Any:
         raise
     except RayActorError as error:
         first_line = str(error).strip().splitlines()[0]
-        raise ClusterError(f"an actor of the system is gone: {first_line}; look into the state folder's logs") from error
+        raise ClusterError(
+            f"an actor of the system is gone: {first_line}; look into the state folder's logs"
+        ) from error

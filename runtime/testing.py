@@ -54,7 +54,7 @@ START_MS = 1_700_000_000_000
 class PipelineBuilder:
     """A pipeline written in code; `stage` numbers stages in the order of the calls."""
 
-    def __init__(self, name: str = "sample", **settings: Any) -> None:
+    def __init__(self, name: str = "sample", /, **settings: Any) -> None:
         self._data: dict[str, Any] = {"name": name, "agents": [], **settings}
 
     def stage(self, name: str, **settings: Any) -> PipelineBuilder:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from actors.origin import code_version
 from runtime.settings import Settings, open_state_dir
 from serve.asking import AskRuntime, LocalRuntime
-from serve.documents import Ask
+from serve.warm import WarmRuntime, read_record, settings_digest
 from serve.wiring import load_named_pipeline
 
 
-async def open_runtime(settings: Settings, asked: Ask) -> AskRuntime:
-    """A runtime for the pipeline that `asked` names."""
+async def open_runtime(settings: Settings, pipeline_name: str) -> AskRuntime:
+    """A runtime for one pipeline. A warm system with other settings is left alone."""
     open_state_dir(settings.state_dir)
-    pipeline = load_named_pipeline(settings, asked.pipeline)
-    return LocalRuntime(settings, pipeline)
+    pipeline = load_named_pipeline(settings, pipeline_name)
+    if settings.ray.mode == "in_process":
+        return LocalRuntime(settings, pipeline)
+    record = read_record(settings.state_dir)
+    if record is not None and record.settings_digest == settings_digest(settings):
+        return WarmRuntime(record, code_version())
+    # Imported here: a warm question must not pay for importing Ray.
+    from serve.ray_runtime import start_runtime
+
+    return start_runtime(settings, [pipeline])

@@ -1,8 +1,8 @@
 """The run log: every event of every run, on disk before anything follows from it.
 
 `SqliteRunLog` keeps it in one WAL file per owner; `MemoryRunLog` is for runs that nobody needs after the process.
-Events are addressed by run id and sequence number from 1; appending a number twice is refused, so that two owners can
-never both write the same step.
+Events are addressed by run id and sequence number from 1; a number that is not the next is refused, so that two owners
+can never both write the same step.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class MemoryRunLog:
     def append(self, pipeline: str, event: Event) -> None:
         events = self._events.setdefault(event.run_id, [])
         if event.seq != len(events) + 1:
-            raise _out_of_order(event, len(events) + 1)
+            raise _out_of_order(event)
         self._pipelines.setdefault(event.run_id, pipeline)
         events.append(event)
 
@@ -108,11 +108,12 @@ class SqliteRunLog:
 
     def append(self, pipeline: str, event: Event) -> None:
         row = (event.run_id, event.seq, event.at_ms, pipeline, encode_event(event))
+        is_next = "? = (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run_id = ?)"
         try:
             with self._lock:
-                self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?)", row)
-        except sqlite3.IntegrityError as error:
-            raise _out_of_order(event, None) from error
+                insert = f"INSERT INTO events SELECT ?, ?, ?, ?, ? WHERE {is_next}"
+                if self._db.execute(insert, (*row, event.seq, event.run_id)).rowcount != 1:
+                    raise _out_of_order(event)
         except sqlite3.Error as error:
             raise StateStorageError(
                 f"run log {self.path} could not take event {event.seq} of run {event.run_id}: {error};"
@@ -137,8 +138,8 @@ class SqliteRunLog:
             self._db.close()
 
 
-def _out_of_order(event: Event, expected: int | None) -> StateStorageError:
-    wanted = f", expected {expected}" if expected else " exists already"
+def _out_of_order(event: Event) -> StateStorageError:
     return StateStorageError(
-        f"event {event.seq} of run {event.run_id}{wanted}: another owner writes this run", run_id=event.run_id
+        f"event {event.seq} of run {event.run_id} is not the next one: another owner writes this run",
+        run_id=event.run_id,
     )

@@ -53,7 +53,7 @@ async def _answer(settings: Settings, asked: Ask, as_json: bool) -> int:
 
     with display_for(sys.stderr.isatty() and not as_json) as display:
         display.status("starting")
-        runtime = await open_runtime(settings, asked)
+        runtime = await open_runtime(settings, asked.pipeline)
         try:
             document = await runtime.ask(asked, display.event, display.indexing)
             _hide(display)

@@ -93,7 +93,11 @@ class LiveDisplay:
     def _draw(self) -> None:
         from rich.text import Text
 
-        lines = self._finished[-12:] + ([f"… {self._current}"] if self._current else []) + ([self._bar] if self._bar else [])
+        lines = (
+            self._finished[-12:]
+            + ([f"… {self._current}"] if self._current else [])
+            + ([self._bar] if self._bar else [])
+        )
         self._live.update(Text("\n".join(lines)))
 
 

@@ -72,9 +72,7 @@ def ranked_citations(findings: Sequence[Finding]) -> list[Citation]:
     return list(ranked.values())[:MAX_RANKED_CITATIONS]
 
 
-def compose(
-    question: Question, findings: Sequence[Finding], skipped: Mapping[str, int], ended_by: str | None
-) -> str:
+def compose(question: Question, findings: Sequence[Finding], skipped: Mapping[str, int], ended_by: str | None) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete."""
     claims = _each_once([claim for finding in findings for claim in finding.claims])
     parts: list[str] = []

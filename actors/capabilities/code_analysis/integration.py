@@ -20,7 +20,6 @@ from actors.capabilities.code_analysis.synthesizer import claims_from_facts
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.evidence import check_citation
-from runtime.goals import Goal
 from runtime.supervision.commands import StageView
 
 TURN_ANSWER_CHARS = 600
@@ -122,5 +121,3 @@ def _without_repository(view: StageView) -> dict[str, Any]:
         "memory_updated": False,
         "traversal_state_persisted": False,
     }
-
-

@@ -57,7 +57,9 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     goals = msgspec.convert(given.facts["goals"], list[Goal])
     steps = plan_steps(question, goals, int(given.facts["round"]))
     usable = [step for step in steps if step.tool in given.facts["tools"]]
-    feasibility = min(100, 30 * bool(usable) + 40 * bool(question.identifiers or question.paths) + 15 * len(question.terms))
+    feasibility = min(
+        100, 30 * bool(usable) + 40 * bool(question.identifiers or question.paths) + 15 * len(question.terms)
+    )
     return {
         "plan_id": f"round-{given.facts['round']}",
         "steps": [msgspec.to_builtins(step) for step in usable],
@@ -91,9 +93,13 @@ def plan_steps(question: Question, goals: list[Goal], round_number: int) -> list
 
 def _structure_steps(question: Question, goal: str) -> list[Step]:
     paths = question.paths or (".",)
-    steps = [Step(f"map{n}", "map_module", {"path": path}, (goal,), f"what is in {path}") for n, path in enumerate(paths)]
+    steps = [
+        Step(f"map{n}", "map_module", {"path": path}, (goal,), f"what is in {path}") for n, path in enumerate(paths)
+    ]
     for name in ("README.md", "README.rst", "README"):
-        steps.append(Step(f"read_{name}", "read_code", {"path": name, "max_lines": 40}, (goal,), "what it says of itself"))
+        steps.append(
+            Step(f"read_{name}", "read_code", {"path": name, "max_lines": 40}, (goal,), "what it says of itself")
+        )
     return steps
 
 
@@ -118,7 +124,16 @@ def _reading_steps(question: Question, by_aspect: dict[str, str], goals: tuple[s
     steps = [Step("read", "read_code", {"max_lines": 80}, goals, "read the best hits", "find", 4, fill)]
     for number, _ in enumerate(question.identifiers[:MAX_NAMED]):
         steps.append(
-            Step(f"read_name{number}", "read_code", {"max_lines": 80}, goals, "read what was named", f"name{number}", 1, fill)
+            Step(
+                f"read_name{number}",
+                "read_code",
+                {"max_lines": 80},
+                goals,
+                "read what was named",
+                f"name{number}",
+                1,
+                fill,
+            )
         )
     used = tuple(by_aspect[aspect] for aspect in ("usage", "tests", "mechanism") if aspect in by_aspect)
     if used:

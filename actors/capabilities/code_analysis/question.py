@@ -48,14 +48,29 @@ _THIS_PROJECT = r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|package|lib
 _PATTERNS: tuple[tuple[QuestionKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
-        ("overview", rf"\b(?:what (?:is|does)|explain|describe|summari[sz]e|overview of) {_THIS_PROJECT}\b|^\W*overview"),
-        ("overview", rf"\b(?:structure|architecture|layout) of {_THIS_PROJECT}\b|how is {_THIS_PROJECT} (?:organi|struct)"),
-        ("who_calls", r"\bwho (?:calls|uses|invokes)\b|\b(?:callers?|usages?|users?) of\b|\bwhere is \S+ (?:called|used)\b"),
+        (
+            "overview",
+            rf"\b(?:what (?:is|does)|explain|describe|summari[sz]e|overview of) {_THIS_PROJECT}\b|^\W*overview",
+        ),
+        (
+            "overview",
+            rf"\b(?:structure|architecture|layout) of {_THIS_PROJECT}\b|how is {_THIS_PROJECT} (?:organi|struct)",
+        ),
+        (
+            "who_calls",
+            r"\bwho (?:calls|uses|invokes)\b|\b(?:callers?|usages?|users?) of\b|\bwhere is \S+ (?:called|used)\b",
+        ),
         ("who_calls", r"\bwhat (?:calls|uses|depends on)\b|\bwhere (?:do|does|are) .{1,60} (?:called|used|invoked)\b"),
         ("compare", r"\b(?:compare|difference between|differ(?:s|ent)? from|versus|vs\.?)\b"),
-        ("extend", r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b"),
+        (
+            "extend",
+            r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b",
+        ),
         ("extend", r"^\W*(?:add|extend|register) (?:a|an|my|new)\b|\bhow to (?:add|extend|register)\b"),
-        ("configured", r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b"),
+        (
+            "configured",
+            r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b",
+        ),
         ("list_all", r"\b(?:list|name|enumerate|show) (?:all|every|each|the)\b|\bwhich \w+s (?:are|exist|does|do)\b"),
         ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
         ("why", r"^\W*why\b|\breason for\b"),
@@ -67,7 +82,9 @@ _PATTERNS: tuple[tuple[QuestionKind, re.Pattern[str]], ...] = tuple(
 )
 
 _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")
-_PATH = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|ts|tsx|go|rs|java|rb|php|c|h|cc|cpp|md|toml|ya?ml|json|cfg|ini|sh)\b")
+_PATH = re.compile(
+    r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|ts|tsx|go|rs|java|rb|php|c|h|cc|cpp|md|toml|ya?ml|json|cfg|ini|sh)\b"
+)
 _CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)")
 _NAME = re.compile(r"[A-Za-z_][\w]*(?:(?:\.|::)[A-Za-z_]\w*)*$")
 _CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?![\w.])")

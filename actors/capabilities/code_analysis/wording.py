@@ -37,7 +37,9 @@ def lead_claim(entity: Entity) -> Claim:
 
 def related_claim(entity: Entity) -> Claim:
     """Another place that belongs to the subject."""
-    return Claim("related", f"{_named(entity)}, {_kind(entity)}{_says(entity)}", (entity.citation,), subject=entity.name)
+    return Claim(
+        "related", f"{_named(entity)}, {_kind(entity)}{_says(entity)}", (entity.citation,), subject=entity.name
+    )
 
 
 def item_claim(entity: Entity) -> Claim:

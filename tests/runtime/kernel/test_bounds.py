@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,8 +26,8 @@ from runtime.testing import START_MS, PipelineBuilder
 NAMES = ("max_iterations", "max_llm_calls", "max_agent_hops", "max_tool_calls", "max_tokens")
 
 
-def pipeline(**settings: object) -> PipelineConfig:
-    builder = PipelineBuilder(**settings).stage("a", default_next="b").stage("b", default_next="c")  # type: ignore[arg-type]
+def pipeline(**settings: Any) -> PipelineConfig:
+    builder = PipelineBuilder(**settings).stage("a", default_next="b").stage("b", default_next="c")
     return builder.rule("again", 1, "a").rule("self", 1, "b").edge_limit("b", "b", 2).stage("c").build()
 
 

@@ -21,7 +21,7 @@ def test_an_error_survives_pickling_with_its_message_and_attributes(kind: type[J
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is kind
     assert str(copy) == copy.message == "no tool is named 'x'"
-    assert (copy.name, copy.known) == ("x", ["a", "b"])
+    assert (vars(copy)["name"], vars(copy)["known"]) == ("x", ["a", "b"])
     assert copy.values == {"name": "x", "known": ["a", "b"]}
 
 

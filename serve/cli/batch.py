@@ -1,0 +1,179 @@
+"""`jeeves batch`: many questions from a file of JSON lines, answered side by side, restartable."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import msgspec
+import typer
+
+from runtime.errors import InputError, JeevesError
+from runtime.ports import error_to_wire
+from runtime.settings import Settings, load_settings
+from serve.asking import AskRuntime
+from serve.cli.inputs import checked_question, checked_reasoner, checked_repository
+from serve.documents import DOCUMENT_SCHEMA_VERSION, EXIT_FAILED, Ask
+
+MAX_CONCURRENCY = 64
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of the input; `repo` is a folder, taken from `--repo-root` when it is relative."""
+
+    id: str
+    question: str
+    repo: str
+
+
+def batch(
+    source: Annotated[Path, typer.Argument(metavar="IN.jsonl", help="Lines of {id, question, repo}.")],
+    out: Annotated[Path, typer.Option(help="Where the answers go, one JSON document per line.")],
+    repo_root: Annotated[Path, typer.Option(help="Folder that relative repositories are below.")] = Path(),
+    concurrency: Annotated[int, typer.Option(min=1, max=MAX_CONCURRENCY, help="Questions at once.")] = 2,
+    resume: Annotated[bool, typer.Option(help="Keep the answers that OUT has and go on with the rest.")] = False,
+    pipeline: Annotated[str | None, typer.Option(help="Pipeline to run.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+) -> None:
+    """Answer every line of a file; exit status 1 when a line could not be answered."""
+    settings = load_settings(config)
+    checked_reasoner(settings)
+    lines = read_lines(source)
+    done = answered_ids(out) if resume else set()
+    if out.exists() and not resume:
+        raise InputError(f"{out} exists; give --resume to go on with it, or another file", path=str(out))
+    todo = [line for line in lines if line.id not in done]
+    failed = asyncio.run(_run(settings, todo, out, repo_root, concurrency, pipeline or settings.default_pipeline))
+    answered = len(todo) - failed
+    sys.stderr.write(f"{answered} answered, {failed} failed, {len(lines) - len(todo)} kept\n")
+    raise typer.Exit(EXIT_FAILED if failed else 0)
+
+
+def read_lines(source: Path) -> list[Line]:
+    """The lines of the input. Raises InputError that lists every line that is wrong, and doubled ids."""
+    try:
+        raw = source.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{source} cannot be read: {error}", path=str(source)) from error
+    lines: list[Line] = []
+    faults: list[str] = []
+    seen: set[str] = set()
+    for number, text in enumerate(raw, 1):
+        if not text.strip():
+            continue
+        try:
+            line = msgspec.json.decode(text, type=Line)
+        except msgspec.MsgspecError as error:
+            faults.append(f"line {number}: {error}")
+            continue
+        if line.id in seen:
+            faults.append(f"line {number}: id {line.id!r} is given twice")
+        seen.add(line.id)
+        lines.append(line)
+    if faults:
+        shown = "; ".join(faults[:10]) + (f"; and {len(faults) - 10} more" if len(faults) > 10 else "")
+        raise InputError(f"{source}: {shown}", path=str(source), faults=faults)
+    return lines
+
+
+def answered_ids(out: Path) -> set[str]:
+    """Ids that OUT has an answer for; a last line that was cut off by a kill is taken away."""
+    if not out.exists():
+        return set()
+    whole, ids = [], set()
+    for text in out.read_text(encoding="utf-8").splitlines():
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError:
+            continue
+        if "error" not in document:
+            whole.append(text)
+            ids.add(str(document.get("id")))
+    out.write_text("".join(text + "\n" for text in whole), encoding="utf-8")
+    return ids
+
+
+async def _run(
+    settings: Settings, lines: list[Line], out: Path, repo_root: Path, concurrency: int, pipeline: str
+) -> int:
+    from serve.runtimes import open_runtime
+
+    runtime = await open_runtime(settings, pipeline)
+    try:
+        with out.open("a", encoding="utf-8") as sink, _Bar(len(lines)) as advance:
+            return await _answer_all(runtime, settings, lines, sink, repo_root, concurrency, pipeline, advance)
+    finally:
+        await runtime.close()
+
+
+async def _answer_all(
+    runtime: AskRuntime,
+    settings: Settings,
+    lines: list[Line],
+    sink: IO[str],
+    repo_root: Path,
+    concurrency: int,
+    pipeline: str,
+    advance: Any,
+) -> int:
+    waiting: Iterator[Line] = iter(lines)
+    failed = 0
+
+    async def work() -> None:
+        nonlocal failed
+        for line in waiting:
+            document = await _answer(runtime, settings, line, repo_root, pipeline)
+            failed += "error" in document
+            sink.write(json.dumps(document, ensure_ascii=False) + "\n")
+            sink.flush()
+            advance()
+
+    await asyncio.gather(*(work() for _ in range(concurrency)))
+    return failed
+
+
+async def _answer(
+    runtime: AskRuntime, settings: Settings, line: Line, repo_root: Path, pipeline: str
+) -> dict[str, Any]:
+    """The document of a line; a line that cannot be answered gives one with `error`, and the others go on."""
+    try:
+        ask = Ask(
+            question=checked_question(line.question, settings),
+            repo=checked_repository(repo_root / line.repo),
+            pipeline=pipeline,
+            id=line.id,
+        )
+        return await runtime.ask(ask)
+    except JeevesError as error:
+        problem = error_to_wire(error)
+        return {"schema_version": DOCUMENT_SCHEMA_VERSION, "id": line.id, "question": line.question, "error": problem}
+
+
+class _Bar:
+    """A progress bar on standard error when that is a terminal; entering gives the function that advances it."""
+
+    def __init__(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("answering"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("answering", total=total)
+
+    def __enter__(self) -> Any:
+        self._progress.start()
+        return lambda: self._progress.advance(self._task)
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()

@@ -1,0 +1,125 @@
+"""`jeeves doctor`: what is installed, reachable and missing, and the command that mends it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import typer
+
+from runtime.errors import JeevesError
+from runtime.settings import Settings, load_settings, open_state_dir
+
+Verdict = Literal["ok", "missing", "failed"]
+
+PACKAGES = ("ray", "msgspec", "pydantic", "tree-sitter", "tree-sitter-python", "prometheus-client")
+OPTIONAL_PROGRAMS = {"git": "apt-get install git", "rg": "apt-get install ripgrep"}
+MIN_PYTHON = (3, 11)
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was looked at. `needed` is False for what Jeeves does without."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    mend: str = ""
+    needed: bool = True
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
+    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+) -> None:
+    """Look at this installation; exit status 1 when something that is needed is missing."""
+    settings = load_settings(config)
+    checks = [check for look in LOOKS for check in look(settings)]
+    if as_json:
+        sys.stdout.write(json.dumps([msgspec.to_builtins(check) for check in checks]) + "\n")
+    else:
+        for check in checks:
+            mend = f"  → {check.mend}" if check.mend and check.verdict != "ok" else ""
+            sys.stdout.write(f"{check.verdict:8}{check.name:24}{check.detail}{mend}\n")
+    if any(check.needed and check.verdict != "ok" for check in checks):
+        raise typer.Exit(1)
+
+
+def _python(settings: Settings) -> Iterator[Check]:
+    running = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info[:2] >= MIN_PYTHON
+    yield Check("python", "ok" if good else "failed", running, "install Python 3.11 or newer")
+
+
+def _packages(settings: Settings) -> Iterator[Check]:
+    for name in PACKAGES:
+        try:
+            yield Check(name, "ok", version(name))
+        except PackageNotFoundError:
+            yield Check(name, "missing", "not installed", f"pip install {name}")
+
+
+def _code(settings: Settings) -> Iterator[Check]:
+    from actors.origin import check_origin
+
+    try:
+        check_origin()
+    except JeevesError as error:
+        yield Check("own code", "failed", error.message, "start jeeves from another folder")
+    else:
+        yield Check("own code", "ok", "runtime, actors and serve are ours")
+
+
+def _storage(settings: Settings) -> Iterator[Check]:
+    try:
+        open_state_dir(settings.state_dir)
+    except JeevesError as error:
+        yield Check("state folder", "failed", error.message)
+    else:
+        free_gib = shutil.disk_usage(settings.state_dir).free / 2**30
+        yield Check("state folder", "ok", f"{settings.state_dir}, {free_gib:.1f} GiB free")
+
+
+def _pipelines(settings: Settings) -> Iterator[Check]:
+    from serve.wiring import capability_spec, load_named_pipeline, pipeline_files
+
+    for name in pipeline_files(settings):
+        try:
+            pipeline = load_named_pipeline(settings, name)
+            spec = capability_spec(settings, pipeline)
+        except JeevesError as error:
+            yield Check(f"pipeline {name}", "failed", error.message, "jeeves validate FILE")
+        else:
+            yield Check(f"pipeline {name}", "ok", f"{len(pipeline.agents)} stages, {spec}")
+
+
+def _programs(settings: Settings) -> Iterator[Check]:
+    for name, mend in OPTIONAL_PROGRAMS.items():
+        found = shutil.which(name)
+        yield Check(
+            name, "ok" if found else "missing", found or "not found; jeeves works without it", mend, needed=False
+        )
+
+
+def _warm_system(settings: Settings) -> Iterator[Check]:
+    from serve.warm import read_record
+
+    record = read_record(settings.state_dir)
+    detail = f"up, process {record.pid}" if record else "not up; `ask` starts what it needs"
+    yield Check("warm system", "ok" if record else "missing", detail, "jeeves up", needed=False)
+
+
+LOOKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
+    _python,
+    _packages,
+    _code,
+    _storage,
+    _pipelines,
+    _programs,
+    _warm_system,
+)

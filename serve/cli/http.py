@@ -1,0 +1,63 @@
+"""`jeeves serve`: the HTTP service in the foreground, on Ray Serve."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runtime.errors import PortTakenError, SettingsError
+from runtime.settings import Settings, load_settings, open_state_dir
+from serve.cli.inputs import checked_reasoner, checked_repository
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def serve(
+    repo: Annotated[
+        list[Path] | None, typer.Option(help="A repository that callers may ask about; repeatable.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="Port to listen on.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+) -> None:
+    """Answer questions over HTTP until interrupted."""
+    settings = load_settings(config)
+    checked_reasoner(settings)
+    if settings.http.host not in LOOPBACK:
+        raise SettingsError(
+            f"http.host is {settings.http.host}: without access tokens the service binds to loopback only; "
+            "set it to 127.0.0.1"
+        )
+    repositories = tuple(checked_repository(path) for path in (repo or [Path()]))
+    port = port or settings.http.port
+    check_port_free(settings.http.host, port)
+    open_state_dir(settings.state_dir)
+    _serve(settings, repositories, port)
+
+
+def check_port_free(host: str, port: int) -> None:
+    """Raise PortTakenError when something listens on the port already."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise PortTakenError(
+                f"port {port} on {host} is taken ({error.strerror}); give another one with --port", port=port
+            ) from error
+
+
+def _serve(settings: Settings, repositories: tuple[str, ...], port: int) -> None:
+    from serve.http.running import run_service
+    from serve.wiring import load_named_pipeline, pipeline_files
+
+    pipelines = [load_named_pipeline(settings, name) for name in pipeline_files(settings)]
+
+    def announce(url: str) -> None:
+        sys.stdout.write(f"listening on {url}; stop with Ctrl-C\n")
+        sys.stdout.flush()
+
+    run_service(settings, pipelines, repositories, port, announce)

@@ -1,0 +1,59 @@
+"""`jeeves index`: bring a repository's index up to date, with a progress bar, and say what is in it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from runtime.settings import Settings, load_settings, open_state_dir
+from serve.cli.display import display_for
+from serve.cli.inputs import checked_repository
+
+
+def index(
+    repo: Annotated[Path, typer.Option(help="Folder of the repository.")] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON.")] = False,
+    rebuild: Annotated[bool, typer.Option(help="Begin anew instead of keeping what is unchanged.")] = False,
+    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+) -> None:
+    """Index a repository; files that did not change are not read again."""
+    settings = load_settings(config)
+    refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
+    sys.stdout.write(json.dumps(refreshed, ensure_ascii=False) + "\n" if as_json else _summary(refreshed["stats"]))
+
+
+async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, Any]:
+    from serve.asking import prepared
+    from serve.wiring import index_service
+
+    open_state_dir(settings.state_dir)
+    service = index_service(settings)
+    if rebuild:
+        service.index_path(Path(repo)).unlink(missing_ok=True)
+
+    async def progress() -> tuple[int, int]:
+        state = service.progress(repo)
+        return state.done, state.total
+
+    with display_for(sys.stderr.isatty()) as display:
+        return await prepared(service.refresh(repo), progress, display.indexing)
+
+
+def _summary(stats: dict[str, Any]) -> str:
+    languages = ", ".join(
+        f"{name} {count}" for name, count in sorted(stats["by_language"].items(), key=lambda i: -i[1])
+    )
+    lines = [
+        f"{stats['files']} files, {stats['lines']} lines, {stats['symbols']} symbols, {stats['chunks']} chunks",
+        f"parsed now {stats['parsed_now']}, unchanged {stats['unchanged']}, removed {stats['removed']}",
+        f"languages: {languages}",
+    ]
+    if stats["skipped"]:
+        lines.append("skipped: " + ", ".join(f"{count} {why}" for why, count in sorted(stats["skipped"].items())))
+    lines.append(f"{stats['duration_ms']} ms")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,63 @@
+"""`jeeves tool`: one tool by hand, on a repository, as the agents would call it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from runtime.errors import ToolArgumentsError
+from runtime.settings import Settings, load_settings, open_state_dir
+from serve.cli.inputs import checked_repository
+
+# Any status but these ends with exit status 3: the call worked and found nothing.
+_FOUND = frozenset({"ok", "partial"})
+_REFUSED = frozenset({"denied", "error"})
+
+
+def tool(
+    name: Annotated[str, typer.Argument(help="Name of the tool; `list_tools` tells all of them.")],
+    arguments: Annotated[str, typer.Argument(help="Its arguments as a JSON object.")] = "{}",
+    repo: Annotated[Path, typer.Option(help="Folder of the repository.")] = Path(),
+    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+) -> None:
+    """Call one tool and print its result as JSON."""
+    settings = load_settings(config)
+    given = _arguments(arguments)
+    result = asyncio.run(_call(settings, name, given, checked_repository(repo)))
+    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None) + "\n")
+    if result["status"] not in _FOUND:
+        raise typer.Exit(2 if result["status"] in _REFUSED else 3)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        given = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ToolArgumentsError(f"the arguments are not JSON: {error}; give an object such as '{{}}'") from error
+    if not isinstance(given, dict):
+        raise ToolArgumentsError(f"the arguments are a JSON {type(given).__name__}, not an object such as '{{}}'")
+    return given
+
+
+async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str) -> dict[str, Any]:
+    import msgspec
+
+    from runtime.capability import load_capability
+    from runtime.tools.executor import ToolExecutor
+    from serve.wiring import agent_settings, capability_spec, index_service, load_named_pipeline
+
+    pipeline = load_named_pipeline(settings, settings.default_pipeline)
+    capability = load_capability(capability_spec(settings, pipeline))
+    found = capability.tools.get(name)
+    found.read_arguments(given)
+    open_state_dir(settings.state_dir)
+    repository = await index_service(settings).refresh(repo)
+    codebase = capability.open_services(agent_settings(settings)).codebase(repository)
+    result = await ToolExecutor(capability.tools, frozenset({name}), budget=1).call(name, codebase, given)
+    document: dict[str, Any] = msgspec.to_builtins(result)
+    return document

@@ -1,0 +1,60 @@
+"""`jeeves validate`: every fault of pipeline and settings files, with file, line and key."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runtime.documents import load_yaml
+from runtime.errors import DocumentFaults
+from runtime.pipeline import PipelineConfig
+from runtime.pipeline_file import load_pipeline
+from runtime.settings import load_settings
+
+
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Pipeline or settings files (YAML).")],
+    graph: Annotated[bool, typer.Option("--graph", help="Print each pipeline as a Mermaid flowchart.")] = False,
+) -> None:
+    """Check files and report every fault at once; exit status 2 when there is any."""
+    faults: list[str] = []
+    for file in files:
+        try:
+            sys.stdout.write(_checked(file, graph))
+        except DocumentFaults as error:
+            faults += error.values["faults"]
+    for fault in faults:
+        sys.stderr.write(f"{fault}\n")
+    if faults:
+        raise typer.Exit(2)
+
+
+def _checked(file: Path, graph: bool) -> str:
+    data = load_yaml(file).data
+    if isinstance(data, dict) and "agents" in data and not isinstance(data["agents"], dict):
+        pipeline = load_pipeline(file)
+        return (
+            mermaid(pipeline)
+            if graph
+            else f"{file}: pipeline '{pipeline.name}', {len(pipeline.agents)} stages, valid\n"
+        )
+    if isinstance(data, dict) and "name" in data:
+        load_pipeline(file)
+    load_settings(file, env={"HOME": str(Path.home())})
+    return f"{file}: settings, valid\n"
+
+
+def mermaid(pipeline: PipelineConfig) -> str:
+    """The pipeline as a Mermaid flowchart, one edge per way of going on."""
+    lines = ["flowchart LR"]
+    for agent in pipeline.agents:
+        lines.append(f"    {agent.name}[{agent.name}]")
+        for rule in agent.routing_rules:
+            lines.append(f"    {agent.name} -->|{rule.condition} = {rule.value}| {rule.target}")
+        lines.append(f"    {agent.name} --> {agent.default_next or 'end'}")
+        if agent.error_next:
+            lines.append(f"    {agent.name} -.->|error| {agent.error_next}")
+    return "\n".join(lines) + "\n"

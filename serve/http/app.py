@@ -1,0 +1,149 @@
+"""The HTTP service: a FastAPI ingress on Ray Serve in front of a running system.
+
+POST /api/v1/chat/messages answers with the same document as `jeeves ask --json`; GET /health says that the replica
+lives, GET /ready that the system behind it answers, GET /metrics is for Prometheus. Errors are problem+json.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from pydantic import BaseModel, ConfigDict, Field
+from ray import serve as ray_serve
+
+from actors.origin import check_origin
+from actors.system import attach_system
+from runtime.errors import InputError, JeevesError, UnknownNameError
+from serve.documents import Ask
+from serve.http.metrics import RequestMetrics
+from serve.ray_runtime import RayRuntime
+
+MAX_BODY_BYTES = 1_000_000
+MAX_ONGOING_REQUESTS = 64
+PROBLEM_JSON = "application/problem+json"
+
+api = FastAPI(title="Jeeves", version="1", description="Questions about code, answered with checked citations.")
+
+
+class ServiceSpec(msgspec.Struct, frozen=True):
+    """What a replica needs to know, in plain data. `repositories`: absolute paths that callers may name."""
+
+    default_pipeline: str
+    pipelines: tuple[str, ...]
+    repositories: tuple[str, ...]
+    reasoner: str
+    max_question_chars: int
+
+
+class ChatMessage(BaseModel):
+    """A question as the caller sends it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    message: str = Field(min_length=1, description="The question.")
+    repo: str | None = Field(default=None, description="A registered repository; the first one when left out.")
+    session_id: str | None = Field(default=None, min_length=1, max_length=128)
+    pipeline: str | None = None
+    limits: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, description="Bounds to lower.")
+    deadline_s: float | None = Field(default=None, gt=0, le=3_600)
+
+
+def problem(status: int, code: str, detail: str) -> JSONResponse:
+    """An error as RFC 9457 has it, with our code beside the HTTP status."""
+    body = {"type": "about:blank", "title": code.replace("_", " "), "status": status, "code": code, "detail": detail}
+    return JSONResponse(body, status_code=status, media_type=PROBLEM_JSON)
+
+
+def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
+    """The question behind a message. Raises InputError for what this service does not take."""
+    question = message.message.strip()
+    if not question:
+        raise InputError("the message is empty; ask something")
+    if len(question) > spec.max_question_chars:
+        raise InputError(f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed")
+    repo = message.repo or spec.repositories[0]
+    if repo not in spec.repositories:
+        known = ", ".join(spec.repositories)
+        raise UnknownNameError(f"repository '{repo}' is not registered here; registered: {known}", name=repo)
+    pipeline = message.pipeline or spec.default_pipeline
+    if pipeline not in spec.pipelines:
+        raise UnknownNameError(f"no pipeline is named '{pipeline}'; known: {', '.join(spec.pipelines)}", name=pipeline)
+    return Ask(
+        question=question,
+        repo=repo,
+        pipeline=pipeline,
+        session_id=message.session_id,
+        user_id="http",
+        limits=message.limits,
+        deadline_s=message.deadline_s,
+    )
+
+
+@api.exception_handler(RequestValidationError)
+async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+    places = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()]
+    return problem(422, "bad_input", "; ".join(places))
+
+
+@api.exception_handler(JeevesError)
+async def _failed(request: Request, error: JeevesError) -> JSONResponse:
+    status = 404 if isinstance(error, UnknownNameError) else 422 if isinstance(error, InputError) else 503
+    return problem(status, error.code, error.message)
+
+
+@api.middleware("http")
+async def _bounded_body(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    length = request.headers.get("content-length")
+    if request.method == "POST" and (length is None or not length.isdigit()):
+        return problem(411, "length_required", "send the body with a Content-Length")
+    if length is not None and length.isdigit() and int(length) > MAX_BODY_BYTES:
+        return problem(413, "body_too_large", f"the body has {length} bytes, at most {MAX_BODY_BYTES} are allowed")
+    return await call_next(request)
+
+
+@ray_serve.deployment(name="jeeves-http", ray_actor_options={"num_cpus": 0}, max_ongoing_requests=MAX_ONGOING_REQUESTS)
+@ray_serve.ingress(api)
+class ChatService:
+    """One replica of the HTTP service."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        check_origin()
+        self._spec = msgspec.convert(spec, ServiceSpec)
+        self._runtime = RayRuntime(attach_system(), self._spec.reasoner, cluster=None)
+        self._metrics = RequestMetrics(CollectorRegistry())
+
+    @api.post("/api/v1/chat/messages")
+    async def chat(self, message: ChatMessage) -> dict[str, Any]:
+        """Answer a question about a registered repository."""
+        started_s = time.perf_counter()
+        with self._metrics.in_flight():
+            document = await self._runtime.ask(ask_of(message, self._spec))
+        self._metrics.answered(document, time.perf_counter() - started_s)
+        return document
+
+    @api.get("/health")
+    async def health(self) -> dict[str, str]:
+        """This replica lives."""
+        return {"status": "alive"}
+
+    @api.get("/ready")
+    async def ready(self) -> JSONResponse:
+        """The system behind this replica answers."""
+        try:
+            running = await self._runtime.system.running()
+            await self._runtime.system.bus_stats()
+        except JeevesError as error:
+            return problem(503, error.code, error.message)
+        return JSONResponse({"status": "ready", "runs_under_way": running})
+
+    @api.get("/metrics")
+    async def metrics(self) -> Response:
+        """Counters for Prometheus."""
+        return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)

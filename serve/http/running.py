@@ -1,0 +1,54 @@
+"""Runs the HTTP service: cluster, actors and Ray Serve, in this order, and all of it down again at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+import msgspec
+from ray import serve as ray_serve
+from ray.serve.config import HTTPOptions
+
+from runtime.pipeline import PipelineConfig
+from runtime.settings import Settings
+from serve.http.app import ChatService, ServiceSpec
+from serve.ray_runtime import RayRuntime, start_runtime
+
+
+def run_service(
+    settings: Settings,
+    pipelines: list[PipelineConfig],
+    repositories: tuple[str, ...],
+    port: int,
+    announce: Callable[[str], None],
+) -> None:
+    """Serve until SIGINT or SIGTERM; `announce` gets the URL once requests are answered."""
+    runtime = start_runtime(settings, pipelines)
+    try:
+        asyncio.run(runtime.system.ready())
+        spec = ServiceSpec(
+            default_pipeline=settings.default_pipeline,
+            pipelines=tuple(pipeline.name for pipeline in pipelines),
+            repositories=repositories,
+            reasoner=settings.reasoner,
+            max_question_chars=settings.limits.max_question_chars,
+        )
+        ray_serve.start(proxy_location="HeadOnly", http_options=HTTPOptions(host=settings.http.host, port=port))
+        ray_serve.run(ChatService.bind(msgspec.to_builtins(spec)), name="jeeves", route_prefix="/")
+        announce(f"http://{settings.http.host}:{port}")
+        asyncio.run(_until_signalled())
+    finally:
+        ray_serve.shutdown()
+        _close(runtime)
+
+
+async def _until_signalled() -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    await stopping.wait()
+
+
+def _close(runtime: RayRuntime) -> None:
+    asyncio.run(runtime.close())

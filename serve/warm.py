@@ -1,0 +1,160 @@
+"""The door of a warm system: a Unix socket, a record of who listens there, and the client's side of it.
+
+The protocol is one JSON object per line. A client sends one request (`ask`, `status` or `stop`); the answer is any
+number of `event` and `indexing` lines and then one `document`, `status` or `error`. Ray is not imported here: that is
+what makes a warm question fast.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from runtime.errors import ClusterError, VersionMismatchError
+from runtime.ports import error_from_wire
+from runtime.settings import Settings
+from runtime.supervision.commands import ClientEvent
+from serve.asking import OnEvent, OnIndexing, ignore_event, ignore_indexing
+from serve.documents import Ask
+
+CONNECT_TIMEOUT_S = 1.0
+MAX_LINE_BYTES = 64 * 2**20
+MAX_SOCKET_PATH_BYTES = 100
+
+
+class WarmRecord(msgspec.Struct, frozen=True):
+    """Who keeps the warm system: process, socket, versions, and the digest of the settings that it runs under."""
+
+    pid: int
+    socket: str
+    code_version: str
+    settings_digest: str
+    ray_address: str
+    started_at_ms: int
+
+
+def warm_dir(state_dir: Path) -> Path:
+    """Where a warm system keeps its record, lock and log."""
+    return state_dir / "warm"
+
+
+def settings_digest(settings: Settings) -> str:
+    """Names the settings: a client with other settings does not use this system."""
+    return hashlib.sha256(settings.model_dump_json().encode()).hexdigest()[:16]
+
+
+def socket_path(state_dir: Path) -> Path:
+    """Where the socket is made; in a private temporary folder when the state folder's path is too long for one."""
+    path = warm_dir(state_dir) / "jeeves.sock"
+    if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+        return path
+    return Path(tempfile.mkdtemp(prefix="jeeves-")) / "jeeves.sock"
+
+
+def take_lock(state_dir: Path) -> IO[str] | None:
+    """The lock of the one warm system of a state folder, held while the file is open; None when another holds it."""
+    warm_dir(state_dir).mkdir(parents=True, exist_ok=True)
+    file = (warm_dir(state_dir) / "lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file
+
+
+def read_record(state_dir: Path) -> WarmRecord | None:
+    """The record of a warm system that is alive, else None; a record that nobody holds the lock for is stale."""
+    path = warm_dir(state_dir) / "record.json"
+    if not path.is_file():
+        return None
+    lock = take_lock(state_dir)
+    if lock is not None:
+        lock.close()
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=WarmRecord)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ClusterError(f"the record of the warm system {path} is unreadable: {error}; run `jeeves down`") from error
+
+
+def write_record(state_dir: Path, record: WarmRecord) -> None:
+    """Make the record known, whole or not at all."""
+    path = warm_dir(state_dir) / "record.json"
+    draft = path.with_suffix(".tmp")
+    draft.write_bytes(msgspec.json.encode(record))
+    draft.replace(path)
+
+
+class WarmRuntime:
+    """Asks the warm system over its socket."""
+
+    def __init__(self, record: WarmRecord, code_version: str) -> None:
+        if record.code_version != code_version:
+            raise VersionMismatchError(
+                f"the warm system (process {record.pid}) runs code {record.code_version}, this is {code_version}; "
+                "run `jeeves down` and `jeeves up`",
+                running=record.code_version,
+                ours=code_version,
+            )
+        self.record = record
+
+    async def ask(
+        self, ask: Ask, on_event: OnEvent = ignore_event, on_indexing: OnIndexing = ignore_indexing
+    ) -> dict[str, Any]:
+        request = {"op": "ask", "ask": msgspec.to_builtins(ask)}
+        document: dict[str, Any] = (await self._exchange(request, on_event, on_indexing))["document"]
+        return document
+
+    async def status(self) -> dict[str, Any]:
+        """What the warm system says of itself."""
+        status: dict[str, Any] = (await self._exchange({"op": "status"}))["status"]
+        return status
+
+    async def stop(self) -> None:
+        """Ask the warm system to end."""
+        await self._exchange({"op": "stop"})
+
+    async def close(self) -> None:
+        """Nothing is held between questions."""
+
+    async def _exchange(
+        self, request: dict[str, Any], on_event: OnEvent = ignore_event, on_indexing: OnIndexing = ignore_indexing
+    ) -> dict[str, Any]:
+        reader, writer = await self._connected()
+        try:
+            writer.write(json.dumps(request).encode() + b"\n")
+            await writer.drain()
+            while line := await reader.readline():
+                answer: dict[str, Any] = json.loads(line)
+                if "event" in answer:
+                    on_event(msgspec.convert(answer["event"], ClientEvent))
+                elif "indexing" in answer:
+                    on_indexing(*answer["indexing"])
+                elif "error" in answer:
+                    raise error_from_wire(answer["error"])
+                else:
+                    return answer
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+        raise ClusterError(f"the warm system (process {self.record.pid}) went away before it answered; ask again")
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        try:
+            opening = asyncio.open_unix_connection(self.record.socket, limit=MAX_LINE_BYTES)
+            return await asyncio.wait_for(opening, CONNECT_TIMEOUT_S)
+        except (OSError, TimeoutError) as error:
+            raise ClusterError(
+                f"the warm system (process {self.record.pid}) does not answer: {error or 'timed out'}; run `jeeves down`"
+            ) from error
