@@ -47,12 +47,14 @@ KEPT_SESSIONS = 10
 # Above most fixed ports and below those that kernels hand out to outgoing connections.
 _FREE_PORTS = range(20_000, 32_768)
 
-# Waits for the end of its standard input, which comes when the driver closes it or dies, however it dies. Whoever has
-# the cluster's mark ($1) in its environment belongs to the cluster, tools that actors started included.
-_REAPER = """
+# Waits for the end of its standard input, which comes when the driver closes it or dies, however it dies. Then whoever
+# has the cluster's mark ($1) in its environment is killed, tools that actors started included; so is whoever works in
+# the cluster's folder ($2), because Ray's agents overwrite their environment when they set their title.
+_REAPER = r"""
 read -r _
 for _ in 1 2 3; do
-    pids=$(grep -lsaF -- "$1" /proc/[0-9]*/environ | cut -d/ -f3)
+    pids=$(grep -lsaF -- "$1" /proc/[0-9]*/environ | cut -d/ -f3
+        ls -l /proc/[0-9]*/cwd 2>/dev/null | sed -n "s|.*/proc/\([0-9]*\)/cwd -> $2/.*|\1|p")
     [ -n "$pids" ] || break
     kill -9 $pids 2>/dev/null
 done

@@ -15,6 +15,8 @@ from runtime.codebase import index_schema
 from runtime.codebase.index_records import ImportRecord, IndexedFile, ReferenceRecord, SymbolRecord
 from runtime.errors import StateStorageError
 
+_IDS_PER_QUERY = 500
+
 _SYMBOLS = """SELECT s.id, f.path, s.name, s.qualified_name, s.kind, s.start_line, s.end_line, s.name_line, s.signature,
     s.docstring, s.parent_id FROM symbols s JOIN files f ON f.id = s.file_id """
 _REFERENCES = """SELECT f.path, r.line, r.name, r.kind, r.qualifier, s.qualified_name, r.symbol_id FROM refs r
@@ -127,12 +129,29 @@ class IndexReader:
         """Number of chunks in the index."""
         return int(self.rows("SELECT count(*) FROM chunks")[0][0])
 
-    def ranked_chunks(self, match: str, weights: Sequence[float], limit: int) -> Iterator[tuple[Any, ...]]:
+    def ranked_chunks(
+        self, match: str, weights: Sequence[float], limit: int, scope: str | None = None
+    ) -> Iterator[tuple[Any, ...]]:
         """(chunk id, path, start, end, symbol id, qualified name, BM25 score) of the best chunks, best first."""
         marks = ", ".join("?" * len(weights))
+        inside, values = "", ()
+        if scope is not None:
+            inside = """AND rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id
+                WHERE f.path = ? OR substr(f.path, 1, ?) = ?)"""
+            values = (scope, len(scope) + 1, scope + "/")
         sql = f"""SELECT c.id, f.path, c.start_line, c.end_line, c.symbol_id, s.qualified_name, t.score FROM
-            (SELECT rowid, -bm25(chunk_text, {marks}) AS score FROM chunk_text WHERE chunk_text MATCH ?
+            (SELECT rowid, -bm25(chunk_text, {marks}) AS score FROM chunk_text WHERE chunk_text MATCH ? {inside}
              ORDER BY score DESC, rowid LIMIT ?) t
             JOIN chunks c ON c.id = t.rowid JOIN files f ON f.id = c.file_id LEFT JOIN symbols s ON s.id = c.symbol_id
             ORDER BY t.score DESC, c.id"""
-        return iter(self.rows(sql, (*weights, match, limit)))
+        return iter(self.rows(sql, (*weights, match, *values, limit)))
+
+    def chunk_texts(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, str, str, str]]:
+        """The indexed terms of chunks: body, names, path, doc."""
+        texts: dict[int, tuple[str, str, str, str]] = {}
+        for at in range(0, len(chunk_ids), _IDS_PER_QUERY):
+            ids = chunk_ids[at : at + _IDS_PER_QUERY]
+            marks = ", ".join("?" * len(ids))
+            rows = self.rows(f"SELECT rowid, body, names, path, doc FROM chunk_text WHERE rowid IN ({marks})", ids)
+            texts.update({chunk_id: (body, names, path, doc) for chunk_id, body, names, path, doc in rows})
+        return texts

@@ -1,45 +1,57 @@
-"""Ranking pieces of files for a question: full-text score, symbol names and paths, weighed together.
+"""Ranking pieces of files for a question: full text, the file around them, names and paths, weighed together.
 
-The full-text score (BM25 over body, names, path and comments of each chunk) carries the order; names and paths that the
-question speaks of add to it; tests, documents and the like are demoted unless the question asks for them; and of one
-file only a few chunks come in front. Same index and same question give the same order.
+The full-text score carries the order. A chunk gains from the other chunks of its file, from being the definition of a
+name that the question writes out, and from lying in a file whose path or name the question speaks of. Tests, documents
+and the like are demoted unless the question asks for them, and of one file only a few chunks come in front. The same
+index and question always give the same order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from runtime.codebase.full_text import FieldWeights, ScoredChunk, score_chunks, weigh_terms
 from runtime.codebase.index_reader import IndexReader
-from runtime.codebase.index_records import ChunkHit
+from runtime.codebase.index_records import ChunkHit, SymbolRecord
 from runtime.codebase.path_kinds import PathKind, kind_of_path, kinds_asked_for
 from runtime.codebase.symbol_links import symbols_named
-from runtime.codebase.tokens import QueryTerms, index_terms, query_terms
+from runtime.codebase.tokens import index_terms, query_terms
 
 MAX_QUERY_CHARS = 8_000
-MAX_QUERY_TERMS = 48
-CANDIDATES = 300
+MAX_NAMED = 20
+MAX_DEFINITIONS = 8
+MAX_CHUNK_LINES = 60
+FRONT = 10
+MAX_PER_FILE_IN_FRONT = 5
+
+_STRONGLY_DEMOTED: frozenset[PathKind] = frozenset({"changelog", "vendored", "generated", "translation"})
+_PATH = re.compile(
+    r"[\w./\\-]*\w\.(?:py|pyi|go|js|jsx|ts|tsx|java|rs|c|h|cc|cpp|hpp|rb|php|cs|kt|md|rst|toml|ya?ml|json|cfg|ini)\b"
+)
+
+_Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class RankingWeights:
-    """Every figure of the ranking, tuned on development questions."""
+    """Every figure of the ranking, tuned on development questions; shares of the best full-text score."""
 
-    body: float = 1.0
-    names: float = 3.0
-    path: float = 1.5
-    doc: float = 0.5
-    file_share: float = 0.5
-    symbol_exact: float = 0.6
-    path_term: float = 0.3
-    second_chunk: float = 0.85
-    demotion: float = 0.5
+    fields: FieldWeights = field(default_factory=FieldWeights)
+    file_coverage: float = 0.25
+    file_neighbours: float = 0.5
+    named_symbol: float = 0.5
+    named_path: float = 0.5
+    file_name: float = 0.2
+    next_of_file: float = 0.95
+    demotion: float = 0.3
 
 
 DEFAULT_WEIGHTS = RankingWeights()
-_NEVER_DEMOTED: frozenset[PathKind] = frozenset({"source"})
-_STRONG_DEMOTION: frozenset[PathKind] = frozenset({"changelog", "vendored", "generated", "translation"})
 
 
 def rank_chunks(
@@ -51,121 +63,135 @@ def rank_chunks(
     weights: RankingWeights = DEFAULT_WEIGHTS,
 ) -> list[ChunkHit]:
     """The best chunks for a question, at most `limit`; empty when no word of it occurs. `scope`: a file or folder."""
-    terms = query_terms(query[:MAX_QUERY_CHARS])
+    query = query[:MAX_QUERY_CHARS]
+    terms = query_terms(query)
     if not terms.counts or limit < 1:
         return []
-    chosen = _choose_terms(index, terms)
-    hits = _full_text(index, chosen, weights, CANDIDATES)
-    if not hits:
-        return []
-    top = hits[0].score
-    scores = {(hit.file, hit.start_line): hit.score / top for hit in hits}
-    chunks = {(hit.file, hit.start_line): hit for hit in hits}
-    _add_symbols(index, terms.identifiers, scores, chunks, weights)
-    _add_file_share(scores, weights)
-    asked = kinds_asked_for(query)
-    for key in scores:
-        scores[key] *= _demotion(kind_of_path(key[0]), asked, weights)
-    ranked = sorted(scores, key=lambda key: (-scores[key], key))
-    within = [key for key in ranked if _in_scope(key[0], scope)]
-    return _diversified(within, chunks, scores, weights, limit)
+    term_weights = weigh_terms(index, query, terms, weights.fields)
+    within = None if scope in (None, ".") else scope
+    board = _Board(score_chunks(index, term_weights, weights.fields, within), weights)
+    for name in terms.identifiers[:MAX_NAMED]:
+        found = symbols_named(index, name, fuzzy=False, limit=MAX_DEFINITIONS)
+        board.add_named([symbol for symbol in found if _is_within(symbol.file, within)])
+    board.add_paths(_paths_in(query))
+    board.add_file_names(term_weights)
+    board.demote(kinds_asked_for(query))
+    return board.ranked(limit)
 
 
-def _in_scope(path: str, scope: str | None) -> bool:
-    return scope in (None, ".") or path == scope or path.startswith(f"{scope}/")
+class _Board:
+    """Scores of chunks while the signals are added up."""
+
+    def __init__(self, found: Sequence[ScoredChunk], weights: RankingWeights) -> None:
+        self._weights = weights
+        self._hits: dict[_Key, ChunkHit] = {_key(chunk.hit): chunk.hit for chunk in found}
+        self._from_file = _file_scores(found, weights)
+        self._scores: dict[_Key, float] = {
+            _key(chunk.hit): chunk.score + self._from_file[chunk.hit.file] for chunk in found
+        }
+        self._top = max(self._scores.values(), default=1.0)
+
+    def add_named(self, symbols: Sequence[SymbolRecord]) -> None:
+        """Raise the definitions of a name; the more there are of that name, the less each."""
+        for symbol in symbols:
+            key = self._key_of(symbol)
+            self._scores[key] += self._weights.named_symbol * self._top / math.sqrt(len(symbols))
+
+    def _key_of(self, symbol: SymbolRecord) -> _Key:
+        for key, hit in self._hits.items():
+            if key[0] == symbol.file and hit.start_line <= symbol.name_line <= hit.end_line:
+                return key
+        key = (symbol.file, symbol.start_line)
+        if key not in self._hits:
+            end = min(symbol.end_line, symbol.start_line + MAX_CHUNK_LINES - 1)
+            name = symbol.qualified_name
+            self._hits[key] = ChunkHit(symbol.file, symbol.start_line, end, name, 0.0, symbol.id, "symbol")
+            self._scores[key] = self._from_file.get(symbol.file, 0.0)
+        return key
+
+    def add_paths(self, paths: Iterable[str]) -> None:
+        """Raise the files that the question names by path; a longer path than the repository's own counts as well."""
+        wanted = list(paths)
+        named = {file for file in {key[0] for key in self._scores} if any(_same_path(file, path) for path in wanted)}
+        for key in self._scores:
+            if key[0] in named:
+                self._scores[key] += self._weights.named_path * self._top
+
+    def add_file_names(self, term_weights: Mapping[str, float]) -> None:
+        """Raise the files of whose name every part is a word of the question."""
+        whole = sum(term_weights.values())
+        for key in self._scores:
+            parts = _name_parts(key[0])
+            if parts and all(part in term_weights for part in parts):
+                share = sum(term_weights[part] for part in parts) / whole
+                self._scores[key] += self._weights.file_name * self._top * min(1.0, 3 * share)
+
+    def demote(self, asked: frozenset[PathKind]) -> None:
+        """Lower what is no source, unless it was asked for."""
+        for key in self._scores:
+            kind = kind_of_path(key[0])
+            if kind != "source" and kind not in asked:
+                self._scores[key] *= self._weights.demotion ** (2 if kind in _STRONGLY_DEMOTED else 1)
+
+    def ranked(self, limit: int) -> list[ChunkHit]:
+        """The best hits; each further chunk of a file counts a little less, and five of one file are enough in front."""
+        per_file: Counter[str] = Counter()
+        adjusted: list[tuple[float, _Key]] = []
+        for key in sorted(self._scores, key=lambda key: (-self._scores[key], key)):
+            adjusted.append((self._scores[key] * self._weights.next_of_file ** per_file[key[0]], key))
+            per_file[key[0]] += 1
+        adjusted.sort(key=lambda pair: (-pair[0], pair[1]))
+        return [replace(self._hits[key], score=round(score, 6)) for score, key in _spread(adjusted)[:limit]]
 
 
-def _choose_terms(index: IndexReader, terms: QueryTerms) -> list[tuple[str, int]]:
-    """The terms that tell most, each with how often to weigh it."""
-    counts = index.document_counts(list(terms.counts))
-    total = index.chunk_count()
-    scored = [
-        (math.log(1 + total / count) * (1 + math.log(terms.counts[term])), term) for term, count in counts.items()
-    ]
-    scored.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [(term, terms.counts[term]) for _, term in scored[:MAX_QUERY_TERMS]]
+def _spread(ranked: list[tuple[float, _Key]]) -> list[tuple[float, _Key]]:
+    """The same order, with what one file has beyond its share of the front moved behind the front."""
+    per_file: Counter[str] = Counter()
+    front: list[tuple[float, _Key]] = []
+    rest: list[tuple[float, _Key]] = []
+    for pair in ranked:
+        file = pair[1][0]
+        if len(front) < FRONT and per_file[file] < MAX_PER_FILE_IN_FRONT:
+            per_file[file] += 1
+            front.append(pair)
+        else:
+            rest.append(pair)
+    return front + rest
 
 
-def _full_text(
-    index: IndexReader, terms: Iterable[tuple[str, int]], weights: RankingWeights, limit: int
-) -> list[ChunkHit]:
-    match = " OR ".join(f'"{term}"' for term, _ in terms)
-    if not match:
-        return []
-    columns = (weights.body, weights.names, weights.path, weights.doc)
-    return [
-        ChunkHit(path, start, end, name, float(score), symbol_id)
-        for _, path, start, end, symbol_id, name, score in index.ranked_chunks(match, columns, limit)
-    ]
+def _file_scores(found: Sequence[ScoredChunk], weights: RankingWeights) -> dict[str, float]:
+    """What a chunk gains from its file: how much of the question the file covers, and its next best chunks."""
+    covered: dict[str, dict[str, float]] = {}
+    scores: dict[str, list[float]] = {}
+    for chunk in found:
+        best = covered.setdefault(chunk.hit.file, {})
+        for term, part in chunk.by_term.items():
+            best[term] = max(best.get(term, 0.0), part)
+        scores.setdefault(chunk.hit.file, []).append(chunk.score)
+    return {
+        file: weights.file_coverage * sum(covered[file].values())
+        + weights.file_neighbours * sum(sorted(own, reverse=True)[1:4]) / 3
+        for file, own in scores.items()
+    }
 
 
-def _add_symbols(
-    index: IndexReader,
-    identifiers: Sequence[str],
-    scores: dict[tuple[str, int], float],
-    chunks: dict[tuple[str, int], ChunkHit],
-    weights: RankingWeights,
-) -> None:
-    """Raise the chunks of definitions that the question names."""
-    for identifier in identifiers[:20]:
-        for symbol in symbols_named(index, identifier, fuzzy=False, limit=8):
-            key = next(
-                (
-                    k
-                    for k, c in chunks.items()
-                    if k[0] == symbol.file and c.start_line <= symbol.name_line <= c.end_line
-                ),
-                None,
-            )
-            if key is None:
-                key = (symbol.file, symbol.start_line)
-                end = min(symbol.end_line, symbol.start_line + 59)
-                chunks[key] = ChunkHit(
-                    symbol.file, symbol.start_line, end, symbol.qualified_name, 0.0, symbol.id, "symbol"
-                )
-                scores[key] = 0.0
-            scores[key] += weights.symbol_exact
+def _key(hit: ChunkHit) -> _Key:
+    return (hit.file, hit.start_line)
 
 
-def _add_file_share(scores: dict[tuple[str, int], float], weights: RankingWeights) -> None:
-    """Raise the chunks of files of which many chunks fit."""
-    by_file: dict[str, list[float]] = {}
-    for (file, _), score in scores.items():
-        by_file.setdefault(file, []).append(score)
-    share = {file: sum(sorted(found, reverse=True)[1:4]) / 3 for file, found in by_file.items()}
-    for key in scores:
-        scores[key] += weights.file_share * share[key[0]]
+def _is_within(file: str, scope: str | None) -> bool:
+    return scope is None or file == scope or file.startswith(f"{scope}/")
 
 
-def _demotion(kind: PathKind, asked: frozenset[PathKind], weights: RankingWeights) -> float:
-    if kind in _NEVER_DEMOTED or kind in asked:
-        return 1.0
-    return weights.demotion**2 if kind in _STRONG_DEMOTION else weights.demotion
+def _paths_in(query: str) -> set[str]:
+    found = (match.group().replace("\\", "/").lstrip("./") for match in _PATH.finditer(query))
+    return {path for path in found if path}
 
 
-def _diversified(
-    ranked: list[tuple[str, int]],
-    chunks: dict[tuple[str, int], ChunkHit],
-    scores: dict[tuple[str, int], float],
-    weights: RankingWeights,
-    limit: int,
-) -> list[ChunkHit]:
-    seen: dict[str, int] = {}
-    adjusted: list[tuple[float, tuple[str, int]]] = []
-    for key in ranked:
-        count = seen.get(key[0], 0)
-        adjusted.append((scores[key] * weights.second_chunk**count, key))
-        seen[key[0]] = count + 1
-    adjusted.sort(key=lambda pair: (-pair[0], pair[1]))
-    hits = []
-    for score, key in adjusted[:limit]:
-        hit = chunks[key]
-        hits.append(
-            ChunkHit(hit.file, hit.start_line, hit.end_line, hit.symbol, round(score, 6), hit.symbol_id, hit.source)
-        )
-    return hits
+def _same_path(file: str, named: str) -> bool:
+    return file == named or file.endswith("/" + named) or ("/" in file and named.endswith("/" + file))
 
 
-def terms_of(text: str) -> frozenset[str]:
-    """The index terms of a text, for comparing lines with a question."""
-    return frozenset(index_terms(text).split())
+def _name_parts(file: str) -> list[str]:
+    parts = index_terms(posixpath.basename(file).partition(".")[0]).split()
+    return parts[1:] if len(parts) > 1 else parts

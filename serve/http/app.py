@@ -2,9 +2,10 @@
 
 POST /api/v1/chat/messages answers with the same document as `jeeves ask --json`; GET /health says that the replica
 lives, GET /ready that the system behind it answers, GET /metrics is for Prometheus. Errors are problem+json.
-"""
 
-from __future__ import annotations
+Annotations are evaluated here (no `from __future__`): FastAPI reads them from the methods after Ray Serve has rewrapped
+them, when names can no longer be resolved.
+"""
 
 import time
 from collections.abc import Awaitable, Callable
