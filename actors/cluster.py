@@ -235,7 +235,6 @@ def _connect(address: str) -> None:
         job_config=_OwnCodeFirst(),
         log_to_driver=False,
         configure_logging=False,
-        logging_level=logging.ERROR,
     )
 
 
@@ -260,6 +259,8 @@ def _surroundings(node_ip: str, environment: Mapping[str, str]) -> Iterator[None
     """What Ray and its processes find around them; the caller's environment and SIGTERM handler come back after."""
     kept = dict(os.environ)
     on_sigterm = signal.getsignal(signal.SIGTERM)
+    ray_logger = logging.getLogger("ray")
+    kept_level = ray_logger.level
     # Both were read from the environment when ray was imported. Without the first, Ray replaces 127.0.0.1 by an outer
     # address; with the second, it would copy the user's project to every worker under `uv run`.
     constants = {"ENABLE_RAY_CLUSTER": not _is_loopback(node_ip), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": False}
@@ -267,10 +268,13 @@ def _surroundings(node_ip: str, environment: Mapping[str, str]) -> Iterator[None
     try:
         _replace_environment(environment)
         _set_attributes(ray_constants, constants)
+        # Ray gives its logger a handler on standard error; what goes wrong here, our error says.
+        ray_logger.setLevel(logging.CRITICAL)
         _raylet.Config.initialize("")
         _raylet.AuthenticationTokenLoader.instance().reset_cache()
         yield
     finally:
+        ray_logger.setLevel(kept_level)
         _set_attributes(ray_constants, kept_constants)
         _replace_environment(kept)
         signal.signal(signal.SIGTERM, on_sigterm)

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 import msgspec
 
 from runtime.envelope import Bounds, Envelope, Request, TerminalReason
-from runtime.pipeline import PipelineConfig, edge_name
+from runtime.pipeline import MAX_SPAN_S, PipelineConfig, edge_name
 
 SOFT_LIMIT = 0.8
-MAX_SPAN_S = 31_536_000.0
 
 REASON_OF_BOUND: dict[str, TerminalReason] = {
     "llm_calls": "max_llm_calls_exceeded",

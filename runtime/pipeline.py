@@ -16,7 +16,7 @@ END = "end"
 INTERRUPT_TARGETS: tuple[str, ...] = ("clarification", "confirmation", "agent_review")
 ToolAccess = Literal["none", "read", "write", "all"]
 
-_MAX_SPAN_S = 31_536_000
+MAX_SPAN_S = 31_536_000
 _Name = Field(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_]*$")
 
 
@@ -57,7 +57,7 @@ class AgentConfig(_Frozen):
     routing_rules: tuple[RoutingRule, ...] = Field(default=(), strict=False)
     default_next: str | None = None
     error_next: str | None = None
-    timeout_s: float | None = Field(default=None, gt=0, le=_MAX_SPAN_S, strict=False)
+    timeout_s: float | None = Field(default=None, gt=0, le=MAX_SPAN_S, strict=False)
     max_retries: int = Field(default=0, ge=0, le=10)
 
     @property
@@ -78,8 +78,8 @@ class PipelineConfig(_Frozen):
     max_agent_hops: int = Field(default=21, ge=0)
     max_tool_calls: int = Field(default=50, ge=0)
     max_tokens: int | None = Field(default=None, ge=0)
-    deadline_s: float | None = Field(default=None, gt=0, le=_MAX_SPAN_S, strict=False)
-    default_timeout_s: float = Field(default=300, gt=0, le=_MAX_SPAN_S, strict=False)
+    deadline_s: float | None = Field(default=None, gt=0, le=MAX_SPAN_S, strict=False)
+    default_timeout_s: float = Field(default=300, gt=0, le=MAX_SPAN_S, strict=False)
     edge_limits: tuple[EdgeLimit, ...] = Field(default=(), strict=False)
     final_stage: str | None = None
     context_bounds: dict[str, int] = {}

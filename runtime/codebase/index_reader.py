@@ -134,7 +134,8 @@ class IndexReader:
     ) -> Iterator[tuple[Any, ...]]:
         """(chunk id, path, start, end, symbol id, qualified name, BM25 score) of the best chunks, best first."""
         marks = ", ".join("?" * len(weights))
-        inside, values = "", ()
+        inside = ""
+        values: tuple[Any, ...] = ()
         if scope is not None:
             inside = """AND rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id
                 WHERE f.path = ? OR substr(f.path, 1, ?) = ?)"""

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runtime.codebase.chunks import Chunk, cut
 from runtime.codebase.import_resolution import ImportResolver
-from runtime.codebase.languages import DATA, GRAMMARS, language_of_shebang
+from runtime.codebase.languages import DATA, GRAMMARS, language_of_content
 from runtime.codebase.parsing import parse
 from runtime.codebase.path_kinds import is_listed_only
-from runtime.codebase.source_text import SourceText
+from runtime.codebase.source_text import SourceText, try_read_source
 from runtime.codebase.syntax import FileSyntax
 from runtime.codebase.tokens import index_terms
 from runtime.codebase.walk import FileEntry
@@ -57,17 +57,6 @@ class KnownFile:
         return self.note if self.status == "skipped" and self.note != "binary" else None
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Totals over the readable files of an index."""
-
-    files: int
-    lines: int
-    symbols: int
-    chunks: int
-    by_language: dict[str, int] = field(default_factory=dict)
-
-
 def known_files(connection: sqlite3.Connection) -> dict[str, KnownFile]:
     """Every file in the index by its path."""
     rows = connection.execute("SELECT path, id, size, mtime_ns, sha256, status, note FROM files")
@@ -93,7 +82,7 @@ class RowWriter:
             self._rows["files"].append(row)
             return file_id
         lines = source.lines
-        language = entry.language or language_of_shebang(lines[0][:200] if lines else "")
+        language = language_of_content(entry.path, entry.language, source.text)
         syntax = _parse(source, lines, entry.path, language)
         note = "; ".join(part for part in (source.note, syntax.note) if part)
         self._rows["files"].append(
@@ -196,7 +185,8 @@ def go_modules(root: Path, paths: Collection[str]) -> dict[str, str]:
     modules: dict[str, str] = {}
     for path in paths:
         if path == "go.mod" or path.endswith("/go.mod"):
-            declared = _GO_MODULE.search((root / path).read_text(encoding="utf-8", errors="replace"))
+            source = try_read_source(root / path)
+            declared = _GO_MODULE.search(source.text) if source else None
             if declared:
                 modules[path.removesuffix("go.mod").rstrip("/")] = declared.group(1)
     return modules
@@ -217,33 +207,3 @@ def resolve_imports(connection: sqlite3.Connection, resolver: ImportResolver, fi
         if resolved != target:
             changed.append((resolved, rowid))
     connection.executemany("UPDATE imports SET target = ? WHERE rowid = ?", changed)
-
-
-def skipped_counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many files are skipped, by reason."""
-    return dict(
-        connection.execute("SELECT note, count(*) FROM files WHERE status = 'skipped' GROUP BY note ORDER BY 1")
-    )
-
-
-def skipped_names(connection: sqlite3.Connection, limit: int) -> dict[str, tuple[str, ...]]:
-    """The first few paths that are skipped, by reason."""
-    names: dict[str, list[str]] = {}
-    for path, note in connection.execute("SELECT path, note FROM files WHERE status = 'skipped' ORDER BY path"):
-        if len(names.setdefault(note, [])) < limit:
-            names[note].append(path)
-    return {note: tuple(paths) for note, paths in names.items()}
-
-
-def counts(connection: sqlite3.Connection) -> Counts:
-    """Totals of the index."""
-    files, lines = connection.execute(
-        "SELECT count(*), coalesce(sum(lines), 0) FROM files WHERE status != 'skipped'"
-    ).fetchone()
-    (symbols,) = connection.execute("SELECT count(*) FROM symbols").fetchone()
-    (chunks,) = connection.execute("SELECT count(*) FROM chunks").fetchone()
-    by_language = connection.execute(
-        "SELECT coalesce(language, 'unknown'), count(*) FROM files WHERE status != 'skipped' "
-        "GROUP BY 1 ORDER BY 2 DESC, 1"
-    )
-    return Counts(files, lines, symbols, chunks, dict(by_language))

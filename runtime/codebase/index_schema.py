@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_S = 60.0
+_WRITER_PRAGMAS = ("journal_mode = WAL", "synchronous = NORMAL", "temp_store = MEMORY", "cache_size = -65536")
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -52,12 +53,14 @@ CREATE VIRTUAL TABLE chunk_terms USING fts5vocab (chunk_text, row);
 def connect_writer(path: Path, *, max_pages: int | None = None) -> sqlite3.Connection:
     """A connection that may write, transactions begun by hand. `max_pages` caps the file, 4096 bytes a page."""
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("PRAGMA cache_size = -65536")
-    if max_pages is not None:
-        connection.execute(f"PRAGMA max_page_count = {int(max_pages)}")
+    try:
+        for pragma in _WRITER_PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+        if max_pages is not None:
+            connection.execute(f"PRAGMA max_page_count = {int(max_pages)}")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
@@ -71,7 +74,11 @@ def connect_reader(path: Path) -> sqlite3.Connection:
         connection.close()
         # In a folder that cannot be written SQLite has nowhere to put the shared memory of its log.
         connection = sqlite3.connect(f"{location}?immutable=1", uri=True, check_same_thread=False)
-        connection.execute("PRAGMA schema_version").fetchone()
+        try:
+            connection.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.Error:
+            connection.close()
+            raise
     connection.execute("PRAGMA mmap_size = 268435456")
     return connection
 

@@ -10,7 +10,6 @@ one another. The repository is only read.
 from __future__ import annotations
 
 import errno
-import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -21,11 +20,11 @@ from pathlib import Path
 from runtime.codebase import index_rows, index_schema
 from runtime.codebase.import_resolution import ImportResolver
 from runtime.codebase.index_lock import writer_lock
+from runtime.codebase.index_stats import IndexStats, collect_stats, skipped_counts
 from runtime.codebase.source_text import SourceText, from_bytes, is_binary
 from runtime.codebase.walk import FileEntry, WalkOptions, resolve_root, walk
 from runtime.errors import RepositoryError, StateStorageError
 
-MAX_NAMED_SKIPS = 20
 # A file changed again within this time of the last refresh may keep its size and time: its content is compared.
 _RACY_NS = 50_000_000
 
@@ -38,24 +37,6 @@ class IndexOptions:
 
     walk: WalkOptions = field(default_factory=WalkOptions)
     max_index_pages: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IndexStats:
-    """What a refresh found and did. `skipped` maps each reason to its count, `skipped_names` to the first few paths."""
-
-    files: int
-    lines: int
-    parsed_now: int
-    unchanged: int
-    removed: int
-    skipped: dict[str, int]
-    skipped_names: dict[str, tuple[str, ...]]
-    symbols: int
-    chunks: int
-    by_language: dict[str, int]
-    notes: tuple[str, ...]
-    duration_ms: int
 
 
 def refresh(
@@ -148,7 +129,7 @@ class _Refresh:
         self, root: Path, index_path: Path, options: IndexOptions, connection: sqlite3.Connection, started: float
     ) -> None:
         self._root = root
-        self._index_folder = str(index_path.absolute().parent) + os.sep
+        self._index_name = _relative_name(root, index_path)
         self._options = options
         self._connection = connection
         self._started = started
@@ -156,7 +137,7 @@ class _Refresh:
 
     def run(self, on_progress: Progress) -> IndexStats:
         found = walk(self._root, self._options.walk)
-        entries = [entry for entry in found.entries if not self._is_index_file(entry)]
+        entries = [entry for entry in found.entries if not self._is_index_file(entry.path)]
         if not entries:
             raise RepositoryError(
                 f"{self._root} holds no files to read; give a folder with source", path=str(self._root)
@@ -174,19 +155,13 @@ class _Refresh:
         writer.flush()
         self._require_text()
         self._resolve_imports(bool(known))
-        if self._changes.parsed_now or self._changes.removed or self._changes.changed_ids or not last_ns:
-            index_schema.write_meta(self._connection, "refreshed_ns", str(begun_ns))
+        index_schema.write_meta(self._connection, "refreshed_ns", str(begun_ns))
+        if self._changes.removed or self._changes.changed_ids:
             index_schema.write_meta(self._connection, "generation", str(begun_ns))
         return self._stats(found.notes)
 
-    def _is_index_file(self, entry: FileEntry) -> bool:
-        return str(self._root / entry.path).startswith(self._index_folder) if self._index_inside else False
-
-    @property
-    def _index_inside(self) -> bool:
-        return (
-            self._index_folder.startswith(str(self._root) + os.sep) and self._index_folder != str(self._root) + os.sep
-        )
+    def _is_index_file(self, path: str) -> bool:
+        return self._index_name is not None and path.startswith(self._index_name)
 
     def _visit(
         self, entry: FileEntry, row: index_rows.KnownFile | None, writer: index_rows.RowWriter, last_ns: int
@@ -247,7 +222,7 @@ class _Refresh:
     def _require_text(self) -> None:
         (readable,) = self._connection.execute("SELECT count(*) FROM files WHERE status != 'skipped'").fetchone()
         if readable == 0:
-            reasons = index_rows.skipped_counts(self._connection)
+            reasons = skipped_counts(self._connection)
             told = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
             raise RepositoryError(
                 f"{self._root} holds no text that may be read ({told}); give a folder with source", path=str(self._root)
@@ -262,21 +237,20 @@ class _Refresh:
         index_rows.resolve_imports(self._connection, resolver, None if everything else self._changes.changed_ids)
 
     def _stats(self, notes: tuple[str, ...]) -> IndexStats:
-        counts = index_rows.counts(self._connection)
-        return IndexStats(
-            files=counts.files,
-            lines=counts.lines,
+        return collect_stats(
+            self._connection,
             parsed_now=self._changes.parsed_now,
             unchanged=self._changes.unchanged,
             removed=self._changes.removed,
-            skipped=index_rows.skipped_counts(self._connection),
-            skipped_names=index_rows.skipped_names(self._connection, MAX_NAMED_SKIPS),
-            symbols=counts.symbols,
-            chunks=counts.chunks,
-            by_language=counts.by_language,
             notes=notes,
             duration_ms=int((time.monotonic() - self._started) * 1000),
         )
+
+
+def _relative_name(root: Path, index_path: Path) -> str | None:
+    """The index file's path from the root, None when it lies outside as it should."""
+    full = index_path.resolve()
+    return full.relative_to(root).as_posix() if full.is_relative_to(root) else None
 
 
 def _storage_error(index_path: Path, error: sqlite3.Error | OSError) -> StateStorageError:

@@ -127,6 +127,8 @@ _LANGUAGE_BY_INTERPRETER: dict[str, str] = {
 
 _INTERPRETER = re.compile(r"^#!\s*\S*?([A-Za-z]+)[\d.]*(?:\s+(?:-\S+\s+)*([A-Za-z]+))?")
 
+_CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|std::", re.MULTILINE)
+
 PROSE: frozenset[str] = frozenset({"markdown", "rst", "text"})
 DATA: frozenset[str] = frozenset({"json", "yaml", "toml", "ini", "csv", "xml", "css", "html"})
 
@@ -147,6 +149,15 @@ def language_of_shebang(first_line: str) -> str | None:
         return None
     program, argument = found.groups()
     return _LANGUAGE_BY_INTERPRETER.get(argument if program == "env" and argument else program)
+
+
+def language_of_content(path: str, by_name: str | None, text: str) -> str | None:
+    """The language of a file whose text is at hand: scripts by their first line, C++ headers by what they hold."""
+    if by_name is None:
+        return language_of_shebang(text[:200].split("\n", 1)[0])
+    if by_name == "c" and path.endswith(".h") and _CPP_ONLY.search(text):
+        return "cpp"
+    return by_name
 
 
 @functools.cache

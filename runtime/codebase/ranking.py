@@ -134,7 +134,7 @@ class _Board:
                 self._scores[key] *= self._weights.demotion ** (2 if kind in _STRONGLY_DEMOTED else 1)
 
     def ranked(self, limit: int) -> list[ChunkHit]:
-        """The best hits; each further chunk of a file counts a little less, and five of one file are enough in front."""
+        """The best hits; each further chunk of a file counts a little less, and few of one file come in front."""
         per_file: Counter[str] = Counter()
         adjusted: list[tuple[float, _Key]] = []
         for key in sorted(self._scores, key=lambda key: (-self._scores[key], key)):

@@ -64,3 +64,11 @@ def read_source(path: Path) -> SourceText | None:
     """The text of a file, or None when it is binary. OSError when it cannot be read."""
     data = path.read_bytes()
     return None if is_binary(data) else from_bytes(data)
+
+
+def try_read_source(path: Path) -> SourceText | None:
+    """Like `read_source`, None as well for a file that has gone or cannot be read."""
+    try:
+        return read_source(path)
+    except OSError:
+        return None

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runtime.codebase.definition_heads import doc_comment, signature_of, whole_definition
 from runtime.codebase.languages import bundled_tags_query, load_grammar
 from runtime.codebase.source_text import split_lines
 from runtime.codebase.syntax import CONTAINER_KINDS, FileSyntax, Import, Reference, ReferenceKind, Symbol
@@ -20,9 +21,6 @@ from runtime.codebase.tag_queries import EXTRA_QUERIES
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
-MAX_SIGNATURE_CHARS = 300
-MAX_DOCSTRING_CHARS = 400
-MAX_DOC_LINES = 200
 
 _REFERENCE_KINDS: dict[str, ReferenceKind] = {
     "reference.call": "call",
@@ -31,21 +29,9 @@ _REFERENCE_KINDS: dict[str, ReferenceKind] = {
     "reference.implementation": "base",
     "reference.type": "reference",
 }
-# Nodes around a definition that belong to it: `export`, a C function around its declarator, a template head.
-_WRAPPERS: frozenset[str] = frozenset(
-    {
-        *("export_statement", "lexical_declaration", "variable_declaration", "variable_declarator"),
-        *("expression_statement", "function_definition", "declaration", "type_definition", "pointer_declarator"),
-        *("reference_declarator", "array_declarator", "init_declarator", "type_declaration", "template_declaration"),
-        *("field_declaration", "const_declaration", "var_declaration", "attributed_statement"),
-    }
-)
 _NO_OWNER: frozenset[str] = frozenset({"exports", "module.exports", "this", "self", "window", "globalThis"})
 
 _BLANKS = re.compile(r"\s+")
-_DOC_LINE = re.compile(r"^\s*(?://[/!]*|/\*+!?|\*+/?|#(?![\[!])|--)")
-_DOC_MARKS = re.compile(r"^\s*(?://[/!]*|/\*+!?|\*+/?|#+|--)\s?|\s*\*+/\s*$")
-_ANNOTATION = re.compile(r"^\s*(?:@\w|#\[)")
 _PLAIN_QUALIFIER = re.compile(r"[\w.:>$-]{1,60}(?:\(\))?")
 
 
@@ -118,19 +104,9 @@ class _Found:
         owner_text = _text(owner[0]).removesuffix(".prototype") if owner else ""
         if owner_text in _NO_OWNER:
             owner_text = ""
-        self.definitions[name.start_byte] = _Definition(pattern, kind, _whole(node), _text(name), name, owner_text)
-
-
-def _whole(node: Node) -> Node:
-    """The node together with what wraps it, as long as both begin on the same line or the wrapper before it."""
-    while node.parent is not None and node.parent.type in _WRAPPERS:
-        wrapper = node.parent
-        if wrapper.start_point[0] < node.start_point[0] and wrapper.type != "template_declaration":
-            same_thing = wrapper.type in ("function_definition", "declaration")
-            if not same_thing:
-                break
-        node = wrapper
-    return node
+        self.definitions[name.start_byte] = _Definition(
+            pattern, kind, whole_definition(node), _text(name), name, owner_text
+        )
 
 
 def _nested_symbols(found: _Found, source: bytes, lines: list[str]) -> tuple[list[Symbol], list[int], list[int]]:
@@ -181,59 +157,10 @@ def _symbol(
         start_line,
         end_line,
         _line(item.name_node),
-        _signature(item.node, source),
-        _doc_comment(lines, start_line),
+        signature_of(item.node, source),
+        doc_comment(lines, start_line),
         parent,
     )
-
-
-def _signature(node: Node, source: bytes) -> str:
-    end = node.end_byte
-    body = _body_of(node)
-    if body is not None:
-        end = body.start_byte
-    elif node.end_point[0] > node.start_point[0]:
-        newline = source.find(b"\n", node.start_byte)
-        end = newline if newline > 0 else end
-    text = source[node.start_byte : min(end, node.start_byte + 4 * MAX_SIGNATURE_CHARS)].decode("utf-8", "replace")
-    return _BLANKS.sub(" ", text).strip().removesuffix("{").rstrip()[:MAX_SIGNATURE_CHARS]
-
-
-def _body_of(node: Node) -> Node | None:
-    """The block of a definition, looked for below declarators and assignments."""
-    for _ in range(4):
-        body = node.child_by_field_name("body")
-        if body is not None:
-            return body
-        inner = (
-            node.child_by_field_name("value")
-            or node.child_by_field_name("right")
-            or node.child_by_field_name("declaration")
-            or next((child for child in node.named_children[:3] if child.type in _WRAPPERS), None)
-            or next((child for child in node.named_children[:2] if child.type.endswith("_expression")), None)
-        )
-        if inner is None:
-            return None
-        node = inner
-    return None
-
-
-def _doc_comment(lines: list[str], start_line: int) -> str:
-    """Text of the comment that ends directly above a line, its first paragraph."""
-    index = start_line - 2
-    while index >= 0 and _ANNOTATION.match(lines[index]):
-        index -= 1
-    collected: list[str] = []
-    while index >= 0 and len(collected) < MAX_DOC_LINES and _DOC_LINE.match(lines[index]):
-        collected.append(_DOC_MARKS.sub("", lines[index]).strip())
-        index -= 1
-    paragraph: list[str] = []
-    for text in reversed(collected):
-        if text:
-            paragraph.append(text)
-        elif paragraph:
-            break
-    return " ".join(paragraph)[:MAX_DOCSTRING_CHARS]
 
 
 def _references(

@@ -108,7 +108,7 @@ _expansions = _Expansions()
 
 def index_terms(text: str) -> str:
     """All terms of a text for the full-text index, separated by blanks, in order, repeats included."""
-    return " ".join(map(_expansions.__getitem__, _WORD.findall(text)))
+    return " ".join(filter(None, map(_expansions.__getitem__, _WORD.findall(text))))
 
 
 @dataclass(frozen=True, slots=True)

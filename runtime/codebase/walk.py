@@ -144,10 +144,14 @@ class _Walker:
     def _scan(self, prefix: str) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(os.path.join(self._root, prefix)) as items:  # noqa: PTH118 - joined once per folder, hot
-                return [item for item in items if _is_usable_name(item.name)]
+                found = list(items)
         except OSError as error:
             self.notes.append(f"{prefix or '.'} cannot be read: {error.strerror}")
             return []
+        usable = [item for item in found if _is_usable_name(item.name)]
+        if len(usable) < len(found):
+            self.notes.append(f"{prefix or '.'} has {len(found) - len(usable)} names that are no UTF-8: left out")
+        return usable
 
     def _with_own_rules(
         self, prefix: str, rules: tuple[_IgnoreRules, ...], found: list[os.DirEntry[str]]

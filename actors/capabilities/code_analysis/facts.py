@@ -14,11 +14,17 @@ import msgspec
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.tools.result import Citation, ToolResult
 
+# A symbol that merely stands in a file that was mapped was not searched for: it counts less than any hit.
+MAPPED_SCORE = 0.2
+
 FactKind = Literal["definition", "excerpt", "code", "caller", "callee", "reference", "importer", "test", "module"]
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that a tool showed. `score` orders facts of one kind within a step, higher first."""
+    """One thing that a tool showed. `score` orders facts of one kind within a step, higher first.
+
+    `about` is the symbol whose uses were explored, for facts about uses.
+    """
 
     kind: FactKind
     citation: Citation
@@ -28,6 +34,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     signature: str = ""
     docstring: str = ""
     text: str = ""
+    about: str = ""
     score: float = 0.0
     is_test: bool = False
 
@@ -72,7 +79,9 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _located(result: ToolResult) -> Iterator[Fact]:
-    for place, (row, citation) in enumerate(zip(result.data["results"], result.citations, strict=True)):
+    rows = result.data["results"]
+    best = max((row["score"] for row in rows), default=0.0) or 1.0
+    for place, (row, citation) in enumerate(zip(rows, result.citations, strict=True)):
         is_text = row["source"] == "text"
         yield Fact(
             kind="excerpt" if is_text or not row["kind"] else "definition",
@@ -81,7 +90,7 @@ def _located(result: ToolResult) -> Iterator[Fact]:
             symbol_kind="" if is_text else row["kind"] or "",
             signature=row["signature"],
             docstring=row["docstring"],
-            score=1 / (place + 2),
+            score=0.5 * row["score"] / best + 0.5 / (place + 1),
             is_test=kind_of_path(citation.file) == "test",
         )
 
@@ -112,6 +121,7 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 symbol_kind=row.get("kind") or "",
                 signature=row.get("signature") or "",
                 docstring=row.get("docstring") or "",
+                about=result.data["symbol"],
                 score=1 / (place + 2),
                 is_test=kind_of_path(citation.file) == "test",
             )
@@ -131,6 +141,17 @@ def _mapped(result: ToolResult) -> Iterator[Fact]:
             text=", ".join(symbol["symbol"] for symbol in symbols[:6]),
             is_test=kind_of_path(file["file"]) == "test",
         )
+        for place, symbol in enumerate(symbols):
+            yield Fact(
+                kind="definition",
+                citation=result.citations[symbol["citation"]],
+                name=symbol["symbol"],
+                symbol_kind=symbol["kind"],
+                signature=symbol["signature"],
+                docstring=symbol["docstring"],
+                score=MAPPED_SCORE / (place + 10),
+                is_test=kind_of_path(file["file"]) == "test",
+            )
 
 
 _RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.question import ASPECTS, Aspect, Question, analyse
+from actors.capabilities.code_analysis.question import Aspect, Question, analyse
 from runtime.capability import StageContext, StageInput, StageResult
 from runtime.envelope import InterruptRequest
 from runtime.goals import Goal, GoalsPatch
@@ -67,7 +67,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     subject = _short(question.subject)
     goals = [
         {"id": aspect, "text": _GOAL_TEXT[aspect].format(subject=subject), "priority": order}
-        for order, aspect in enumerate(ASPECTS[question.kind])
+        for order, aspect in enumerate(question.aspects)
     ]
     return {
         "intent": _IMPERATIVE[question.kind].format(subject=subject),

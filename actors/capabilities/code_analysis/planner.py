@@ -6,6 +6,7 @@ finds a thing and reads it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -19,12 +20,15 @@ from runtime.supervision.commands import StageView
 LOCATED_PER_STEP = 20
 LISTED_PER_STEP = 40
 MAX_NAMED = 4
+MAX_WORDS = 6
+READ_PLACES = 4
+READ_LINES = 80
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One tool call, or, with `top_of`, one per result among the best `count` of an earlier step.
+    """One tool call, or, with `top_of`, one for each of the best `count` places that those earlier steps found.
 
-    `fill` says which argument takes what of each result: parameter → field (`file`, `symbol`, `start_line`, `end_line`).
+    `fill`: parameter → what it takes of each place (`file`, `start_line`, `end_line` or `name`).
     """
 
     id: str
@@ -32,7 +36,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments: dict[str, Any]
     goals: tuple[str, ...]
     why: str
-    top_of: str | None = None
+    top_of: tuple[str, ...] = ()
     count: int = 1
     fill: dict[str, str] = {}
 
@@ -63,7 +67,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     return {
         "plan_id": f"round-{given.facts['round']}",
         "steps": [msgspec.to_builtins(step) for step in usable],
-        "rationale": f"a {question.kind} question with {len(question.identifiers)} names and {len(question.terms)} words",
+        "rationale": f"a {question.kind} question, {len(question.identifiers)} names, {len(question.terms)} words",
         "target_goals": [goal.id for goal in goals],
         "stage_number": given.facts["round"],
         "feasibility_score": feasibility,
@@ -85,7 +89,7 @@ def plan_steps(question: Question, goals: list[Goal], round_number: int) -> list
     if "structure" in by_aspect:
         steps += _structure_steps(question, by_aspect["structure"])
     if "listing" in by_aspect:
-        steps.append(_locate("list", question.text, (by_aspect["listing"],), LISTED_PER_STEP))
+        steps += _listing_steps(question, by_aspect["listing"])
     if not by_aspect.keys() <= {"structure", "listing"}:
         steps += _search_steps(question, by_aspect, round_number)
     return _distinct(steps)
@@ -103,46 +107,47 @@ def _structure_steps(question: Question, goal: str) -> list[Step]:
     return steps
 
 
-def _search_steps(question: Question, by_aspect: dict[str, str], round_number: int) -> list[Step]:
+def _listing_steps(question: Question, goal: str) -> list[Step]:
+    """What fits by name, and all that the file holds in which most of it stands."""
+    found = _locate("list", question.text, (goal,), LISTED_PER_STEP)
+    file = Step("file", "map_module", {}, (goal,), "all of the file that fits best", ("list",), 2, {"path": "file"})
+    return [found, file]
+
+
+def _search_steps(question: Question, by_aspect: Mapping[str, str], round_number: int) -> list[Step]:
     goals = tuple(by_aspect.values())
-    steps = [_locate("find", question.text, goals, LOCATED_PER_STEP)]
+    searches = [_locate("find", question.text, goals, LOCATED_PER_STEP)]
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
-        steps.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
-    for number, path in enumerate(question.paths[:MAX_NAMED]):
-        steps.append(Step(f"map{number}", "map_module", {"path": path}, goals, f"the question names {path}"))
+        searches.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
     if "configuration" in by_aspect:
-        query = f"{question.subject} config settings default option environment"
-        steps.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
+        query = f"{question.subject} setting configuration default"
+        searches.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
     if round_number > 1:
-        for number, term in enumerate(question.terms[:6]):
-            steps.append(_locate(f"word{number}", term, goals, LOCATED_PER_STEP))
-    return steps + _reading_steps(question, by_aspect, goals)
+        for number, term in enumerate(question.terms[:MAX_WORDS]):
+            searches.append(_locate(f"word{number}", term, goals, LOCATED_PER_STEP))
+    maps = [
+        Step(f"map{number}", "map_module", {"path": path}, goals, f"the question names {path}")
+        for number, path in enumerate(question.paths[:MAX_NAMED])
+    ]
+    return searches + maps + _reading_steps(question, by_aspect, tuple(step.id for step in searches))
 
 
-def _reading_steps(question: Question, by_aspect: dict[str, str], goals: tuple[str, ...]) -> list[Step]:
-    fill = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-    steps = [Step("read", "read_code", {"max_lines": 80}, goals, "read the best hits", "find", 4, fill)]
-    for number, _ in enumerate(question.identifiers[:MAX_NAMED]):
-        steps.append(
-            Step(
-                f"read_name{number}",
-                "read_code",
-                {"max_lines": 80},
-                goals,
-                "read what was named",
-                f"name{number}",
-                1,
-                fill,
-            )
-        )
+def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
+    """Read the best of what the searches found, and ask who uses it and what it uses."""
+    goals = tuple(by_aspect.values())
+    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+    read = Step(
+        "read", "read_code", {"max_lines": READ_LINES}, goals, "read the best places", found_by, READ_PLACES, lines
+    )
     used = tuple(by_aspect[aspect] for aspect in ("usage", "tests", "mechanism") if aspect in by_aspect)
-    if used:
-        for number, name in enumerate(question.identifiers[:2]):
-            steps.append(Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}"))
-        if not question.identifiers:
-            symbol = {"symbol": "symbol"}
-            steps.append(Step("use", "explore_symbol_usage", {}, used, "who uses the best hit", "find", 2, symbol))
-    return steps
+    if not used:
+        return [read]
+    named = [
+        Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
+        for number, name in enumerate(question.identifiers[:2])
+    ]
+    best = Step("use", "explore_symbol_usage", {}, used, "who uses the best place", found_by, 1, {"symbol": "name"})
+    return [read, *named, best]
 
 
 def _locate(step_id: str, query: str, goals: tuple[str, ...], max_results: int) -> Step:

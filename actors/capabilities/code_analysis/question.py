@@ -45,42 +45,41 @@ ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
 _THIS_PROJECT = r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|package|library|program|folder|code)"
 
 # First match wins, so the narrow patterns stand before the wide ones.
-_PATTERNS: tuple[tuple[QuestionKind, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        (
-            "overview",
-            rf"\b(?:what (?:is|does)|explain|describe|summari[sz]e|overview of) {_THIS_PROJECT}\b|^\W*overview",
-        ),
-        (
-            "overview",
-            rf"\b(?:structure|architecture|layout) of {_THIS_PROJECT}\b|how is {_THIS_PROJECT} (?:organi|struct)",
-        ),
-        (
-            "who_calls",
-            r"\bwho (?:calls|uses|invokes)\b|\b(?:callers?|usages?|users?) of\b|\bwhere is \S+ (?:called|used)\b",
-        ),
-        ("who_calls", r"\bwhat (?:calls|uses|depends on)\b|\bwhere (?:do|does|are) .{1,60} (?:called|used|invoked)\b"),
-        ("compare", r"\b(?:compare|difference between|differ(?:s|ent)? from|versus|vs\.?)\b"),
-        (
-            "extend",
-            r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b",
-        ),
-        ("extend", r"^\W*(?:add|extend|register) (?:a|an|my|new)\b|\bhow to (?:add|extend|register)\b"),
-        (
-            "configured",
-            r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b",
-        ),
-        ("list_all", r"\b(?:list|name|enumerate|show) (?:all|every|each|the)\b|\bwhich \w+s (?:are|exist|does|do)\b"),
-        ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
-        ("why", r"^\W*why\b|\breason for\b"),
-        ("what_happens", r"\bwhat happens\b|\bstep by step\b|\bflow of\b|\bwhat (?:is done|goes on) when\b"),
-        ("where", r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"),
-        ("how", r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
-        ("what", r"^\W*what\b|^\W*who\b|^\W*which\b"),
-    )
+_WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
+    (
+        "overview",
+        rf"\b(?:what (?:is|does)|explain|describe|summari[sz]e|overview of) {_THIS_PROJECT}\b|^\W*overview",
+    ),
+    (
+        "overview",
+        rf"\b(?:structure|architecture|layout) of {_THIS_PROJECT}\b|how is {_THIS_PROJECT} (?:organi|struct)",
+    ),
+    (
+        "who_calls",
+        r"\bwho (?:calls|uses|invokes)\b|\b(?:callers?|usages?|users?) of\b|\bwhere is \S+ (?:called|used)\b",
+    ),
+    ("who_calls", r"\bwhat (?:calls|uses|depends on)\b|\bwhere (?:do|does|are) .{1,60} (?:called|used|invoked)\b"),
+    ("compare", r"\b(?:compare|difference between|differ(?:s|ent)? from|versus|vs\.?)\b"),
+    (
+        "extend",
+        r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b",
+    ),
+    ("extend", r"^\W*(?:add|extend|register) (?:a|an|my|new)\b|\bhow to (?:add|extend|register)\b"),
+    (
+        "configured",
+        r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b",
+    ),
+    ("list_all", r"\b(?:list|name|enumerate|show) (?:all|every|each|the)\b|\bwhich \w+s (?:are|exist|does|do)\b"),
+    ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
+    ("why", r"^\W*why\b|\breason for\b"),
+    ("what_happens", r"\bwhat happens\b|\bstep by step\b|\bflow of\b|\bwhat (?:is done|goes on) when\b"),
+    ("where", r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"),
+    ("how", r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
+    ("what", r"^\W*what\b|^\W*who\b|^\W*which\b"),
 )
+_PATTERNS = tuple((kind, re.compile(wording, re.IGNORECASE)) for kind, wording in _WORDINGS)
 
+_HOW_CONFIGURED = re.compile(r"\bhow (?:is|are|do|can|to|does) .{0,40}configur", re.IGNORECASE)
 _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")
 _PATH = re.compile(
     r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|ts|tsx|go|rs|java|rb|php|c|h|cc|cpp|md|toml|ya?ml|json|cfg|ini|sh)\b"
@@ -90,7 +89,15 @@ _NAME = re.compile(r"[A-Za-z_][\w]*(?:(?:\.|::)[A-Za-z_]\w*)*$")
 _CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?![\w.])")
 _LEAD = re.compile(
     r"^\W*(?:please |can you |could you |tell me |show me |explain |describe )*"
-    r"(?:how|what|where|who|why|which|when)?\s*(?:exactly )?(?:do|does|did|is|are|was|were|can|could|should|would|to|happens when)?\s+",
+    r"(?:how|what|where|who|why|which|when)?\s*(?:exactly )?"
+    r"(?:do|does|did|is|are|was|were|can|could|should|would|to|happens when)?\s+",
+    re.IGNORECASE,
+)
+# «who calls decide?», «what is Route?»: a bare word in the place of a name is meant as one.
+_BARE_NAME = re.compile(
+    r"\b(?:who (?:calls|uses|invokes)|callers? of|usages? of|what (?:calls|uses|is|does)|where is)\s+(?:the\s+)?"
+    r"(?:(?:function|class|method|module)\s+)?([A-Za-z_][\w.]*)(?:\s+(?:function|class|method))?"
+    r"(?:\s+(?:called|used|defined|implemented|declared|do|for|from|and|in)\b.*)?\s*\??\s*$",
     re.IGNORECASE,
 )
 _FOLLOW_UP = re.compile(r"\b(?:it|its|that|this|they|them|those|these)\b", re.IGNORECASE)
@@ -106,6 +113,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     paths: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     capitalised: tuple[str, ...] = ()
+    aspects: tuple[Aspect, ...] = ()
 
     @property
     def intelligible(self) -> bool:
@@ -125,10 +133,13 @@ def analyse(text: str) -> Question:
     named += _CALL.findall(text)
     terms = query_terms(text)
     named += [name for name in terms.identifiers if not any(name in path for path in paths)]
+    named += [name for name in _BARE_NAME.findall(text) if query_terms(name).counts]
     identifiers = tuple(dict.fromkeys(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()"))))
+    kind, aspects = _kind_and_aspects(text)
     return Question(
         text=text,
-        kind=_kind(text),
+        kind=kind,
+        aspects=aspects,
         subject=_LEAD.sub("", text).strip(" ?.!") or text.strip(),
         identifiers=identifiers,
         paths=paths,
@@ -137,5 +148,9 @@ def analyse(text: str) -> Question:
     )
 
 
-def _kind(text: str) -> QuestionKind:
-    return next((kind for kind, pattern in _PATTERNS if pattern.search(text)), "how")
+def _kind_and_aspects(text: str) -> tuple[QuestionKind, tuple[Aspect, ...]]:
+    """The kind of a question; one that asks how a thing works and where it is configured is asked both."""
+    kinds = list(dict.fromkeys(kind for kind, pattern in _PATTERNS if pattern.search(text))) or ["how"]
+    if kinds[0] == "configured" and "how" in kinds and not _HOW_CONFIGURED.search(text):
+        return "how", (*ASPECTS["how"], "configuration")
+    return kinds[0], ASPECTS[kinds[0]]

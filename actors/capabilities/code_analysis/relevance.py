@@ -1,7 +1,7 @@
 """Which found places answer the question: facts merged into entities, and entities put in order.
 
-A place gains from every search that found it (reciprocal rank), from names and words that it shares with the question,
-and from being code that does something rather than a test of it, unless tests were asked for. Pure and deterministic.
+A place gains from every search that found it, from names and words that it shares with the question, and from being
+code that does something rather than a test of it, unless tests were asked for. Pure and deterministic.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from actors.capabilities.code_analysis.question import Question
 from runtime.codebase.tokens import index_terms
 from runtime.tools.result import Citation
 
-RANK_OFFSET = 2
 NAMED_BONUS = 4.0
-TEST_PENALTY = 0.35
-DOC_PENALTY = 0.6
+OTHER_SEARCHES = 0.25
+TERM_SCALE = 0.2
+MIN_BEGINNING = 4
+BEGINNING_WEIGHT = 0.7
+NAME_WEIGHT, DOC_WEIGHT, PATH_WEIGHT = 1.0, 0.6, 0.4
+TEST_FITNESS, SECTION_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.3, 1.15
+
+_DOING = frozenset({"function", "method", "constructor"})
 
 
 class Entity(msgspec.Struct, frozen=True):
@@ -62,6 +67,8 @@ def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
 
 def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fact]) -> float:
     """Share of the question's words and names that the best places mention, 0 to 1; 1 when there is none to mention."""
+    if question.kind == "overview":
+        return 1.0 if any(fact.kind in {"module", "code"} for fact in facts) else 0.0
     wanted = set(question.terms) | {name.lower() for name in question.identifiers}
     if not wanted:
         return 1.0 if facts else 0.0
@@ -70,34 +77,72 @@ def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fac
     return len(wanted & present) / len(wanted)
 
 
+def shares_name(entity: Entity, question: Question) -> bool:
+    """True when the name or the path of a place has a word of the question."""
+    known = _words(f"{entity.name} {entity.citation.file}")
+    return any(_meets(term, known) for term in question.terms)
+
+
 def _entity(question: Question, members: list[Fact], codes: list[Fact], terms: dict[str, float]) -> Entity:
     best = max(members, key=lambda fact: (fact.kind == "definition", bool(fact.docstring), fact.score))
-    by_step = {fact.step: fact.score for fact in sorted(members, key=lambda fact: fact.score)}
-    found = sum(score for score in by_step.values())
-    words = set(index_terms(f"{best.name} {best.docstring} {best.signature} {best.citation.file}").split())
-    shared = sum(weight for term, weight in terms.items() if term in words)
-    score = found + shared + (NAMED_BONUS if _is_named(best.name, question.identifiers) else 0.0)
-    if best.is_test and "test" not in question.terms:
-        score *= TEST_PENALTY
-    if best.symbol_kind == "section":
-        score *= DOC_PENALTY
+    by_step: dict[str, float] = {}
+    for fact in members:
+        by_step[fact.step] = max(fact.score, by_step.get(fact.step, 0.0))
+    first, *others = sorted(by_step.values(), reverse=True)
+    score = first + OTHER_SEARCHES * sum(others) + _shared(best, terms)
+    score += NAMED_BONUS if _is_named(best.name, question.identifiers) else 0.0
     return Entity(
         name=best.name,
         kind=best.symbol_kind,
         citation=best.citation,
         signature=best.signature,
         docstring=best.docstring,
-        score=score,
+        score=score * _fitness(best, question),
         steps=tuple(by_step),
         is_test=best.is_test,
         code=_code_of(best.citation, codes),
     )
 
 
+def _shared(fact: Fact, terms: dict[str, float]) -> float:
+    """Weight of the question's words that a place's name, docstring and path have; a name says most."""
+    parts = ((fact.name, NAME_WEIGHT), (fact.docstring, DOC_WEIGHT), (fact.citation.file, PATH_WEIGHT))
+    words = [(_words(text), weight) for text, weight in parts]
+    return sum(
+        value * max((weight * _meets(term, known) for known, weight in words), default=0.0)
+        for term, value in terms.items()
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(index_terms(text).split())
+
+
+def _meets(term: str, known: frozenset[str]) -> float:
+    """1 when the word is there, less when only a beginning of it is: `auth` stands for `authentication`."""
+    if term in known:
+        return 1.0
+    begun = any(len(word) >= MIN_BEGINNING and (term.startswith(word) or word.startswith(term)) for word in known)
+    return BEGINNING_WEIGHT if begun and len(term) >= MIN_BEGINNING else 0.0
+
+
+def _fitness(fact: Fact, question: Question) -> float:
+    """Below 1 for what seldom is the answer: a test nobody asked for, a heading, the imports at the head of a file."""
+    if fact.is_test and "test" not in question.terms:
+        return TEST_FITNESS
+    if fact.symbol_kind == "section":
+        return SECTION_FITNESS
+    if not fact.name and fact.citation.start_line == 1 and not fact.docstring:
+        return HEAD_FITNESS
+    if question.kind in {"how", "what_happens"} and fact.symbol_kind in _DOING:
+        return DOING_FITNESS
+    return 1.0
+
+
 def _is_named(name: str, identifiers: Iterable[str]) -> bool:
     """True when the question names it, whole (`Class.method`) or by its last part."""
     last = name.rsplit(".", 1)[-1]
-    return any(wanted == name or name.endswith(f".{wanted}") or wanted == last for wanted in identifiers)
+    return any(wanted in (name, last) or name.endswith(f".{wanted}") for wanted in identifiers)
 
 
 def _weights(question: Question, facts: list[Fact]) -> dict[str, float]:
@@ -105,7 +150,7 @@ def _weights(question: Question, facts: list[Fact]) -> dict[str, float]:
     documents = [set(index_terms(f"{fact.name} {fact.docstring} {fact.citation.file}").split()) for fact in facts]
     count = Counter(term for words in documents for term in words)
     total = max(1, len(documents))
-    return {term: 0.25 * math.log(1 + total / (1 + count[term])) for term in question.terms}
+    return {term: TERM_SCALE * math.log(1 + total / (1 + count[term])) for term in question.terms}
 
 
 def _code_of(citation: Citation, codes: list[Fact]) -> Fact | None:

@@ -13,7 +13,7 @@ import msgspec
 from actors.capabilities.code_analysis.claims import Claim
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import Entity, coverage, rank_entities
+from actors.capabilities.code_analysis.relevance import Entity, coverage, rank_entities, shares_name
 from actors.capabilities.code_analysis.wording import (
     caller_claim,
     code_claim,
@@ -35,6 +35,17 @@ MAX_TESTS = 4
 MAX_IMPORTERS = 5
 MAX_ITEMS = 30
 MAX_EXCERPTS = 2
+ENOUGH_CALLERS = 3
+RELATED_SHARE = 0.35
+
+KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
+
+# Methods that every container and stream has: a call of one seldom means the definition of that name in a repository.
+COMMON_METHODS = frozenset(
+    {"get", "set", "add", "pop", "update", "append", "extend", "insert", "remove", "clear", "copy", "keys", "values"}
+    | {"items", "join", "split", "strip", "replace", "format", "read", "write", "close", "open", "send", "put"}
+    | {"encode", "decode", "index", "count", "sort", "start", "stop", "run"}
+)
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -47,6 +58,12 @@ class Evidence(msgspec.Struct, frozen=True):
     def of(self, kind: str) -> list[Fact]:
         """Facts of one kind in order."""
         return [fact for fact in self.facts if fact.kind == kind]
+
+    def about_leads(self, kind: str) -> list[Fact]:
+        """Facts of one kind about the uses of what answers, or of what the question names."""
+        names = {entity.name for entity in self.leads} | set(self.question.identifiers)
+        last = {name.rsplit(".", 1)[-1] for name in names}
+        return [fact for fact in self.of(kind) if fact.about in names or fact.about.rsplit(".", 1)[-1] in last]
 
     @property
     def leads(self) -> list[Entity]:
@@ -102,29 +119,36 @@ def _evidence(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence
 
 
 def _definition(evidence: Evidence) -> list[Claim]:
-    leads = evidence.leads
-    others = [entity for entity in evidence.entities if entity not in leads]
-    return [lead_claim(entity) for entity in leads] + [related_claim(entity) for entity in others[:MAX_RELATED]]
+    shown = {entity.name for entity in evidence.leads}
+    if evidence.question.kind in KINDS_WITH_CODE:
+        shown |= {entity.name for entity in _with_code(evidence)}
+    others = [entity for entity in evidence.entities if entity.name not in shown]
+    enough = evidence.entities[0].score * RELATED_SHARE if evidence.entities else 0.0
+    related = [related_claim(entity) for entity in others[:MAX_RELATED] if entity.score >= enough]
+    return [lead_claim(entity) for entity in evidence.leads] + related
 
 
 def _mechanism(evidence: Evidence) -> list[Claim]:
-    shown = [entity for entity in evidence.entities[:4] if entity.code is not None][:MAX_EXCERPTS]
-    claims = [claim for entity in shown if (claim := code_claim(entity, evidence.question)) is not None]
-    return claims + [step_claim(fact) for fact in evidence.of("callee")[:MAX_STEPS]]
+    claims = [claim for entity in _with_code(evidence) if (claim := code_claim(entity, evidence.question)) is not None]
+    steps = [fact for fact in evidence.about_leads("callee") if fact.name.rsplit(".", 1)[-1] not in COMMON_METHODS]
+    return claims + [step_claim(fact) for fact in steps[:MAX_STEPS]]
+
+
+def _with_code(evidence: Evidence) -> list[Entity]:
+    """The places whose code is shown: the best ones that were read."""
+    return [entity for entity in evidence.entities[:4] if entity.code is not None][:MAX_EXCERPTS]
 
 
 def _usage(evidence: Evidence) -> list[Claim]:
-    callers = [fact for fact in evidence.of("caller") if not fact.is_test]
-    callers += [fact for fact in evidence.of("reference") if not fact.is_test] if len(callers) < 3 else []
+    callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
+    if len(callers) < ENOUGH_CALLERS:
+        callers += [fact for fact in evidence.about_leads("reference") if not fact.is_test]
     claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
-    if not claims:
-        claims = [importer_claim(fact) for fact in evidence.of("importer")[:MAX_IMPORTERS]]
-    return claims
+    return claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
 
 
 def _tests(evidence: Evidence) -> list[Claim]:
-    found = evidence.of("test") + [fact for fact in evidence.of("caller") if fact.is_test]
-    return [test_claim(fact) for fact in found[:MAX_TESTS]]
+    return [test_claim(fact) for fact in evidence.about_leads("test")[:MAX_TESTS]]
 
 
 def _configuration(evidence: Evidence) -> list[Claim]:
@@ -133,7 +157,9 @@ def _configuration(evidence: Evidence) -> list[Claim]:
 
 
 def _listing(evidence: Evidence) -> list[Claim]:
-    return [item_claim(entity) for entity in evidence.entities[:MAX_ITEMS]]
+    """Places that share a word with what is to be listed; the best ones when none does."""
+    fitting = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
+    return [item_claim(entity) for entity in (fitting or evidence.entities)[:MAX_ITEMS]]
 
 
 def _structure(evidence: Evidence) -> list[Claim]:

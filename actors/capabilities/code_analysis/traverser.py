@@ -13,6 +13,8 @@ import msgspec
 
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.planner import Step
+from actors.capabilities.code_analysis.question import Question
+from actors.capabilities.code_analysis.relevance import rank_entities
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
 from runtime.supervision.commands import StageView
@@ -23,15 +25,11 @@ CODE_CHARS_PER_TOKEN = 4
 
 
 class StepRun(msgspec.Struct):
-    """What a step gave: its calls' results in order."""
+    """A step, its calls' results in order, and the facts in them."""
 
     step: Step
     results: list[ToolResult]
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """The `results` rows of the first usable call, for steps that build on this one."""
-        return next((list(result.data.get("results", [])) for result in self.results if result.usable), [])
+    facts: list[Fact]
 
 
 async def traverse(context: StageContext, view: StageView) -> StageResult:
@@ -40,10 +38,13 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
     steps = msgspec.convert(view.outputs["planner"]["steps"], list[Step])
     done: dict[str, StepRun] = {}
+    question = msgspec.convert(view.outputs["intent"]["question"], Question)
     for step in steps:
-        done[step.id] = StepRun(step, [await context.tools.call(step.tool, codebase, a) for a in _calls(step, done)])
+        results = [await context.tools.call(step.tool, codebase, given) for given in _calls(step, question, done)]
+        found = [fact for result in results for fact in facts_of(step.id, step.tool, result)[:MAX_FACTS_PER_STEP]]
+        done[step.id] = StepRun(step, results, found)
     budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
-    facts = _within(distinct(_all_facts(done)), budget_chars)
+    facts = _within(distinct(fact for run in done.values() for fact in run.facts), budget_chars)
     ranges = sorted({_range_key(produced) for run in done.values() for r in run.results for produced in ranges_of(r)})
     return StageResult(
         {
@@ -60,36 +61,27 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     )
 
 
-def _calls(step: Step, done: dict[str, StepRun]) -> list[dict[str, Any]]:
-    """The argument sets of a step: its own, or one per result of the step that it builds on."""
-    if step.top_of is None:
+def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dict[str, Any]]:
+    """The argument sets of a step: its own, or one for each of the best places that earlier steps found."""
+    if not step.top_of:
         return [step.arguments]
-    rows = done[step.top_of].rows if step.top_of in done else []
-    filled = []
-    for row in rows:
-        values = {parameter: row.get(field) for parameter, field in step.fill.items()}
-        if all(value not in (None, "") for value in values.values()) and values not in filled:
-            filled.append(values)
-    return [{**step.arguments, **values} for values in filled[: step.count]]
-
-
-def _all_facts(done: dict[str, StepRun]) -> list[Fact]:
-    return [
-        fact
-        for run in done.values()
-        for result in run.results
-        for fact in facts_of(run.step.id, run.step.tool, result)[:MAX_FACTS_PER_STEP]
-    ]
+    facts = [fact for step_id in step.top_of if step_id in done for fact in done[step_id].facts]
+    calls: list[dict[str, Any]] = []
+    for entity in rank_entities(question, distinct(facts)):
+        place = entity.as_document()
+        values = {parameter: place[field] for parameter, field in step.fill.items()}
+        if all(values.values()) and values not in calls:
+            calls.append(values)
+    return [{**step.arguments, **values} for values in calls[: step.count]]
 
 
 def _within(facts: list[Fact], budget_chars: int) -> list[Fact]:
     """The facts in order, code texts cut where the budget ends; a fact is never dropped for its text."""
     kept = []
     for fact in facts:
-        if len(fact.text) > budget_chars:
-            fact = msgspec.structs.replace(fact, text=fact.text[: max(0, budget_chars)])
-        budget_chars -= len(fact.text)
-        kept.append(fact)
+        text = fact.text[: max(0, budget_chars)]
+        budget_chars -= len(text)
+        kept.append(fact if text == fact.text else msgspec.structs.replace(fact, text=text))
     return kept
 
 

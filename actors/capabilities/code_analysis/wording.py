@@ -20,6 +20,7 @@ MAX_MODULES = 25
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n\s*\n")
 _DOC_QUOTES = ('"""', "'" * 3)
+_HEAD_FILES = frozenset({"__init__.py", "index.js", "index.ts", "lib.rs", "main.go", "doc.go"})
 _KIND_WORDS = {"section": "a section", "key": "a key", "constant": "a constant", "variable": "a variable"}
 
 
@@ -90,17 +91,25 @@ def code_claim(entity: Entity, question: Question) -> Claim | None:
 
 def module_claims(modules: Sequence[Fact], texts: Sequence[Fact]) -> list[Claim]:
     """What the repository says of itself, then its parts."""
-    claims = []
-    for fact in texts[:1]:
-        words = [line.strip() for line in fact.text.split("\n") if _is_prose(line)]
-        if words:
-            citation = msgspec.structs.replace(fact.citation, quote=words[0][:MAX_QUOTE_CHARS])
-            said = first_sentence(" ".join(words), 400)
-            claims.append(Claim("lead", f"`{fact.citation.file}` says: {said}", (citation,)))
+    claims = [claim for fact in texts[:1] if (claim := _self_description(fact)) is not None]
+    described = [fact for fact in modules if fact.docstring and fact.name.rsplit("/", 1)[-1] in _HEAD_FILES]
+    if not claims and described:
+        fact = described[0]
+        said = first_sentence(fact.docstring, 400)
+        claims.append(Claim("lead", f"`{fact.name}` says: {said}", (fact.citation,)))
     for fact in modules[:MAX_MODULES]:
-        says = f": {first_sentence(fact.docstring)}" if fact.docstring else ""
+        says = f": {first_sentence(fact.docstring)}" if fact.docstring else f" has {fact.text}" if fact.text else ""
         claims.append(Claim("item", f"`{fact.name}`{says}", (fact.citation,), subject=fact.name))
     return claims
+
+
+def _self_description(fact: Fact) -> Claim | None:
+    """The first prose of a README."""
+    words = [line.strip() for line in fact.text.split("\n") if _is_prose(line)]
+    if not words:
+        return None
+    citation = msgspec.structs.replace(fact.citation, quote=words[0][:MAX_QUOTE_CHARS])
+    return Claim("lead", f"`{citation.file}` says: {first_sentence(' '.join(words), 400)}", (citation,))
 
 
 def excerpt(lines: Sequence[str], terms: Sequence[str], limit: int = MAX_EXCERPT_LINES) -> tuple[int, int]:
@@ -155,14 +164,22 @@ def _kind(entity: Entity) -> str:
 
 
 def _says(entity: Entity) -> str:
+    """Its docstring, else its signature, else the line that fits the question best."""
     if entity.docstring:
         return f": {first_sentence(entity.docstring)}"
-    return f": {_line(entity.citation)}" if entity.citation.quote else ""
+    if entity.signature and entity.signature != f"class {entity.name}":
+        return f": `{_cut(' '.join(entity.signature.split()))}`"
+    line = _line(entity.citation)
+    return f": {line}" if line and entity.name not in line else ""
+
+
+def _cut(text: str, limit: int = MAX_QUOTE_CHARS) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _line(citation: Citation) -> str:
     line = next((part.strip() for part in citation.quote.split("\n") if part.strip()), "")
-    cut = line if len(line) <= MAX_QUOTE_CHARS else line[: MAX_QUOTE_CHARS - 1] + "…"
+    cut = _cut(line)
     tick = "``" if "`" in cut else "`"
     return f"{tick}{cut}{tick}" if cut else ""
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.bounds import (
-    MAX_SPAN_S,
     Grant,
     blocked_edge,
     blocked_hop,
@@ -20,7 +19,7 @@ from runtime.bounds import (
 )
 from runtime.envelope import Bounds, Envelope, Request, Usage
 from runtime.ids import RunId
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline import MAX_SPAN_S, PipelineConfig
 from runtime.testing import START_MS, PipelineBuilder
 
 NAMES = ("max_iterations", "max_llm_calls", "max_agent_hops", "max_tool_calls", "max_tokens")

@@ -46,7 +46,7 @@ async def test_a_query_without_an_answer_in_time_is_a_timeout() -> None:
         await asyncio.Event().wait()
         return {}
 
-    with pytest.raises(QueryTimeoutError, match="no answer to 'never' within 0.01 s"):
+    with pytest.raises(QueryTimeoutError, match=r"no answer to 'never' within 0\.01 s"):
         await queries(never=never).query("never", {}, timeout_s=0.01)
 
 

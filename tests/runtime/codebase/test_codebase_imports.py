@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from runtime.codebase.import_resolution import ImportResolver
+
+PATHS = [
+    "src/shop/__init__.py",
+    "src/shop/orders.py",
+    "src/shop/json/__init__.py",
+    "src/shop/deep/__init__.py",
+    "src/shop/deep/leaf.py",
+    "tools/run.py",
+    "web/index.ts",
+    "web/cart.ts",
+    "web/lib/index.js",
+    "go/go.mod",
+    "go/binding/json.go",
+    "rs/src/lib.rs",
+    "rs/src/a/mod.rs",
+    "rs/src/a/b.rs",
+    "java/src/com/shop/Cart.java",
+    "c/include/util/x.h",
+    "c/src/main.c",
+    "c/src/y.h",
+    "rb/lib/shop/cart.rb",
+    "rb/lib/shop.rb",
+    "php/src/Models/User.php",
+]
+
+
+@pytest.fixture(scope="module")
+def resolver() -> ImportResolver:
+    return ImportResolver(PATHS, "repo", {"go": "example.com/shop"})
+
+
+@pytest.mark.parametrize(
+    ("importer", "language", "module", "name", "target"),
+    [
+        ("tools/run.py", "python", "shop", "", "src/shop/__init__.py"),
+        ("tools/run.py", "python", "shop", "orders", "src/shop/orders.py"),
+        ("tools/run.py", "python", "shop.orders", "Order", "src/shop/orders.py"),
+        ("tools/run.py", "python", "src.shop.orders", "Order", "src/shop/orders.py"),
+        ("tools/run.py", "python", "json", "", None),
+        ("src/shop/orders.py", "python", "json", "dumps", None),
+        ("src/shop/orders.py", "python", ".", "json", "src/shop/json/__init__.py"),
+        ("src/shop/orders.py", "python", ".", "VERSION", "src/shop/__init__.py"),
+        ("src/shop/deep/leaf.py", "python", "..orders", "Order", "src/shop/orders.py"),
+        ("src/shop/deep/leaf.py", "python", "...", "x", None),
+        ("web/index.ts", "typescript", "./cart", "", "web/cart.ts"),
+        ("web/index.ts", "typescript", "./cart.js", "", "web/cart.ts"),
+        ("web/index.ts", "typescript", "./lib", "", "web/lib/index.js"),
+        ("web/index.ts", "typescript", "react", "", None),
+        ("go/main.go", "go", "example.com/shop/binding", "", "go/binding"),
+        ("go/main.go", "go", "example.com/other/binding", "", None),
+        ("rs/src/lib.rs", "rust", "crate::a::b::Thing", "", "rs/src/a/b.rs"),
+        ("rs/src/lib.rs", "rust", "a", "", "rs/src/a/mod.rs"),
+        ("rs/src/a/b.rs", "rust", "super::Thing", "", None),
+        ("rs/src/a/b.rs", "rust", "std::fs::File", "", None),
+        ("java/src/com/shop/App.java", "java", "com.shop.Cart", "", "java/src/com/shop/Cart.java"),
+        ("java/src/com/shop/App.java", "java", "com.shop.Cart.LIMIT", "", "java/src/com/shop/Cart.java"),
+        ("java/src/com/shop/App.java", "java", "java.util.List", "", None),
+        ("c/src/main.c", "c", "y.h", "", "c/src/y.h"),
+        ("c/src/main.c", "c", "util/x.h", "", "c/include/util/x.h"),
+        ("c/src/main.c", "c", "stdio.h", "", None),
+        ("rb/lib/shop.rb", "ruby", "shop/cart", "", "rb/lib/shop/cart.rb"),
+        ("php/index.php", "php", "App\\Models\\User", "", "php/src/Models/User.php"),
+        ("a.hs", "haskell", "Data.List", "", None),
+    ],
+)
+def test_an_import_means_the_file_that_the_language_would_take(
+    resolver: ImportResolver, importer: str, language: str, module: str, name: str, target: str | None
+) -> None:
+    assert resolver.resolve(importer, language, module, name) == target
+
+
+def test_when_the_root_is_itself_a_package_its_name_counts() -> None:
+    resolver = ImportResolver(["__init__.py", "models.py", "sub/__init__.py", "sub/x.py"], "requests")
+    assert resolver.resolve("models.py", "python", "requests.sub", "x") == "sub/x.py"
+    assert resolver.resolve("models.py", "python", "requests", "") == "__init__.py"
+    assert resolver.resolve("sub/x.py", "python", "..models", "Request") == "models.py"

@@ -1,0 +1,367 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.codebase.languages import GRAMMARS, language_of, language_of_content
+from runtime.codebase.parsing import parse
+from runtime.codebase.source_text import from_bytes
+from runtime.codebase.syntax import FileSyntax, Symbol
+
+
+def read(text: str, language: str, path: str = "pkg/mod.py") -> FileSyntax:
+    return parse(from_bytes(text.encode()), path, language)
+
+
+def by_name(syntax: FileSyntax) -> dict[str, Symbol]:
+    return {symbol.qualified_name: symbol for symbol in syntax.symbols}
+
+
+PYTHON = '''"""What the module is for.
+
+More of it.
+"""
+import os, sys as system
+from . import sibling
+from ..above import (
+    one,
+    two as second,
+)
+from far.away import *
+
+LIMIT: int = 3
+first = other = 1
+
+
+@decorate(1)
+@pkg.plain
+class Base(Parent, metaclass=Meta):
+    """Base class."""
+
+    kind = "x"
+
+    @property
+    async def name(self, *, deep: bool = False) -> str:
+        "One line."
+        def inner():
+            return os.path.join(self.kind)
+        return inner()
+
+
+if True:
+    def guarded(): ...
+'''
+
+
+def test_python_definitions_carry_kind_place_signature_and_docstring() -> None:
+    found = by_name(read(PYTHON, "python"))
+    module, base, name = found["mod"], found["Base"], found["Base.name"]
+    assert (module.kind, module.docstring) == ("module", "What the module is for.")
+    assert (base.kind, base.start_line, base.name_line, base.docstring) == ("class", 17, 19, "Base class.")
+    assert base.signature == "class Base(Parent, metaclass=Meta)"
+    assert (name.kind, name.start_line, name.end_line) == ("method", 24, 29)
+    assert name.signature == "async def name(self, *, deep: bool = False) -> str"
+    assert name.docstring == "One line."
+    assert found["Base.name.inner"].kind == "function"
+    assert found["guarded"].kind == "function"
+    assert (found["LIMIT"].kind, found["first"].kind, found["Base.kind"].kind) == ("constant", "variable", "attribute")
+
+
+def test_python_references_tell_kind_qualifier_and_enclosing_symbol() -> None:
+    syntax = read(PYTHON, "python")
+    found = {
+        (item.name, item.kind, item.qualifier, item.enclosing and syntax.symbols[item.enclosing].qualified_name)
+        for item in syntax.references
+    }
+    assert ("join", "call", "os.path", "Base.name.inner") in found
+    assert ("inner", "call", "", "Base.name") in found
+    assert ("decorate", "decorator", "", "Base") in found
+    assert ("plain", "decorator", "pkg", "Base") in found
+    assert ("Parent", "base", "", "Base") in found
+    assert ("Meta", "base", "", "Base") in found
+
+
+def test_python_imports_keep_dots_aliases_and_lines() -> None:
+    assert [tuple(item) for item in read(PYTHON, "python").imports] == [
+        ("os", "", "", 5),
+        ("sys", "", "system", 5),
+        (".", "sibling", "", 6),
+        ("..above", "one", "", 8),
+        ("..above", "two", "second", 9),
+        ("far.away", "*", "", 11),
+    ]
+
+
+def test_python_with_syntax_errors_is_read_as_far_as_possible() -> None:
+    syntax = read("def good():\n    pass\n\ndef broken(:\n\nclass Later:\n    def f(self): pass\n", "python")
+    assert "good" in by_name(syntax)
+    assert "Later" in by_name(syntax)
+    assert syntax.status == "parsed"
+    assert "syntax errors" in syntax.note
+
+
+def test_windows_line_ends_do_not_move_lines() -> None:
+    syntax = read("# one\r\n\r\ndef f():\r\n    g()\r\n", "python")
+    assert (by_name(syntax)["f"].start_line, by_name(syntax)["f"].end_line) == (3, 4)
+
+
+@given(st.binary(max_size=200), st.sampled_from(sorted(GRAMMARS)))
+def test_any_bytes_can_be_parsed_and_ranges_stay_in_the_file(data: bytes, language: str) -> None:
+    source = from_bytes(data)
+    lines = max(1, len(source.text.split("\n")))
+    for symbol in parse(source, "a/b.x", language).symbols:
+        assert 1 <= symbol.start_line <= symbol.name_line <= symbol.end_line <= lines
+
+
+SAMPLES: list[tuple[str, str, set[tuple[str, str]], set[str], set[str]]] = [
+    (
+        "javascript",
+        """import x from './x.js'
+const y = require('y')
+/** Says hello. */
+export class Greeter extends Base { greet(a) { return this.say(a) } }
+export const arrow = (a) => call(a)
+app.handle = function handle(req) {}
+Route.prototype.dispatch = function dispatch() {}
+""",
+        {
+            ("class", "Greeter"),
+            ("method", "Greeter.greet"),
+            ("function", "arrow"),
+            ("method", "app.handle"),
+            ("method", "Route.dispatch"),
+        },
+        {"say", "call", "Base"},
+        {"./x.js", "y"},
+    ),
+    (
+        "typescript",
+        """import { a } from "./a";
+export interface Shape { area(): number }
+export type Id = string;
+export enum Colour { Red }
+export abstract class Box<T> implements Shape { private size = (n: number) => n; area(): number { return f(1) } }
+export function make<T>(x: T): Box<T> { return new Box() }
+""",
+        {
+            ("interface", "Shape"),
+            ("type", "Id"),
+            ("enum", "Colour"),
+            ("class", "Box"),
+            ("method", "Box.area"),
+            ("method", "Box.size"),
+            ("function", "make"),
+        },
+        {"f", "Box", "Shape"},
+        {"./a"},
+    ),
+    (
+        "go",
+        """package p
+import "example.com/p/q"
+const Max = 3
+type Engine struct { n int }
+type Doer interface { Do() }
+func New() *Engine { return build() }
+func (e *Engine) Run(a int) error { return e.step(a) }
+""",
+        {
+            ("constant", "Max"),
+            ("struct", "Engine"),
+            ("interface", "Doer"),
+            ("method", "Doer.Do"),
+            ("function", "New"),
+            ("method", "Engine.Run"),
+        },
+        {"build", "step"},
+        {"example.com/p/q"},
+    ),
+    (
+        "rust",
+        """use crate::a::B;
+mod sub;
+pub struct S { x: i32 }
+pub trait T { fn t(&self); }
+impl T for S { fn t(&self) { helper(1) } }
+fn main() { S::new(); println!("x") }
+const K: i32 = 1;
+""",
+        {
+            ("struct", "S"),
+            ("trait", "T"),
+            ("method", "T.t"),
+            ("method", "S.t"),
+            ("function", "main"),
+            ("constant", "K"),
+        },
+        {"helper", "new", "println"},
+        {"crate::a::B", "sub"},
+    ),
+    (
+        "java",
+        """package a.b;
+import a.b.C;
+public class Shop extends Base implements Seller {
+  private final int n = 1;
+  public Shop() {}
+  public int sell(String s) { return helper(s); }
+  enum Kind { A }
+}
+""",
+        {
+            ("class", "Shop"),
+            ("field", "Shop.n"),
+            ("constructor", "Shop.Shop"),
+            ("method", "Shop.sell"),
+            ("enum", "Shop.Kind"),
+        },
+        {"helper", "Base", "Seller"},
+        {"a.b.C"},
+    ),
+    (
+        "c",
+        """#include "x.h"
+#define MAX(a, b) ((a) > (b))
+struct point { int x; };
+static int
+add(int a, int b)
+{
+  return twice(a) + b;
+}
+""",
+        {("macro", "MAX"), ("struct", "point"), ("function", "add")},
+        {"twice"},
+        {"x.h"},
+    ),
+    (
+        "cpp",
+        """#include <vector>
+namespace n {
+class Box : public Base { public: int size() { return f(); } };
+int Box::area() { return g(); }
+}
+""",
+        {("class", "n.Box"), ("method", "n.Box.size"), ("method", "Box.area")},
+        {"f", "g", "Base"},
+        {"vector"},
+    ),
+    (
+        "ruby",
+        """require 'json'
+module M
+  class A < B
+    LIMIT = 1
+    def run(x)
+      x.call_it
+    end
+  end
+end
+""",
+        {("module", "M"), ("class", "M.A"), ("method", "M.A.run"), ("constant", "M.A.LIMIT")},
+        {"call_it", "B"},
+        {"json"},
+    ),
+    (
+        "php",
+        """<?php
+namespace App;
+use App\\Models\\User;
+class Shop extends Base { const N = 1; public function sell($x) { return helper($x); } }
+function top() {}
+""",
+        {("class", "Shop"), ("constant", "Shop.N"), ("method", "Shop.sell"), ("function", "top")},
+        {"helper", "Base"},
+        {"App\\Models\\User"},
+    ),
+    (
+        "c_sharp",
+        """using System.Text;
+namespace A.B {
+  public class Shop : Base { public int N { get; set; } public Shop() {} public int Sell(string s) { return Help(s); } }
+}
+""",
+        {
+            ("class", "A.B.Shop"),
+            ("property", "A.B.Shop.N"),
+            ("constructor", "A.B.Shop.Shop"),
+            ("method", "A.B.Shop.Sell"),
+        },
+        {"Help", "Base"},
+        {"System.Text"},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "symbols", "names", "imports"), SAMPLES, ids=[sample[0] for sample in SAMPLES]
+)
+def test_every_grammar_gives_definitions_uses_and_imports(
+    language: str, text: str, symbols: set[tuple[str, str]], names: set[str], imports: set[str]
+) -> None:
+    syntax = read(text, language, "a.x")
+    assert syntax.status == "parsed"
+    assert symbols <= {(symbol.kind, symbol.qualified_name) for symbol in syntax.symbols}
+    assert names <= {reference.name for reference in syntax.references}
+    assert imports == {item.module for item in syntax.imports}
+
+
+def test_the_comment_above_a_definition_is_its_docstring_and_its_body_no_part_of_the_signature() -> None:
+    go = by_name(read("package p\n\n// Run does it.\n//\n// At length.\nfunc Run(a int) error {\n\treturn nil\n}\n", "go"))
+    assert (go["Run"].docstring, go["Run"].signature) == ("Run does it.", "func Run(a int) error")
+    js = by_name(read("/**\n * Adds a line.\n */\nexport const add = (a) => {\n  return a\n}\n", "javascript"))
+    assert (js["add"].docstring, js["add"].signature) == ("Adds a line.", "export const add = (a) =>")
+    assert (js["add"].start_line, js["add"].end_line) == (4, 6)
+
+
+def test_a_c_function_reaches_to_the_end_of_its_body() -> None:
+    found = by_name(read("static int\nadd(int a)\n{\n  return a;\n}\n", "c"))
+    assert (found["add"].start_line, found["add"].end_line, found["add"].name_line) == (1, 5, 2)
+
+
+def test_headings_and_keys_are_symbols() -> None:
+    markdown = read("# Top\n\ntext\n\n## Inner\n\n```\n# no heading\n```\n", "markdown")
+    assert [(s.kind, s.name, s.start_line, s.end_line) for s in markdown.symbols] == [
+        ("section", "Top", 1, 9),
+        ("section", "Inner", 5, 9),
+    ]
+    rst = read("Title\n=====\n\nPart\n----\n\ntext\n", "rst")
+    assert [symbol.name for symbol in rst.symbols] == ["Title", "Part"]
+    yaml = read("a: 1\nb:\n  c: 2\n", "yaml")
+    assert [(s.kind, s.name, s.end_line) for s in yaml.symbols] == [("key", "a", 1), ("key", "b", 3)]
+    toml = read("name = 1\n[tool.x]\nkey = 2\n", "toml")
+    assert [symbol.name for symbol in toml.symbols] == ["name", "tool.x"]
+    json = read('{\n  "a": {\n    "b": 1\n  },\n  "c": 2\n}\n', "json")
+    assert [symbol.name for symbol in json.symbols] == ["a", "c"]
+
+
+def test_languages_without_a_grammar_are_read_by_the_look_of_their_lines() -> None:
+    kotlin = read("class Shop {\n    fun sell(x: Int): Int {\n        return x\n    }\n}\n", "kotlin")
+    assert [(s.kind, s.qualified_name) for s in kotlin.symbols] == [("class", "Shop"), ("method", "Shop.sell")]
+    shell = read("setup() {\n  true\n}\nfunction run {\n  true\n}\n", "shell")
+    assert [symbol.name for symbol in shell.symbols] == ["setup", "run"]
+    assert parse(from_bytes(b"anything\n"), "LEGAL", None).status == "unsupported"
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("a/b.py", "python"),
+        ("B.JAVA", "java"),
+        ("x.d.ts", "typescript"),
+        ("x.tsx", "tsx"),
+        ("Dockerfile", "docker"),
+        (".gitignore", None),
+        ("noext", None),
+    ],
+)
+def test_a_file_name_tells_the_language(path: str, language: str | None) -> None:
+    assert language_of(path) == language
+
+
+def test_the_first_line_of_a_script_and_the_content_of_a_header_tell_the_language() -> None:
+    assert language_of_content("run", None, "#!/usr/bin/env python3\nx = 1\n") == "python"
+    assert language_of_content("run", None, "#!/bin/bash -e\n") == "shell"
+    assert language_of_content("run", None, "plain\n") is None
+    assert language_of_content("a.h", "c", "namespace n {\n") == "cpp"
+    assert language_of_content("a.h", "c", "int f(void);\n") == "c"
