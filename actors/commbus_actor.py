@@ -25,11 +25,16 @@ FRAMES_UNDER_WAY = 10_000
 
 
 class CommBusActor:
-    """One bus. Created by `actors.system`; endpoints call `connect` and `deliver`."""
+    """One bus. Created by `actors.system`; endpoints call `connect` and `deliver`.
 
-    def __init__(self) -> None:
+    `expected`: address → the query types that it will handle, for endpoints whose processes are still coming up.
+    """
+
+    def __init__(self, expected: dict[Address, tuple[str, ...]]) -> None:
         check_origin()
         self._table = BusTable()
+        for address, handles in expected.items():
+            self._table.expect(address, tuple(handles))
         self._handles: dict[Address, Any] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -70,12 +75,14 @@ class CommBusActor:
         return all(address in self._handles for address in addresses)
 
     async def _hand_over(self, address: Address, data: bytes) -> None:
+        incarnation = self._table.incarnation(address)
         try:
             await self._handles[address].on_frame.remote(data)
         except RayActorError:
-            # The frame may or may not have been taken. Parking it again is safe: endpoints' work is keyed, and a
+            # The frame may or may not have been taken. Handing it over again is safe: endpoints' work is keyed, and a
             # doubled result changes nothing.
-            self._table.park(address, data)
+            if self._table.take_back(address, incarnation, data):
+                self._spawn(self._hand_over(address, data))
 
     async def _watch(self, address: Address, handle: Any, incarnation: int) -> None:
         """A call that never returns fails when its process dies: that is how the bus learns of it."""

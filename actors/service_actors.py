@@ -19,6 +19,12 @@ from runtime.store.sessions import SessionStore, session_queries
 INDEX = Address("index")
 STORE = Address("store")
 
+# What each service answers: told to the bus before the service is there, so that early questions wait for it.
+QUERIES_OF: dict[Address, tuple[str, ...]] = {
+    INDEX: ("index.refresh",),
+    STORE: ("session.turns", "session.append"),
+}
+
 
 class IndexActor(Participant):
     """The one writer of code indexes."""

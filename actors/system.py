@@ -16,10 +16,10 @@ import msgspec
 import ray
 from ray.exceptions import RayActorError, RayTaskError
 
-from actors.agent_actor import AgentActor
+from actors.agent_actor import SUPERVISOR, AgentActor, agent_address
 from actors.commbus_actor import CommBusActor
 from actors.ray_transport import BUS_NAME, NAMESPACE
-from actors.service_actors import IndexActor, StoreActor
+from actors.service_actors import QUERIES_OF, IndexActor, StoreActor
 from actors.supervisor_actor import SupervisorActor
 from runtime.envelope import Envelope, Request, decode_envelope
 from runtime.errors import ClusterError, JeevesError
@@ -103,17 +103,17 @@ class System:
 
 def start_system(spec: SystemSpec) -> System:
     """Create every actor on the connected cluster and return at once; `System.ready` waits for them."""
-    bus = _create(CommBusActor, BUS_NAME)
+    stages = [(str(pipeline["name"]), config) for pipeline in spec.pipelines for config in pipeline["agents"]]
+    agents = [agent_address(pipeline, config["name"]) for pipeline, config in stages]
+    bus = _create(CommBusActor, BUS_NAME, dict.fromkeys([SUPERVISOR, *agents], ()) | QUERIES_OF)
     index = _create(IndexActor, "index", f"{spec.state_dir}/index", spec.index_options)
     supervisor = _create(
         SupervisorActor, "supervisor", spec.pipelines, f"{spec.state_dir}/runs/supervisor-0.sqlite"
     )
     others = [_create(StoreActor, "store", f"{spec.state_dir}/sessions.sqlite")]
-    for pipeline in spec.pipelines:
-        name = str(pipeline["name"])
-        for config in pipeline["agents"]:
-            arguments = (name, config, spec.capabilities[name], spec.reasoner, spec.settings)
-            others.append(_create(AgentActor, f"agent:{name}.{config['name']}", *arguments, max_restarts=-1))
+    for (name, config), address in zip(stages, agents, strict=True):
+        arguments = (name, config, spec.capabilities[name], spec.reasoner, spec.settings)
+        others.append(_create(AgentActor, address, *arguments, max_restarts=-1))
     return System(bus, supervisor, index, others)
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from runtime.errors import DuplicateHandlerError
 from runtime.ids import Address, MessageId
-from runtime.messages import Header
+from runtime.messages import Header, decode_header
 
 REMEMBERED_MESSAGES = 20_000
 KEPT_DEAD_LETTERS = 200
@@ -68,12 +68,34 @@ class BusTable:
                 self._subscribers[type_].append(address)
         return list(self._parked.pop(address, ()))
 
+    def expect(self, address: Address, handles: tuple[str, ...] = ()) -> None:
+        """An endpoint is about to appear: until it connects, frames for it are parked rather than refused."""
+        self._presence.setdefault(address, "away")
+        for type_ in handles:
+            self._handlers.setdefault(type_, address)
+
     def lose(self, address: Address, incarnation: int, for_good: bool) -> bool:
         """An endpoint's process is gone; False when a newer incarnation has taken its place already."""
         if self._incarnation.get(address) != incarnation:
             return False
         self._presence[address] = "dead" if for_good else "away"
+        if for_good:
+            for data in self._parked.pop(address, ()):
+                self._refuse(decode_header(data)[0], f"endpoint {address} is gone for good")
         return True
+
+    def take_back(self, address: Address, incarnation: int, data: bytes) -> bool:
+        """A frame could not be handed to that incarnation of an endpoint: it is kept until the endpoint is back.
+
+        True when the endpoint has come back already: the frame is then to be handed over once more.
+        """
+        if self._incarnation.get(address) != incarnation:
+            return True
+        if self._presence.get(address) == "dead":
+            self._refuse(decode_header(data)[0], f"endpoint {address} is gone for good")
+        else:
+            self.park(address, data)
+        return False
 
     def incarnation(self, address: Address) -> int:
         """How many times an endpoint has connected; 0 when never."""
@@ -94,9 +116,10 @@ class BusTable:
         return self._to(header, [target], required=True)
 
     def park(self, address: Address, data: bytes) -> bool:
-        """Keep a frame for an endpoint that is away; False when its queue is full."""
+        """Keep a frame for an endpoint that is away; False, and a dead letter, when its queue is full."""
         queue = self._parked.setdefault(address, deque())
         if len(queue) >= PARKED_FRAMES_PER_ADDRESS:
+            self._refuse(decode_header(data)[0], f"{len(queue)} frames wait for {address} already")
             return False
         queue.append(data)
         self.counts["parked"] += 1

@@ -105,7 +105,7 @@ class Endpoint:
     async def _serve(self, frame: Frame) -> None:
         header = frame.header
         if header.kind == "query":
-            await self._answer(frame, self._queries[header.type])
+            await self._answer(frame)
             return
         handler = self._frames.get(header.type)
         if handler is None:
@@ -116,8 +116,11 @@ class Endpoint:
         except Exception:
             log.exception("frame.failed", extra={"type": header.type, "run_id": header.run_id, "address": self.address})
 
-    async def _answer(self, frame: Frame, handler: QueryHandler) -> None:
+    async def _answer(self, frame: Frame) -> None:
         try:
+            handler = self._queries.get(frame.header.type)
+            if handler is None:
+                raise NoHandlerError(f"{self.address} does not handle '{frame.header.type}'", type=frame.header.type)
             reply = reply_to(frame.header, self.address, pack_body(await handler(unpack_body(frame.body))))
         except JeevesError as error:
             reply = self._failure(frame, error)

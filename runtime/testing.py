@@ -49,6 +49,7 @@ from runtime.tools.registry import Tool, ToolRegistry
 
 Script = Sequence[Any]
 START_MS = 1_700_000_000_000
+MOST_STEPS = 10_000
 
 
 class PipelineBuilder:
@@ -174,9 +175,12 @@ class ScriptedRunner:
     async def run_through_time(self, question: str = "?", step_s: float = 0.25, **fields: Any) -> Envelope:
         """A whole run, while the clock goes on in steps until the run is over."""
         run = asyncio.create_task(self.runner.run(self.request(question, **fields)))
-        while not run.done():
+        for _ in range(MOST_STEPS):
+            if run.done():
+                return run.result()
             await self.clock.advance(step_s)
-        return run.result()
+        run.cancel()
+        raise AssertionError(f"the run is not over after {MOST_STEPS} steps of {step_s:g} s")
 
     async def events(self, run_id: RunId, after_seq: int = 0) -> list[ClientEvent]:
         """What callers see of a run, to its end."""

@@ -85,6 +85,8 @@ def score_chunks(
     if not match:
         return []
     rows = list(index.ranked_chunks(match, _FIRST_STAGE, CANDIDATES, scope))
+    if not rows:
+        return []
     texts = index.chunk_texts([row[0] for row in rows])
     counted = {chunk_id: [_count(text, term_weights) for text in texts[chunk_id]] for chunk_id, *_ in rows}
     mean_lengths = [max(1.0, sum(fields[place][1] for fields in counted.values()) / len(rows)) for place in range(4)]

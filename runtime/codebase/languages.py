@@ -125,7 +125,7 @@ _LANGUAGE_BY_INTERPRETER: dict[str, str] = {
     "lua": "lua",
 }
 
-_INTERPRETER = re.compile(r"^#!\s*\S*?([A-Za-z]+)[\d.]*(?:\s+(?:-\S+\s+)*([A-Za-z]+))?")
+_INTERPRETER = re.compile(r"^#!\s*(?:\S*/)?([A-Za-z]+)[\d.]*(?:\s+(?:-\S+\s+)*([A-Za-z]+))?")
 
 _CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|std::", re.MULTILINE)
 

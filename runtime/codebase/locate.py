@@ -18,7 +18,7 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.paths import PathDeniedError
 from runtime.codebase.symbol_links import normal_name
-from runtime.codebase.tokens import query_terms
+from runtime.codebase.tokens import looks_like_identifier, query_terms
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 100
@@ -84,7 +84,9 @@ class _Search:
             return named[: self._limit]
         texts = [] if named else log.run("text", lambda: self.text(scope, case_sensitive=True))
         ranked = log.run("ranked_chunks", lambda: self.chunks(scope))
-        return _merged([named, ranked, texts], self._limit)
+        # What is spelt like an identifier is best met where it stands; a plain word says little by standing somewhere.
+        others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
+        return _merged([named, *others], self._limit)
 
     def broadened(self, scope: str | None) -> list[_Located]:
         """Partial names of every identifier or word, and the text in any case."""

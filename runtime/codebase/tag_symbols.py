@@ -129,7 +129,7 @@ def _nested_symbols(found: _Found, source: bytes, lines: list[str]) -> tuple[lis
         if item is None:
             open_blocks.append((end, parent, f"{prefix}.{name}" if prefix else name, "impl"))
             continue
-        if parent is not None and symbols[parent].name == name and symbols[parent].name_line == _line(item.name_node):
+        if parent is not None and _is_same_function(symbols[parent], item):
             continue
         symbol = _symbol(item, prefix, holder_kind, parent, source, lines)
         open_blocks.append((end, len(symbols), symbol.qualified_name, symbol.kind))
@@ -137,6 +137,12 @@ def _nested_symbols(found: _Found, source: bytes, lines: list[str]) -> tuple[lis
         starts.append(start)
         ends.append(end)
     return symbols, starts, ends
+
+
+def _is_same_function(outer: Symbol, item: _Definition) -> bool:
+    """True for `app.use = function use() {}`, where one function is named twice."""
+    same_place = outer.name == item.name and outer.name_line == _line(item.name_node)
+    return same_place and outer.kind not in CONTAINER_KINDS
 
 
 def _symbol(

@@ -81,7 +81,7 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
 def _located(result: ToolResult) -> Iterator[Fact]:
     rows = result.data["results"]
     best = max((row["score"] for row in rows), default=0.0) or 1.0
-    for place, (row, citation) in enumerate(zip(rows, result.citations, strict=True)):
+    for row, citation in zip(rows, result.citations, strict=True):
         is_text = row["source"] == "text"
         yield Fact(
             kind="excerpt" if is_text or not row["kind"] else "definition",
@@ -90,7 +90,7 @@ def _located(result: ToolResult) -> Iterator[Fact]:
             symbol_kind="" if is_text else row["kind"] or "",
             signature=row["signature"],
             docstring=row["docstring"],
-            score=0.5 * row["score"] / best + 0.5 / (place + 1),
+            score=row["score"] / best,
             is_test=kind_of_path(citation.file) == "test",
         )
 

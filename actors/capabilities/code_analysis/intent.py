@@ -65,6 +65,8 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     """Intent and goals from the question's words."""
     question = _in_context(analyse(str(given.facts["question"])), given.facts["turns"])
     subject = _short(question.subject)
+    if question.kind == "who_calls" and question.identifiers:
+        subject = question.identifiers[0]
     goals = [
         {"id": aspect, "text": _GOAL_TEXT[aspect].format(subject=subject), "priority": order}
         for order, aspect in enumerate(question.aspects)

@@ -88,7 +88,8 @@ _CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)")
 _NAME = re.compile(r"[A-Za-z_][\w]*(?:(?:\.|::)[A-Za-z_]\w*)*$")
 _CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?![\w.])")
 _LEAD = re.compile(
-    r"^\W*(?:please |can you |could you |tell me |show me |explain |describe )*"
+    r"^\W*(?:please |can you |could you |tell me |show me |explain |describe |"
+    r"(?:list|name|show|enumerate) (?:all|every|the) )*"
     r"(?:how|what|where|who|why|which|when)?\s*(?:exactly )?"
     r"(?:do|does|did|is|are|was|were|can|could|should|would|to|happens when)?\s+",
     re.IGNORECASE,

@@ -6,8 +6,6 @@ code that does something rather than a test of it, unless tests were asked for. 
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -18,12 +16,12 @@ from runtime.codebase.tokens import index_terms
 from runtime.tools.result import Citation
 
 NAMED_BONUS = 4.0
-OTHER_SEARCHES = 0.25
-TERM_SCALE = 0.2
+OTHER_FINDS, MAX_OTHER_FINDS = 0.25, 3
+SHARED_SCALE = 0.6
 MIN_BEGINNING = 4
 BEGINNING_WEIGHT = 0.7
 NAME_WEIGHT, DOC_WEIGHT, PATH_WEIGHT = 1.0, 0.6, 0.4
-TEST_FITNESS, SECTION_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.3, 1.15
+TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
 
 _DOING = frozenset({"function", "method", "constructor"})
 
@@ -55,13 +53,12 @@ class Entity(msgspec.Struct, frozen=True):
 
 def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
     """The places that facts speak of, best first; each place once."""
-    groups: dict[tuple[str, int], list[Fact]] = {}
+    groups: dict[tuple[str, str], list[Fact]] = {}
     for fact in facts:
         if fact.kind in {"definition", "excerpt"}:
-            groups.setdefault((fact.citation.file, fact.citation.start_line), []).append(fact)
+            groups.setdefault((fact.citation.file, fact.name or str(fact.citation.start_line)), []).append(fact)
     codes = [fact for fact in facts if fact.kind == "code"]
-    terms = _weights(question, [member for members in groups.values() for member in members])
-    entities = [_entity(question, members, codes, terms) for members in groups.values()]
+    entities = [_entity(question, members, codes) for members in groups.values()]
     return sorted(entities, key=lambda entity: (-entity.score, entity.citation.file, entity.citation.start_line))
 
 
@@ -83,13 +80,16 @@ def shares_name(entity: Entity, question: Question) -> bool:
     return any(_meets(term, known) for term in question.terms)
 
 
-def _entity(question: Question, members: list[Fact], codes: list[Fact], terms: dict[str, float]) -> Entity:
-    best = max(members, key=lambda fact: (fact.kind == "definition", bool(fact.docstring), fact.score))
-    by_step: dict[str, float] = {}
-    for fact in members:
-        by_step[fact.step] = max(fact.score, by_step.get(fact.step, 0.0))
-    first, *others = sorted(by_step.values(), reverse=True)
-    score = first + OTHER_SEARCHES * sum(others) + _shared(best, terms)
+def path_shares(entity: Entity, question: Question) -> bool:
+    """True when the path of a place has a word of the question."""
+    known = _words(entity.citation.file)
+    return any(_meets(term, known) for term in question.terms)
+
+
+def _entity(question: Question, members: list[Fact], codes: list[Fact]) -> Entity:
+    best = max(members, key=lambda fact: (fact.kind == "definition", fact.score, bool(fact.docstring)))
+    first, *others = sorted((fact.score for fact in members), reverse=True)
+    score = first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, question.terms)
     score += NAMED_BONUS if _is_named(best.name, question.identifiers) else 0.0
     return Entity(
         name=best.name,
@@ -98,20 +98,18 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact], terms: d
         signature=best.signature,
         docstring=best.docstring,
         score=score * _fitness(best, question),
-        steps=tuple(by_step),
+        steps=tuple(dict.fromkeys(fact.step for fact in members)),
         is_test=best.is_test,
         code=_code_of(best.citation, codes),
     )
 
 
-def _shared(fact: Fact, terms: dict[str, float]) -> float:
-    """Weight of the question's words that a place's name, docstring and path have; a name says most."""
+def _shared(fact: Fact, terms: Sequence[str]) -> float:
+    """Share of the question's words that a place's name, docstring and path have; a name says most."""
     parts = ((fact.name, NAME_WEIGHT), (fact.docstring, DOC_WEIGHT), (fact.citation.file, PATH_WEIGHT))
     words = [(_words(text), weight) for text, weight in parts]
-    return sum(
-        value * max((weight * _meets(term, known) for known, weight in words), default=0.0)
-        for term, value in terms.items()
-    )
+    met = sum(max((weight * _meets(term, known) for known, weight in words), default=0.0) for term in terms)
+    return SHARED_SCALE * met / max(1, len(terms))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -132,6 +130,8 @@ def _fitness(fact: Fact, question: Question) -> float:
         return TEST_FITNESS
     if fact.symbol_kind == "section":
         return SECTION_FITNESS
+    if fact.symbol_kind == "module":
+        return MODULE_FITNESS
     if not fact.name and fact.citation.start_line == 1 and not fact.docstring:
         return HEAD_FITNESS
     if question.kind in {"how", "what_happens"} and fact.symbol_kind in _DOING:
@@ -143,14 +143,6 @@ def _is_named(name: str, identifiers: Iterable[str]) -> bool:
     """True when the question names it, whole (`Class.method`) or by its last part."""
     last = name.rsplit(".", 1)[-1]
     return any(wanted in (name, last) or name.endswith(f".{wanted}") for wanted in identifiers)
-
-
-def _weights(question: Question, facts: list[Fact]) -> dict[str, float]:
-    """Words of the question → weight: rare among the found places counts more."""
-    documents = [set(index_terms(f"{fact.name} {fact.docstring} {fact.citation.file}").split()) for fact in facts]
-    count = Counter(term for words in documents for term in words)
-    total = max(1, len(documents))
-    return {term: TERM_SCALE * math.log(1 + total / (1 + count[term])) for term in question.terms}
 
 
 def _code_of(citation: Citation, codes: list[Fact]) -> Fact | None:

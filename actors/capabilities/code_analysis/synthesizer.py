@@ -13,7 +13,7 @@ import msgspec
 from actors.capabilities.code_analysis.claims import Claim
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import Entity, coverage, rank_entities, shares_name
+from actors.capabilities.code_analysis.relevance import Entity, coverage, path_shares, rank_entities, shares_name
 from actors.capabilities.code_analysis.wording import (
     caller_claim,
     code_claim,
@@ -37,6 +37,7 @@ MAX_ITEMS = 30
 MAX_EXCERPTS = 2
 ENOUGH_CALLERS = 3
 RELATED_SHARE = 0.35
+MIN_COVERAGE = 0.25
 
 KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
 
@@ -108,7 +109,12 @@ def claims_from_facts(view: StageView) -> dict[str, Any]:
 
 
 def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]:
-    """goal id → claims; a goal that nothing was found for has an empty list."""
+    """goal id → claims; a goal that nothing was found for has an empty list.
+
+    Places that mention next to nothing of the question are no answer to it, however well they rank among themselves.
+    """
+    if coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE:
+        return {goal: [] for goal in goals}
     return {goal: _WRITERS[goal.partition(":")[0]](evidence) for goal in goals}
 
 
@@ -159,7 +165,9 @@ def _configuration(evidence: Evidence) -> list[Claim]:
 def _listing(evidence: Evidence) -> list[Claim]:
     """Places that share a word with what is to be listed; the best ones when none does."""
     fitting = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
-    return [item_claim(entity) for entity in (fitting or evidence.entities)[:MAX_ITEMS]]
+    in_file = [entity for entity in fitting if path_shares(entity, evidence.question)]
+    listed = [*in_file, *(entity for entity in fitting if entity not in in_file)]
+    return [item_claim(entity) for entity in (listed or evidence.entities)[:MAX_ITEMS]]
 
 
 def _structure(evidence: Evidence) -> list[Claim]:

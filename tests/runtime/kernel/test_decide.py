@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -47,8 +48,17 @@ def begun(builder: PipelineBuilder | PipelineConfig, **request: Any) -> Bench:
     return bench
 
 
+def until_over(bench: Bench) -> Iterator[int]:
+    """Round after round until the run is over, a hundred at most."""
+    for number in range(100):
+        if bench.envelope.lifecycle == "terminated":
+            return
+        yield number
+    raise AssertionError("the run does not end")
+
+
 def run_while_possible(bench: Bench, output: dict[str, Any]) -> Bench:
-    while bench.envelope.lifecycle != "terminated":
+    for _ in until_over(bench):
         bench.succeed(output)
     return bench
 
@@ -219,7 +229,7 @@ def test_a_blocked_move_counts_nothing() -> None:
 def test_an_error_route_backwards_counts_as_edge_and_iteration() -> None:
     builder = PipelineBuilder(max_iterations=1).stage("a", default_next="b").stage("b", error_next="a")
     bench = begun(builder)
-    while bench.envelope.lifecycle != "terminated":
+    for _ in until_over(bench):
         bench.succeed({}) if bench.flying.stage == "a" else bench.fail()
     assert bench.envelope.usage.edges == {"a->b": 2, "b->a": 1}
     assert bench.envelope.terminal_reason == "max_iterations_exceeded"
@@ -445,7 +455,7 @@ def test_a_deadline_in_the_request_holds_when_it_is_earlier() -> None:
 @pytest.mark.parametrize("retries", [0, 1, 2])
 def test_a_stage_is_tried_once_and_then_max_retries_times_again(retries: int) -> None:
     bench = begun(PipelineBuilder().stage("a", max_retries=retries))
-    while bench.envelope.lifecycle != "terminated":
+    for _ in until_over(bench):
         bench.fail("tool", recoverable=True)
         bench.wait(40)
     assert [(command.key.hop, command.key.attempt) for command in bench.issued] == [
@@ -542,7 +552,7 @@ def test_an_error_route_to_the_end_completes_the_run_and_says_why() -> None:
 
 def test_an_edge_limit_holds_for_the_error_route() -> None:
     bench = begun(PipelineBuilder().stage("a", error_next="a").edge_limit("a", "a", 2))
-    while bench.envelope.lifecycle != "terminated":
+    for _ in until_over(bench):
         bench.fail()
     assert bench.visited == ["a", "a", "a"]
     assert bench.envelope.terminal_reason == "max_loop_exceeded"

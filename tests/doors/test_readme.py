@@ -1,0 +1,57 @@
+"""Every command of the README is run as it stands, in a copy of this environment and a state folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN_HERE = ("make test",)
+TIMEOUT_S = 240
+
+
+def blocks() -> list[str]:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return [block for block in BLOCK.findall(text) if block.strip() not in NOT_RUN_HERE]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_the_readme_shows_both_commands_and_every_door() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for command in ("make ask", "make test", "jeeves batch", "jeeves up", "jeeves serve", "jeeves doctor"):
+        assert command in text
+    assert len(blocks()) >= 8
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("block", blocks(), ids=lambda block: block.strip().splitlines()[-1][:40])
+def test_a_block_of_the_readme_runs_as_it_stands(block: str, tmp_path: Path) -> None:
+    script = block.replace("/tmp/", f"{tmp_path}/").replace("8700", str(free_port()))
+    environment = {
+        **os.environ,
+        "JEEVES_STATE_DIR": str(tmp_path / "state"),
+        "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
+    }
+    # Job control, so that `kill %1` means the service that the block started.
+    done = subprocess.run(
+        [shutil.which("bash") or "bash", "-euo", "pipefail", "-m", "-c", script],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
