@@ -107,9 +107,7 @@ def start_system(spec: SystemSpec) -> System:
     agents = [agent_address(pipeline, config["name"]) for pipeline, config in stages]
     bus = _create(CommBusActor, BUS_NAME, dict.fromkeys([SUPERVISOR, *agents], ()) | QUERIES_OF)
     index = _create(IndexActor, "index", f"{spec.state_dir}/index", spec.index_options)
-    supervisor = _create(
-        SupervisorActor, "supervisor", spec.pipelines, f"{spec.state_dir}/runs/supervisor-0.sqlite"
-    )
+    supervisor = _create(SupervisorActor, "supervisor", spec.pipelines, f"{spec.state_dir}/runs/supervisor-0.sqlite")
     others = [_create(StoreActor, "store", f"{spec.state_dir}/sessions.sqlite")]
     for (name, config), address in zip(stages, agents, strict=True):
         arguments = (name, config, spec.capabilities[name], spec.reasoner, spec.settings)
@@ -120,7 +118,8 @@ def start_system(spec: SystemSpec) -> System:
 def attach_system() -> System:
     """The system that runs on the connected cluster. Raises ClusterError when there is none."""
     try:
-        bus, supervisor, index = (ray.get_actor(name, namespace=NAMESPACE) for name in (BUS_NAME, "supervisor", "index"))
+        names = (BUS_NAME, "supervisor", "index")
+        bus, supervisor, index = (ray.get_actor(name, namespace=NAMESPACE) for name in names)
     except ValueError as error:
         raise ClusterError("no jeeves system runs on this cluster; start one with `jeeves up`") from error
     return System(bus, supervisor, index, [])
@@ -135,7 +134,7 @@ def _create(kind: type, name: str, *arguments: Any, max_restarts: int = 0) -> An
         "max_restarts": max_restarts,
         "max_task_retries": 0,
     }
-    return ray.remote(kind).options(**options).remote(*arguments)  # type: ignore[arg-type]
+    return ray.remote(kind).options(**options).remote(*arguments)
 
 
 async def _called(reference: Any) -> Any:

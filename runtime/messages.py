@@ -18,6 +18,9 @@ SendOutcome = Literal["accepted", "unreachable", "full"]
 
 _LENGTH_BYTES = 4
 
+# msgspec lets the last two through from what it calls: for text that is no UTF-8, and for bodies nested very deep.
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 
 class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who sends what to whom. `target` None lets the bus find the handler or the subscribers of `type`."""
@@ -61,7 +64,7 @@ def decode_header(data: bytes) -> tuple[Header, int]:
         )
     try:
         return _HEADER_DECODER.decode(data[_LENGTH_BYTES:body_at]), body_at
-    except msgspec.MsgspecError as error:
+    except _UNREADABLE as error:
         raise WireError(f"the header of a frame of {len(data)} bytes is unreadable: {error}") from error
 
 
@@ -82,7 +85,7 @@ def unpack_body(body: bytes) -> dict[str, Any]:
         return {}
     try:
         return msgspec.msgpack.decode(body, type=dict[str, Any])
-    except msgspec.MsgspecError as error:
+    except _UNREADABLE as error:
         raise WireError(f"a body of {len(body)} bytes is unreadable: {error}", size_bytes=len(body)) from error
 
 

@@ -16,6 +16,7 @@ from runtime.codebase.tokens import index_terms
 from runtime.tools.result import Citation
 
 NAMED_BONUS = 4.0
+OWNER_BONUS = 0.4
 OTHER_FINDS, MAX_OTHER_FINDS = 0.25, 3
 SHARED_SCALE = 0.6
 MIN_BEGINNING = 4
@@ -90,7 +91,10 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact]) -> Entit
     best = max(members, key=lambda fact: (fact.kind == "definition", fact.score, bool(fact.docstring)))
     first, *others = sorted((fact.score for fact in members), reverse=True)
     score = first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, question.terms)
-    score += NAMED_BONUS if _is_named(best.name, question.identifiers) else 0.0
+    if _is_named(best.name, question.identifiers):
+        score += NAMED_BONUS
+    elif _is_of(best.name, question.capitalised):
+        score += OWNER_BONUS
     return Entity(
         name=best.name,
         kind=best.symbol_kind,
@@ -143,6 +147,11 @@ def _is_named(name: str, identifiers: Iterable[str]) -> bool:
     """True when the question names it, whole (`Class.method`) or by its last part."""
     last = name.rsplit(".", 1)[-1]
     return any(wanted in (name, last) or name.endswith(f".{wanted}") for wanted in identifiers)
+
+
+def _is_of(name: str, capitalised: Iterable[str]) -> bool:
+    """True for a class that is spoken of by its capitalised name, and for its members."""
+    return name.partition(".")[0] in capitalised
 
 
 def _code_of(citation: Citation, codes: list[Fact]) -> Fact | None:

@@ -17,16 +17,22 @@ from runtime.tools.result import Citation
 MAX_EXCERPT_LINES = 16
 MAX_QUOTE_CHARS = 160
 MAX_MODULES = 25
+SHORT_SENTENCE_CHARS = 25
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n\s*\n")
 _DOC_QUOTES = ('"""', "'" * 3)
+_DEFINITION = re.compile(r"\s*(?:async\s+def|def|@)\b|\s*@")
 _HEAD_FILES = frozenset({"__init__.py", "index.js", "index.ts", "lib.rs", "main.go", "doc.go"})
 _KIND_WORDS = {"section": "a section", "key": "a key", "constant": "a constant", "variable": "a variable"}
 
 
 def first_sentence(text: str, limit: int = 220) -> str:
-    """The first sentence of a docstring on one line, cut at a word when it is longer than `limit` characters."""
-    sentence = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
+    """The first sentence of a docstring on one line, cut at a word when it is longer than `limit` characters.
+
+    A very short one («Receives a Response.») is given with the next.
+    """
+    parts = [" ".join(part.split()) for part in _SENTENCE_END.split(text.strip(), maxsplit=2)]
+    sentence = parts[0] if len(parts[0]) >= SHORT_SENTENCE_CHARS else " ".join(parts[:2])
     return sentence if len(sentence) <= limit else sentence[:limit].rsplit(" ", 1)[0] + " …"
 
 
@@ -68,7 +74,7 @@ def test_claim(fact: Fact) -> Claim:
 def step_claim(fact: Fact) -> Claim:
     """Something that it calls on its way."""
     says = f": {first_sentence(fact.docstring)}" if fact.docstring else ""
-    return Claim("step", f"it calls `{fact.name}`{says}", (fact.citation,), subject=fact.name)
+    return Claim("step", f"`{fact.about}` calls `{fact.name}`{says}", (fact.citation,), subject=fact.name)
 
 
 def code_claim(entity: Entity, question: Question) -> Claim | None:
@@ -113,18 +119,23 @@ def _self_description(fact: Fact) -> Claim | None:
 
 
 def excerpt(lines: Sequence[str], terms: Sequence[str], limit: int = MAX_EXCERPT_LINES) -> tuple[int, int]:
-    """The window [start, end) of at most `limit` lines that shares most words with `terms`, docstrings left out.
+    """The window [start, end) of at most `limit` lines that shares most words with `terms`.
 
-    The window is trimmed of blank lines; ties go to the earlier one. Never empty for non-blank lines.
+    Docstrings and the signature before one are left out, blank lines at both ends trimmed; ties go to the earlier
+    window. Never empty for non-blank lines.
     """
     in_doc = docstring_lines(lines)
+    if in_doc and max(in_doc) < len(lines) - 1 and _DEFINITION.match(lines[0]):
+        in_doc |= set(range(min(in_doc)))
     wanted = set(terms)
     scores = [0.0 if n in in_doc or not line.strip() else 0.2 for n, line in enumerate(lines)]
     for number, line in enumerate(lines):
         if number not in in_doc:
             scores[number] += len(wanted.intersection(index_terms(line).split()))
     size = min(limit, len(lines))
-    best = max(range(len(lines) - size + 1), key=lambda start: (sum(scores[start : start + size]), -start))
+    first = next((n for n in range(len(lines)) if n not in in_doc and lines[n].strip()), 0)
+    starts = range(min(first, len(lines) - size), len(lines) - size + 1)
+    best = max(starts, key=lambda start: (sum(scores[start : start + size]), -start))
     start, end = best, best + size
     while start < end - 1 and (start in in_doc or not lines[start].strip()):
         start += 1

@@ -79,12 +79,12 @@ def main() -> None:
     gateway = PaymentGateway()
     orders.pay_order(Order(100), gateway)
 ''',
-    "tests/test_orders.py": '''from shop.orders import Order
+    "tests/test_orders.py": """from shop.orders import Order
 
 
 def test_total_adds_tax():
     assert Order(100).total() == 120
-''',
+""",
     "web/cart.js": """import { format } from './format.js'
 
 // A cart holds lines.

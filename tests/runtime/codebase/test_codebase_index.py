@@ -139,9 +139,12 @@ def test_files_that_may_not_be_read_are_noted(root: Path, tmp_path: Path) -> Non
     (root / "shut.py").chmod(0)
     (root / "closed").chmod(0)
     code = (
-        "import os, sys; os.setgid(65534); os.setuid(65534)\n"
+        "import os, sys\n"
         "from pathlib import Path\n"
         "from runtime.codebase.index_writer import refresh\n"
+        "from runtime.codebase.python_symbols import extract_python\n"
+        "extract_python(b'x = 1', 'a.py')  # what is imported late cannot be read after the next line\n"
+        "os.setgid(65534); os.setuid(65534)\n"
         "s = refresh(Path(sys.argv[1]), Path(sys.argv[2]) / 'i' / 'index.sqlite')\n"
         "assert (s.files, s.skipped) == (1, {'unreadable': 1}), s\n"
         "assert s.notes == ('closed/ cannot be read: Permission denied',), s\n"
@@ -192,7 +195,7 @@ def test_a_missing_index_cannot_be_opened(shop: Path, index_path: Path) -> None:
 
 def test_a_full_disk_is_one_plain_error_and_leaves_nothing_behind(shop: Path, index_path: Path) -> None:
     with pytest.raises(StateStorageError, match="full") as caught:
-        refresh(shop, index_path, IndexOptions(max_index_pages=24))
+        refresh(shop, index_path, IndexOptions(max_index_pages=10))
     assert "\n" not in caught.value.message
     assert not index_path.exists()
 

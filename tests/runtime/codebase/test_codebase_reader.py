@@ -66,9 +66,7 @@ def test_callees_are_led_to_their_definitions(codebase: Codebase) -> None:
     assert targets("cli.main") == {"PaymentGateway": "PaymentGateway", "pay_order": "pay_order", "Order": "Order"}
 
 
-def test_a_bare_call_never_means_a_method_of_another_class(
-    root: Path, opened: Callable[[Path], Codebase]
-) -> None:
+def test_a_bare_call_never_means_a_method_of_another_class(root: Path, opened: Callable[[Path], Codebase]) -> None:
     write_files(root, {"a.py": "class A:\n    def next(self): ...\n\ndef f(it):\n    return next(it)\n"})
     codebase = opened(root)
     assert codebase.callees(codebase.symbols_named("f")[0])[0].definition is None

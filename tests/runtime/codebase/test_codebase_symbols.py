@@ -307,7 +307,9 @@ def test_every_grammar_gives_definitions_uses_and_imports(
 
 
 def test_the_comment_above_a_definition_is_its_docstring_and_its_body_no_part_of_the_signature() -> None:
-    go = by_name(read("package p\n\n// Run does it.\n//\n// At length.\nfunc Run(a int) error {\n\treturn nil\n}\n", "go"))
+    go = by_name(
+        read("package p\n\n// Run does it.\n//\n// At length.\nfunc Run(a int) error {\n\treturn nil\n}\n", "go")
+    )
     assert (go["Run"].docstring, go["Run"].signature) == ("Run does it.", "func Run(a int) error")
     js = by_name(read("/**\n * Adds a line.\n */\nexport const add = (a) => {\n  return a\n}\n", "javascript"))
     assert (js["add"].docstring, js["add"].signature) == ("Adds a line.", "export const add = (a) =>")

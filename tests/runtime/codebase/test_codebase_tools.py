@@ -189,9 +189,7 @@ def test_reading_gives_the_lines_asked_for(codebase: Codebase) -> None:
 
 
 @pytest.mark.parametrize(("limit", "status", "last"), [(2, "partial", 2), (3, "ok", 3), (4, "ok", 3)])
-def test_reading_more_than_the_limit_is_cut_and_flagged(
-    codebase: Codebase, limit: int, status: str, last: int
-) -> None:
+def test_reading_more_than_the_limit_is_cut_and_flagged(codebase: Codebase, limit: int, status: str, last: int) -> None:
     result = read_code(codebase, "web/format.js", max_lines=limit)
     assert (result.status, result.truncated, result.data["end_line"]) == (status, status == "partial", last)
 

@@ -1,0 +1,268 @@
+"""The bus's rules: who gets a frame, what is parked, what is a dead letter."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.commbus import KEPT_DEAD_LETTERS, PARKED_FRAMES_PER_ADDRESS, REMEMBERED_MESSAGES, BusTable, Routing
+from runtime.errors import DuplicateHandlerError
+from runtime.ids import Address, MessageId, new_message_id
+from runtime.messages import Frame, Header, Kind, encode_frame
+
+A, B, C = Address("a"), Address("b"), Address("c")
+
+
+def header(kind: Kind, type_: str = "t", target: Address | None = None, message_id: str | None = None) -> Header:
+    return Header(MessageId(message_id or new_message_id()), kind, type_, Address("sender"), target)
+
+
+def data(name: str) -> bytes:
+    return encode_frame(Frame(header("command", target=A, message_id=name), name.encode()))
+
+
+@pytest.fixture
+def table() -> BusTable:
+    return BusTable()
+
+
+def test_an_event_goes_to_every_subscriber_and_to_nobody_else(table: BusTable) -> None:
+    table.connect(A, subscribes=("t",))
+    table.connect(B, subscribes=("t", "u"))
+    table.connect(C, handles=("t",))
+    assert table.route(header("event")) == Routing((A, B))
+    assert table.route(header("event", "u")) == Routing((B,))
+
+
+def test_an_event_that_nobody_wants_is_no_dead_letter(table: BusTable) -> None:
+    assert table.route(header("event")) == Routing()
+    assert table.stats()["dead_letters"] == 0
+
+
+@pytest.mark.parametrize("kind", ["command", "query"])
+def test_a_command_or_query_goes_to_its_target(table: BusTable, kind: Kind) -> None:
+    table.connect(A)
+    table.connect(B, handles=("t",))
+    assert table.route(header(kind, target=A)) == Routing((A,))
+
+
+@pytest.mark.parametrize("kind", ["command", "query"])
+def test_without_a_target_the_handler_of_the_type_gets_it(table: BusTable, kind: Kind) -> None:
+    table.connect(A)
+    table.connect(B, handles=("t",))
+    assert table.route(header(kind)) == Routing((B,))
+
+
+def test_a_reply_goes_to_the_asker_even_where_somebody_handles_its_type(table: BusTable) -> None:
+    table.connect(A)
+    table.connect(B, handles=("t",))
+    assert table.route(header("reply", target=A)) == Routing((A,))
+
+
+@pytest.mark.parametrize("kind", ["command", "query", "reply", "cancel"])
+def test_a_frame_for_nobody_is_a_dead_letter_that_says_why(table: BusTable, kind: Kind) -> None:
+    lost = header(kind)
+    assert table.route(lost).refused == "nobody handles 't'"
+    assert [(letter.header, letter.reason) for letter in table.dead_letters] == [(lost, "nobody handles 't'")]
+    assert table.counts["dead_letter"] == 1
+
+
+def test_a_frame_for_an_address_that_never_was_is_a_dead_letter(table: BusTable) -> None:
+    assert table.route(header("command", target=A)).refused == "endpoint a is not there"
+
+
+def test_a_frame_for_an_endpoint_that_is_gone_for_good_is_a_dead_letter(table: BusTable) -> None:
+    table.connect(A)
+    assert table.lose(A, table.incarnation(A), for_good=True)
+    assert table.route(header("command", target=A)).refused == "endpoint a is not there"
+
+
+def test_a_dead_subscriber_costs_the_others_nothing(table: BusTable) -> None:
+    table.connect(A, subscribes=("t",))
+    table.connect(B, subscribes=("t",))
+    table.connect(C, subscribes=("t",))
+    table.lose(A, 1, for_good=True)
+    table.lose(B, 1, for_good=False)
+    assert table.route(header("event")) == Routing((C,), (B,))
+
+
+def test_only_the_newest_dead_letters_are_kept_but_all_are_counted(table: BusTable) -> None:
+    for number in range(KEPT_DEAD_LETTERS + 1):
+        table.route(header("command", message_id=str(number)))
+    assert len(table.dead_letters) == KEPT_DEAD_LETTERS
+    assert table.dead_letters[0].header.message_id == "1"
+    assert table.counts["dead_letter"] == KEPT_DEAD_LETTERS + 1
+
+
+def test_a_doubled_message_goes_nowhere_the_second_time(table: BusTable) -> None:
+    table.connect(A)
+    once = header("command", target=A)
+    assert table.route(once).deliver == (A,)
+    assert table.route(once) == Routing()
+    assert table.counts == {"command": 1, "doubled": 1}
+
+
+@pytest.mark.parametrize(("others", "known"), [(REMEMBERED_MESSAGES - 1, True), (REMEMBERED_MESSAGES, False)])
+def test_a_doubled_message_is_known_for_as_many_messages_as_are_remembered(
+    table: BusTable, others: int, known: bool
+) -> None:
+    table.connect(A)
+    once = header("command", target=A)
+    table.route(once)
+    for number in range(others):
+        table.route(header("event", message_id=str(number)))
+    assert (table.route(once) == Routing()) is known
+
+
+def test_frames_for_an_endpoint_that_is_away_are_parked_and_handed_over_in_order(table: BusTable) -> None:
+    table.connect(A)
+    table.lose(A, 1, for_good=False)
+    assert table.route(header("command", target=A)) == Routing(park=(A,))
+    kept = [data(str(number)) for number in range(3)]
+    assert all(table.park(A, frame) for frame in kept)
+    assert table.connect(A) == kept
+    assert table.connect(A) == []
+    assert table.route(header("command", target=A)) == Routing((A,))
+
+
+def test_frames_for_an_endpoint_that_is_expected_wait_for_it(table: BusTable) -> None:
+    table.expect(A, handles=("t",))
+    assert table.route(header("command", target=A)) == Routing(park=(A,))
+    assert table.route(header("query")) == Routing(park=(A,))
+    table.park(A, data("1"))
+    assert table.connect(A, handles=("t",)) == [data("1")]
+    assert table.route(header("query")) == Routing((A,))
+
+
+def test_expecting_an_endpoint_that_is_there_changes_nothing(table: BusTable) -> None:
+    table.connect(A)
+    table.expect(A)
+    assert table.route(header("command", target=A)) == Routing((A,))
+
+
+@pytest.mark.parametrize(("before", "taken"), [(-1, True), (0, False), (1, False)])
+def test_as_many_frames_are_parked_as_the_limit_says(table: BusTable, before: int, taken: bool) -> None:
+    table.expect(A)
+    for number in range(PARKED_FRAMES_PER_ADDRESS + before):
+        table.park(A, data(str(number)))
+    assert table.park(A, data("last")) is taken
+    refused = 0 if before < 0 else before + 1
+    assert table.counts["dead_letter"] == refused
+    assert len(table.connect(A)) == min(PARKED_FRAMES_PER_ADDRESS, PARKED_FRAMES_PER_ADDRESS + before + 1)
+
+
+def test_the_queue_of_one_endpoint_takes_no_room_from_another(table: BusTable) -> None:
+    for number in range(PARKED_FRAMES_PER_ADDRESS):
+        table.park(A, data(str(number)))
+    assert table.park(B, data("b"))
+
+
+def test_the_loss_of_an_incarnation_that_was_replaced_is_passed_over(table: BusTable) -> None:
+    table.connect(A)
+    table.connect(A)
+    assert not table.lose(A, 1, for_good=True)
+    assert table.route(header("command", target=A)) == Routing((A,))
+    assert table.lose(A, 2, for_good=False)
+
+
+def test_the_loss_of_an_endpoint_that_never_was_is_passed_over(table: BusTable) -> None:
+    assert not table.lose(A, 1, for_good=True)
+    assert table.stats()["endpoints"] == {}
+
+
+def test_what_was_parked_for_an_endpoint_that_died_becomes_dead_letters(table: BusTable) -> None:
+    table.connect(A)
+    table.park(A, data("1"))
+    table.lose(A, 1, for_good=True)
+    assert [letter.header.message_id for letter in table.dead_letters] == ["1"]
+    assert table.connect(A) == []
+
+
+def test_a_frame_that_could_not_be_handed_over_waits_for_the_endpoint(table: BusTable) -> None:
+    table.connect(A)
+    assert not table.take_back(A, 1, data("before the loss was noticed"))
+    table.lose(A, 1, for_good=False)
+    assert not table.take_back(A, 1, data("after it"))
+    assert table.connect(A) == [data("before the loss was noticed"), data("after it")]
+
+
+def test_a_frame_that_could_not_be_handed_over_is_tried_again_when_the_endpoint_is_back_already(
+    table: BusTable,
+) -> None:
+    table.connect(A)
+    table.connect(A)
+    assert table.take_back(A, 1, data("1"))
+    assert table.connect(A) == []
+
+
+def test_a_frame_that_could_not_be_handed_to_a_dead_endpoint_is_a_dead_letter(table: BusTable) -> None:
+    table.connect(A)
+    table.lose(A, 1, for_good=True)
+    assert not table.take_back(A, 1, data("1"))
+    assert table.counts["dead_letter"] == 1
+
+
+def test_a_second_handler_is_refused_and_nothing_changes(table: BusTable) -> None:
+    table.connect(A, handles=("t",))
+    before = table.stats()
+    with pytest.raises(DuplicateHandlerError, match="'t' is handled by a already, not by b"):
+        table.connect(B, handles=("u", "t"), subscribes=("v",))
+    assert table.stats() == before
+    assert table.incarnation(B) == 0
+    assert table.route(header("query", "u")).refused == "nobody handles 'u'"
+    assert table.route(header("event", "v")) == Routing()
+
+
+def test_an_endpoint_that_comes_back_keeps_its_types_and_is_subscribed_once(table: BusTable) -> None:
+    for _ in range(3):
+        table.connect(A, handles=("t",), subscribes=("e",))
+    assert table.incarnation(A) == 3
+    assert table.route(header("event", "e")) == Routing((A,))
+    assert table.route(header("query")) == Routing((A,))
+
+
+def test_the_statistics_count_frames_by_kind(table: BusTable) -> None:
+    table.connect(A, handles=("t",), subscribes=("e",))
+    for kind in ("command", "query", "query"):
+        table.route(header(kind))
+    table.route(header("event", "e"))
+    table.route(header("reply", target=B))
+    assert table.stats() == {
+        "endpoints": {A: "connected"},
+        "handlers": {"t": A},
+        "subscribers": {"e": 1},
+        "dead_letters": 1,
+        "counts": {"command": 1, "query": 2, "event": 1, "reply": 1, "dead_letter": 1},
+    }
+
+
+moves = st.lists(
+    st.tuples(st.sampled_from(["connect", "lose", "die", "send"]), st.sampled_from([A, B])), min_size=1, max_size=40
+)
+
+
+@given(moves)
+def test_whatever_comes_and_goes_each_command_is_delivered_parked_or_refused_exactly_once(
+    steps: list[tuple[str, Address]],
+) -> None:
+    table = BusTable()
+    sent = got = waiting = 0
+    for step, address in steps:
+        if step == "connect":
+            handed = len(table.connect(address))
+            got, waiting = got + handed, waiting - handed
+        elif step == "send":
+            frame = header("command", target=address)
+            routing = table.route(frame)
+            sent += 1
+            assert len(routing.deliver) + len(routing.park) + (routing.refused is not None) == 1
+            got += len(routing.deliver)
+            for parked in routing.park:
+                assert table.park(parked, encode_frame(Frame(frame)))
+                waiting += 1
+        else:
+            before = table.counts["dead_letter"]
+            table.lose(address, table.incarnation(address), for_good=step == "die")
+            waiting -= table.counts["dead_letter"] - before
+    assert sent == got + waiting + table.counts["dead_letter"]

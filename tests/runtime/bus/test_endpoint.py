@@ -1,0 +1,290 @@
+"""Endpoints over a bus in memory: queries and their answers, failures of handlers, and what a silent bus means."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from runtime.clock import SystemClock
+from runtime.commbus import BusTable
+from runtime.endpoint import Endpoint
+from runtime.errors import (
+    BusError,
+    DuplicateHandlerError,
+    JeevesError,
+    NoHandlerError,
+    QueryTimeoutError,
+    RepositoryError,
+    StateStorageError,
+    UnknownNameError,
+)
+from runtime.ids import Address, MessageId, RunId
+from runtime.messages import Frame, Header, SendOutcome, decode_frame, decode_header, encode_frame, pack_body
+
+ASKER, ANSWERER = Address("asker"), Address("answerer")
+
+
+class MemoryBus:
+    """A bus in this process, over the rules of the real one; frames go through bytes, as they do between processes."""
+
+    def __init__(self) -> None:
+        self.table = BusTable()
+        self.endpoints: dict[Address, Endpoint] = {}
+        self.sent: list[Frame] = []
+        self.answer: SendOutcome | None = None
+
+    def deliver(self, data: bytes) -> SendOutcome:
+        self.sent.append(decode_frame(data))
+        if self.answer is not None:
+            return self.answer
+        routing = self.table.route(decode_header(data)[0])
+        for address in routing.deliver:
+            self.endpoints[address].on_frame(decode_frame(data))
+        return "unreachable" if routing.refused else "accepted"
+
+
+class MemoryTransport:
+    """The side of one endpoint."""
+
+    def __init__(self, bus: MemoryBus) -> None:
+        self._bus = bus
+
+    def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
+        self._bus.table.connect(address, handles, subscribes)
+
+    async def send(self, frame: Frame) -> SendOutcome:
+        await asyncio.sleep(0)
+        return self._bus.deliver(encode_frame(frame))
+
+
+@pytest.fixture
+def bus() -> MemoryBus:
+    return MemoryBus()
+
+
+def join(bus: MemoryBus, address: Address, **options: Any) -> Endpoint:
+    endpoint = Endpoint(address, MemoryTransport(bus), SystemClock(), **options)
+    bus.endpoints[address] = endpoint
+    endpoint.bind()
+    return endpoint
+
+
+async def settle() -> None:
+    """Let everything that can run do so."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def echo(body: dict[str, Any]) -> dict[str, Any]:
+    return {"heard": body}
+
+
+async def test_a_query_is_answered_by_whoever_handles_its_type(bus: MemoryBus) -> None:
+    join(bus, ANSWERER, queries={"echo": echo})
+    asker = join(bus, ASKER)
+    assert await asker.query("echo", {"n": 1, "text": "ünï"}) == {"heard": {"n": 1, "text": "ünï"}}
+    assert [(frame.header.kind, frame.header.source) for frame in bus.sent] == [("query", ASKER), ("reply", ANSWERER)]
+    assert bus.table.counts == {"query": 1, "reply": 1}
+
+
+async def test_an_endpoint_can_ask_itself(bus: MemoryBus) -> None:
+    assert await join(bus, ASKER, queries={"echo": echo}).query("echo", {}) == {"heard": {}}
+
+
+async def test_many_queries_at_once_get_each_their_own_answer(bus: MemoryBus) -> None:
+    async def slow_first(body: dict[str, Any]) -> dict[str, Any]:
+        for _ in range(20 - body["n"]):
+            await asyncio.sleep(0)
+        return body
+
+    join(bus, ANSWERER, queries={"echo": slow_first})
+    asker = join(bus, ASKER)
+    answers = await asyncio.gather(*(asker.query("echo", {"n": number}) for number in range(20)))
+    assert [answer["n"] for answer in answers] == list(range(20))
+
+
+@pytest.mark.parametrize(
+    "error", [StateStorageError("full"), RepositoryError("gone"), UnknownNameError("who?", name="x")]
+)
+async def test_an_error_of_the_handler_comes_back_as_its_class_with_its_words(
+    bus: MemoryBus, error: JeevesError
+) -> None:
+    async def fail(_body: dict[str, Any]) -> dict[str, Any]:
+        raise error
+
+    join(bus, ANSWERER, queries={"look": fail})
+    with pytest.raises(type(error)) as caught:
+        await join(bus, ASKER).query("look", {})
+    assert caught.value.message == error.message
+    assert caught.value.exit_status == error.exit_status
+
+
+async def test_a_bug_in_the_handler_comes_back_as_an_error_and_the_endpoint_lives_on(
+    bus: MemoryBus, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def stumble(_body: dict[str, Any]) -> dict[str, Any]:
+        raise ZeroDivisionError("by zero")
+
+    join(bus, ANSWERER, queries={"odd": stumble, "echo": echo})
+    asker = join(bus, ASKER)
+    with caplog.at_level(logging.CRITICAL), pytest.raises(JeevesError, match="ZeroDivisionError: by zero"):
+        await asker.query("odd", {})
+    assert await asker.query("echo", {}) == {"heard": {}}
+
+
+async def test_an_answer_that_cannot_be_written_comes_back_as_an_error(
+    bus: MemoryBus, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def unspeakable(_body: dict[str, Any]) -> dict[str, Any]:
+        return {"x": object()}
+
+    join(bus, ANSWERER, queries={"odd": unspeakable})
+    with caplog.at_level(logging.CRITICAL), pytest.raises(JeevesError, match="object"):
+        await join(bus, ASKER).query("odd", {})
+
+
+async def test_a_query_that_nobody_handles_fails_at_once(bus: MemoryBus) -> None:
+    asker = join(bus, ASKER)
+    with pytest.raises(NoHandlerError, match="nobody handles 'echo'"):
+        await asker.query("echo", {})
+
+
+async def test_a_query_that_reaches_an_endpoint_without_its_handler_fails_at_once(bus: MemoryBus) -> None:
+    bus.table.expect(ANSWERER, ("echo",))
+    join(bus, ANSWERER)
+    asker = join(bus, ASKER)
+    with pytest.raises(NoHandlerError, match="answerer does not handle 'echo'"):
+        await asyncio.wait_for(asker.query("echo", {}), 5)
+
+
+async def test_a_full_bus_fails_the_query_at_once(bus: MemoryBus) -> None:
+    asker = join(bus, ASKER)
+    bus.answer = "full"
+    with pytest.raises(BusError, match="full"):
+        await asker.query("echo", {})
+
+
+async def test_no_answer_in_time_is_a_timeout_that_names_the_query(bus: MemoryBus) -> None:
+    async def never(_body: dict[str, Any]) -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    join(bus, ANSWERER, queries={"slow": never})
+    with pytest.raises(QueryTimeoutError, match=r"no answer to 'slow' within 0\.01 s"):
+        await join(bus, ASKER).query("slow", {}, timeout_s=0.01)
+
+
+async def test_an_answer_after_the_timeout_is_passed_over(bus: MemoryBus) -> None:
+    go_on = asyncio.Event()
+
+    async def late(_body: dict[str, Any]) -> dict[str, Any]:
+        await go_on.wait()
+        return {"late": True}
+
+    join(bus, ANSWERER, queries={"slow": late, "echo": echo})
+    asker = join(bus, ASKER)
+    with pytest.raises(QueryTimeoutError):
+        await asker.query("slow", {}, timeout_s=0.01)
+    go_on.set()
+    await settle()
+    assert await asker.query("echo", {}) == {"heard": {}}
+
+
+async def test_a_query_tells_its_deadline(bus: MemoryBus) -> None:
+    join(bus, ANSWERER, queries={"echo": echo})
+    before_ms = SystemClock().now_ms()
+    await join(bus, ASKER).query("echo", {}, timeout_s=7)
+    deadline_ms = bus.sent[0].header.deadline_ms
+    assert deadline_ms is not None
+    assert before_ms + 7_000 <= deadline_ms <= SystemClock().now_ms() + 7_000
+
+
+async def test_a_reply_that_nobody_waits_for_is_passed_over(bus: MemoryBus) -> None:
+    asker = join(bus, ASKER)
+    header = Header(MessageId("m"), "reply", "echo", ANSWERER, ASKER, correlation_id=MessageId("unknown"))
+    asker.on_frame(Frame(header, pack_body({})))
+    asker.on_frame(Frame(Header(MessageId("n"), "reply", "echo", ANSWERER, ASKER), b""))
+    await settle()
+
+
+async def test_a_command_reaches_the_handler_of_its_type_with_its_run(bus: MemoryBus) -> None:
+    got: list[Frame] = []
+
+    async def take(frame: Frame) -> None:
+        got.append(frame)
+
+    join(bus, ANSWERER, frames={"do": take})
+    assert await join(bus, ASKER).command(ANSWERER, "do", b"it", RunId("r-1")) == "accepted"
+    await settle()
+    assert [(frame.header.kind, frame.header.run_id, frame.body) for frame in got] == [("command", "r-1", b"it")]
+
+
+async def test_a_command_to_nobody_says_so(bus: MemoryBus) -> None:
+    assert await join(bus, ASKER).command(Address("nobody"), "do", b"") == "unreachable"
+
+
+async def test_a_failing_command_does_not_end_the_endpoint(bus: MemoryBus, caplog: pytest.LogCaptureFixture) -> None:
+    async def stumble(_frame: Frame) -> None:
+        raise ZeroDivisionError
+
+    join(bus, ANSWERER, frames={"do": stumble}, queries={"echo": echo})
+    asker = join(bus, ASKER)
+    with caplog.at_level(logging.ERROR):
+        await asker.command(ANSWERER, "do", b"")
+        await settle()
+    assert "frame.failed" in caplog.text
+    assert await asker.query("echo", {}) == {"heard": {}}
+
+
+async def test_a_command_that_the_endpoint_does_not_know_is_logged_and_dropped(
+    bus: MemoryBus, caplog: pytest.LogCaptureFixture
+) -> None:
+    join(bus, ANSWERER)
+    with caplog.at_level(logging.WARNING):
+        await join(bus, ASKER).command(ANSWERER, "do", b"")
+        await settle()
+    assert "frame.unhandled" in caplog.text
+
+
+async def test_a_slow_command_does_not_hold_up_the_next(bus: MemoryBus) -> None:
+    order: list[bytes] = []
+    go_on = asyncio.Event()
+
+    async def work(frame: Frame) -> None:
+        if frame.body == b"slow":
+            await go_on.wait()
+        order.append(frame.body)
+
+    join(bus, ANSWERER, frames={"do": work})
+    asker = join(bus, ASKER)
+    await asker.command(ANSWERER, "do", b"slow")
+    await asker.command(ANSWERER, "do", b"quick")
+    await settle()
+    go_on.set()
+    await settle()
+    assert order == [b"quick", b"slow"]
+
+
+async def test_an_event_reaches_every_subscriber(bus: MemoryBus) -> None:
+    heard: list[str] = []
+
+    def hearer(name: str) -> Endpoint:
+        async def hear(_frame: Frame) -> None:
+            heard.append(name)
+
+        return join(bus, Address(name), frames={"news": hear}, subscribes=("news",))
+
+    hearer("first")
+    hearer("second")
+    assert await join(bus, ASKER).publish("news", b"") == "accepted"
+    await settle()
+    assert sorted(heard) == ["first", "second"]
+
+
+async def test_a_second_endpoint_for_a_query_is_refused(bus: MemoryBus) -> None:
+    join(bus, ANSWERER, queries={"echo": echo})
+    with pytest.raises(DuplicateHandlerError):
+        join(bus, Address("other"), queries={"echo": echo})
