@@ -155,6 +155,7 @@ class WarmRuntime:
             opening = asyncio.open_unix_connection(self.record.socket, limit=MAX_LINE_BYTES)
             return await asyncio.wait_for(opening, CONNECT_TIMEOUT_S)
         except (OSError, TimeoutError) as error:
+            reason = str(error) or "timed out"
             raise ClusterError(
-                f"the warm system (process {self.record.pid}) does not answer: {error or 'timed out'}; run `jeeves down`"
+                f"the warm system (process {self.record.pid}) does not answer: {reason}; run `jeeves down`"
             ) from error

@@ -46,7 +46,7 @@ class IndexService:
 
     async def refresh(self, root: str) -> dict[str, Any]:
         """Bring the index of `root` up to date. Raises RepositoryError and StateStorageError."""
-        resolved = Path(root).resolve()
+        resolved = await asyncio.to_thread(Path(root).resolve)
         key = str(resolved)
 
         def note(done: int, total: int) -> None:

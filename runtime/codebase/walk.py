@@ -85,13 +85,19 @@ def is_secret(path: str) -> bool:
 
 def resolve_root(root: Path) -> Path:
     """The root as an absolute path without links. RepositoryError when it is no folder that can be read."""
-    if not root.exists():
-        raise RepositoryError(f"no folder at {root}; give the path of an existing repository", path=str(root))
-    if not root.is_dir():
+    try:
+        is_folder = stat.S_ISDIR(root.stat().st_mode)
+        resolved = root.resolve()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        message = f"no folder at {root}; give the path of an existing repository"
+        raise RepositoryError(message, path=str(root)) from error
+    except (OSError, ValueError) as error:
+        raise RepositoryError(f"the folder {root} cannot be reached: {error}", path=str(root)) from error
+    if not is_folder:
         raise RepositoryError(f"{root} is a file, not a folder; give the folder that holds it", path=str(root))
     if not os.access(root, os.R_OK | os.X_OK):
         raise RepositoryError(f"the folder {root} cannot be read; check its permissions", path=str(root))
-    return root.resolve()
+    return resolved
 
 
 def walk(root: Path, options: WalkOptions = WalkOptions()) -> Walk:
@@ -129,6 +135,8 @@ class _Walker:
         while pending:
             prefix, rules = pending.pop()
             found = self._scan(prefix)
+            if _is_no_source(prefix, {item.name for item in found}):
+                continue
             rules = self._with_own_rules(prefix, rules, found)
             for item in found:
                 path = prefix + item.name
@@ -170,9 +178,7 @@ class _Walker:
         name = item.name
         if name in EXCLUDED_FOLDERS or name.endswith(_EXCLUDED_SUFFIXES):
             return True
-        if name in OUTPUT_FOLDERS and "/" not in path and not Path(item.path, "__init__.py").exists():
-            return True
-        return self._ignored(path + "/", rules) or Path(item.path, "pyvenv.cfg").exists()
+        return self._ignored(path + "/", rules)
 
     def _ignored(self, path: str, rules: tuple[_IgnoreRules, ...]) -> bool:
         if self._options.excludes and self._extra.verdict(path):
@@ -219,6 +225,13 @@ class _Walker:
                 count=self._count,
                 limit=self._options.max_files,
             )
+
+
+def _is_no_source(prefix: str, names: set[str]) -> bool:
+    """True for the inside of a virtual environment, and of a build folder at the top that is no package."""
+    if not prefix:
+        return False
+    return "pyvenv.cfg" in names or (prefix.rstrip("/") in OUTPUT_FOLDERS and "__init__.py" not in names)
 
 
 def _is_usable_name(name: str) -> bool:

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from conftest import write_files
+from sample_repository import write_files
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_schema import SCHEMA_VERSION

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import write_files
+from sample_repository import write_files
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.ranking import FRONT, MAX_PER_FILE_IN_FRONT

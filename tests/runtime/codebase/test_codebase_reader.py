@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import write_files
 from hypothesis import given
 from hypothesis import strategies as st
+from sample_repository import write_files
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git_head import head_commit
@@ -59,7 +59,7 @@ def test_callers_come_with_the_function_around_them(codebase: Codebase) -> None:
 def test_callees_are_led_to_their_definitions(codebase: Codebase) -> None:
     def targets(name: str) -> dict[str, str | None]:
         callees = codebase.callees(codebase.symbols_named(name)[0])
-        return {item.name: item.definition and item.definition.qualified_name for item in callees}
+        return {item.name: item.definition.qualified_name if item.definition else None for item in callees}
 
     assert targets("Order.total") == {"rounded": "Order.rounded"}
     assert targets("Order.rounded") == {"ceil": None}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import write_files
+from sample_repository import write_files
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.evidence import ranges_of, verify

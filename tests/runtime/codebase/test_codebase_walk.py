@@ -126,14 +126,17 @@ def test_a_missing_folder_and_a_file_as_root_are_errors_that_say_what_to_do(root
     put(root, "a.py")
     with pytest.raises(RepositoryError, match="no folder at"):
         walk(root / "nothing")
+    with pytest.raises(RepositoryError, match="no folder at"):
+        walk(root / "a.py" / "deeper")
+    with pytest.raises(RepositoryError, match="cannot be reached"):
+        walk(Path("nul\0"))
     with pytest.raises(RepositoryError, match="is a file, not a folder"):
         walk(root / "a.py")
 
 
 def test_names_that_are_no_utf8_are_left_out_with_a_note(root: Path) -> None:
     put(root, "a.py")
-    with open(os.path.join(os.fsencode(root), b"bad\xff.py"), "wb") as file:
-        file.write(b"x\n")
+    os.close(os.open(os.fsencode(root) + b"/bad\xff.py", os.O_CREAT))
     found = walk(root)
     assert [entry.path for entry in found.entries] == ["a.py"]
     assert "1 names that are no UTF-8" in found.notes[0]

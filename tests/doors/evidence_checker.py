@@ -1,0 +1,112 @@
+"""Checks an answer document against the files, with nothing of the product's own check in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+FIELDS = {
+    "schema_version": int,
+    "run_id": str,
+    "question": str,
+    "repo": str,
+    "commit": (str, type(None)),
+    "answer": str,
+    "citations": list,
+    "findings": list,
+    "files_examined": list,
+    "open_goals": list,
+    "terminal_reason": str,
+    "terminal_detail": (str, type(None)),
+    "partial": bool,
+    "reasoner": str,
+    "usage": dict,
+}
+USAGE = {"llm_calls", "tokens_in", "tokens_out", "tool_calls", "hops", "stages", "duration_ms"}
+
+_MARK = re.compile(r"\[([^\[\]\s:]+):(\d+)(?:-(\d+))?\]")
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+
+Place = tuple[str, int, int]
+
+
+def shape_faults(document: dict[str, Any]) -> list[str]:
+    """Fields that the document lacks, has too many, or of the wrong type."""
+    faults = [f"lacks {name}" for name in FIELDS if name not in document]
+    faults += [f"has {name}" for name in document if name not in {*FIELDS, "id", "attempts"}]
+    faults += [
+        f"{name} is a {type(document[name]).__name__}"
+        for name, kind in FIELDS.items()
+        if name in document and not isinstance(document[name], kind)
+    ]
+    usage = document.get("usage", {})
+    if set(usage) != USAGE or not all(type(value) is int and value >= 0 for value in usage.values()):
+        faults.append(f"usage is {usage}")
+    return faults
+
+
+def citation_faults(citation: dict[str, Any], root: Path) -> list[str]:
+    """What is wrong with one citation."""
+    name = f"{citation.get('file')}:{citation.get('start_line')}-{citation.get('end_line')}"
+    if missing := {"file", "start_line", "end_line", "quote", "why"} - set(citation):
+        return [f"{name} lacks {sorted(missing)}"]
+    if unknown := set(citation) - {"file", "start_line", "end_line", "quote", "why", "symbol"}:
+        return [f"{name} has {sorted(unknown)}"]
+    path = root / citation["file"]
+    if Path(citation["file"]).is_absolute() or not path.resolve().is_relative_to(root.resolve()):
+        return [f"{name} is not below the repository"]
+    if not path.is_file():
+        return [f"{name}: no such file"]
+    lines = path.read_bytes().decode("utf-8", "replace").split("\n")
+    if lines and lines[-1] == "":
+        lines.pop()
+    first, last = citation["start_line"], citation["end_line"]
+    if not 1 <= first <= last <= len(lines):
+        return [f"{name}: the file has {len(lines)} lines"]
+    quote = " ".join(citation["quote"].split())
+    if not quote or quote not in " ".join(" ".join(lines[first - 1 : last]).split()):
+        return [f"{name}: {quote!r} is not there"]
+    return []
+
+
+def places(citations: list[dict[str, Any]]) -> set[Place]:
+    """Where citations point."""
+    return {(item["file"], item["start_line"], item["end_line"]) for item in citations}
+
+
+def marks(text: str) -> set[Place]:
+    """The places that a text names, outside of the code that it shows."""
+    return {
+        (file, int(first), int(last or first)) for file, first, last in _MARK.findall(_CODE.sub("", text))
+    }
+
+
+def document_faults(document: dict[str, Any], root: Path) -> list[str]:
+    """Everything that is wrong with an answer document about the repository at `root`."""
+    faults = shape_faults(document)
+    if faults:
+        return faults
+    given = places(document["citations"])
+    if len(given) != len(document["citations"]):
+        faults.append("a place is cited twice")
+    for citation in document["citations"]:
+        faults += citation_faults(citation, root)
+    if marks(document["answer"]) != given:
+        faults.append(f"the answer marks {sorted(marks(document['answer']))}, cited are {sorted(given)}")
+    for finding in document["findings"]:
+        if set(finding) != {"goal", "status", "text", "citations"}:
+            faults.append(f"a finding has the fields {sorted(finding)}")
+            continue
+        for citation in finding["citations"]:
+            faults += citation_faults(citation, root)
+        if not places(finding["citations"]) <= given:
+            faults.append(f"finding '{finding['goal']}' cites what the answer does not")
+        if marks(finding["text"]) != places(finding["citations"]):
+            faults.append(f"finding '{finding['goal']}' marks {sorted(marks(finding['text']))}")
+    for file in document["files_examined"]:
+        if not (root / file).is_file():
+            faults.append(f"{file} was examined, but is no file")
+    if document["partial"] is not (document["terminal_reason"] != "completed"):
+        faults.append("partial and terminal_reason disagree")
+    return faults

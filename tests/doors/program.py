@@ -1,0 +1,149 @@
+"""The `jeeves` program as its users have it: a process with arguments, an environment and an exit status."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+JEEVES = Path(sys.executable).with_name("jeeves")
+QUICK_S = 60.0
+PATIENT_S = 120.0
+
+T = TypeVar("T")
+
+
+class Outcome:
+    """What a finished command left behind."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status = status
+        self.out = out
+        self.err = err
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Standard output, which must be one JSON object on one line."""
+        assert self.out.count("\n") == 1, self.out
+        read: dict[str, Any] = json.loads(self.out)
+        return read
+
+    def answers(self, status: int = 0) -> Outcome:
+        """This outcome, when it has that status and nothing was complained of."""
+        assert (self.status, self.err) == (status, ""), f"{self.status}: {self.err}{self.out}"
+        return self
+
+    def complains(self, status: int, *words: str) -> str:
+        """The complaint: one line on standard error and nothing else, with those words in it."""
+        assert self.status == status, f"{self.status}: {self.err}{self.out}"
+        assert self.out == ""
+        assert self.err.startswith("jeeves: "), self.err
+        assert self.err.count("\n") == 1, self.err
+        assert self.err.endswith("\n"), self.err
+        assert "\x1b" not in self.err
+        for word in words:
+            assert word in self.err, f"{word!r} is not in {self.err!r}"
+        return self.err
+
+
+class Program:
+    """The program with a state folder and settings of its own."""
+
+    def __init__(self, state_dir: Path, **env: str) -> None:
+        self.state_dir = state_dir
+        self.env = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(state_dir.parent / "home"),
+            "LANG": "C.UTF-8",
+            "JEEVES_STATE_DIR": str(state_dir),
+            **env,
+        }
+
+    def start(
+        self, *args: str | bytes | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[str]:
+        """The command, running."""
+        return subprocess.Popen(
+            [JEEVES, *args],
+            cwd=cwd or self.state_dir.parent,
+            env={**self.env, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            **options,
+        )
+
+    def run(
+        self,
+        *args: str | bytes | Path,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float = PATIENT_S,
+        **options: Any,
+    ) -> Outcome:
+        """The command, finished."""
+        process = self.start(*args, cwd=cwd, env=env, **options)
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
+        return Outcome(process.returncode, out, err)
+
+    def ask(self, question: str | bytes, repo: str | bytes | Path, *args: str, **options: Any) -> Outcome:
+        """`jeeves ask --json`."""
+        return self.run("ask", question, "--repo", repo, "--json", *args, **options)
+
+
+def wait_until(condition: Callable[[], T], timeout_s: float = PATIENT_S) -> T:
+    """What `condition` gives once it is true."""
+    deadline_s = time.monotonic() + timeout_s
+    while not (found := condition()):
+        assert time.monotonic() < deadline_s, f"not within {timeout_s:g} s"
+        time.sleep(0.05)
+    return found
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """Everything below a folder by path: content, link target or kind, and when it was last changed."""
+
+    def walk(below: Path) -> Iterator[tuple[str, str]]:
+        for path in sorted(below.iterdir()):
+            changed = path.lstat().st_mtime_ns
+            if path.is_symlink():
+                yield str(path), f"link to {path.readlink()} {changed}"
+            elif path.is_dir():
+                yield str(path), f"folder {changed}"
+                yield from walk(path)
+            elif path.is_file() and os.access(path, os.R_OK):
+                yield str(path), f"{hashlib.sha256(path.read_bytes()).hexdigest()} {changed}"
+            else:
+                yield str(path), f"other {changed}"
+
+    return dict(walk(folder))
+
+
+def processes_that_mention(text: str) -> list[int]:
+    """Processes, other than this one, with `text` in their command line, environment or working directory."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal() or int(folder.name) == os.getpid():
+            continue
+        try:
+            known = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+            known += os.fsencode((folder / "cwd").readlink())
+        except OSError:
+            continue
+        if text.encode() in known:
+            found.append(int(folder.name))
+    return found
