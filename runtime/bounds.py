@@ -12,9 +12,11 @@ from collections.abc import Iterable
 import msgspec
 
 from runtime.envelope import Bounds, Envelope, Request, TerminalReason
-from runtime.pipeline import MAX_SPAN_S, PipelineConfig, edge_name
+from runtime.pipeline import MAX_SPAN_S, AgentConfig, PipelineConfig, edge_name
 
 SOFT_LIMIT = 0.8
+FIRST_LLM_CALLS = 1
+FIRST_TOOL_CALLS = 8
 
 REASON_OF_BOUND: dict[str, TerminalReason] = {
     "llm_calls": "max_llm_calls_exceeded",
@@ -71,6 +73,32 @@ def grant_for(envelope: Envelope, reserved: Iterable[Grant]) -> Grant:
         llm_calls=max(0, bounds.max_llm_calls - usage.llm_calls - sum(grant.llm_calls for grant in taken)),
         tool_calls=max(0, bounds.max_tool_calls - usage.tool_calls - sum(grant.tool_calls for grant in taken)),
         tokens=tokens,
+    )
+
+
+def first_grant(agent: AgentConfig, envelope: Envelope, reserved: Iterable[Grant], shared: bool) -> Grant:
+    """What a stage is given to begin with: one model call, and all tool calls, or a share when others run beside it.
+
+    More is asked for while it works. Small first grants keep what a lost attempt costs small.
+    """
+    left = grant_for(envelope, reserved)
+    tokens = left.tokens
+    if tokens is not None and agent.max_tokens is not None:
+        tokens = min(tokens, agent.max_tokens)
+    return Grant(
+        llm_calls=min(left.llm_calls, FIRST_LLM_CALLS) if agent.has_llm else 0,
+        tool_calls=min(left.tool_calls, FIRST_TOOL_CALLS) if shared else left.tool_calls,
+        tokens=tokens,
+    )
+
+
+def further_grant(envelope: Envelope, reserved: Iterable[Grant], asked: Grant) -> Grant:
+    """As much of what a stage asks for as is left."""
+    left = grant_for(envelope, reserved)
+    return Grant(
+        llm_calls=max(0, min(asked.llm_calls, left.llm_calls)),
+        tool_calls=max(0, min(asked.tool_calls, left.tool_calls)),
+        tokens=None if left.tokens is None else max(0, min(asked.tokens or 0, left.tokens)),
     )
 
 

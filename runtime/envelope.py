@@ -54,12 +54,26 @@ FAILURE_REASONS: frozenset[str] = frozenset(
     {"tool_failed_recoverably", "tool_failed_fatally", "llm_failed_fatally", "internal_error"}
 )
 
-Lifecycle = Literal["new", "running", "waiting", "terminated"]
+Lifecycle = Literal["new", "ready", "running", "waiting", "terminated"]
+StageStatus = Literal["active", "success", "failed", "handled", "cancelled"]
+InterruptKind = Literal[
+    "clarification",
+    "confirmation",
+    "agent_review",
+    "checkpoint",
+    "resource_exhausted",
+    "timeout",
+    "system_error",
+]
+InterruptStatus = Literal["pending", "resolved", "expired", "cancelled"]
 HistoryStatus = Literal["success", "error", "skipped", "cancelled"]
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a caller asked. `metadata` is the capability's own (code_analysis: `repo`); `limits` only lower bounds."""
+    """What a caller asked. `metadata` is the capability's own (code_analysis: `repo`); `limits` only lower bounds.
+
+    `wait`: the run waits when it has a question; without it, a question ends the run.
+    """
 
     pipeline: str
     raw_input: str
@@ -69,6 +83,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, Any] = {}
     limits: dict[str, int] = {}
     deadline_s: float | None = None
+    wait: bool = False
+    priority: str | None = None
 
 
 class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -108,15 +124,42 @@ class HistoryRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     llm_calls: int = 0
     tool_calls: int = 0
     tokens: int = 0
+    item: int = 0
+    digest: str = ""
 
 
 class InterruptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A question that only a person can answer."""
 
-    kind: Literal["clarification", "confirmation", "agent_review"]
+    kind: InterruptKind
     question: str
     message: str = ""
     data: dict[str, Any] = {}
+
+
+class InterruptResponse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person's answer. `approved` settles confirmations, `decision` reviews: approve, reject or modify."""
+
+    text: str = ""
+    approved: bool | None = None
+    decision: Literal["approve", "reject", "modify"] | None = None
+    data: dict[str, Any] = {}
+    received_at_ms: int = 0
+
+
+class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A question that the run has put; `stage` is where it came from, `expires_at_ms` None: never."""
+
+    id: str
+    kind: InterruptKind
+    question: str
+    stage: StageName | None = None
+    message: str = ""
+    data: dict[str, Any] = {}
+    created_at_ms: int = 0
+    expires_at_ms: int | None = None
+    status: InterruptStatus = "pending"
+    response: InterruptResponse | None = None
 
 
 class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -134,7 +177,9 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
     lifecycle: Lifecycle = "new"
     history: tuple[HistoryRecord, ...] = ()
     errors: tuple[str, ...] = ()
-    interrupt: InterruptRequest | None = None
+    interrupt: Interrupt | None = None
+    interrupts_raised: int = 0
+    stages: dict[str, StageStatus] = {}
     terminal_reason: TerminalReason | None = None
     terminal_detail: str | None = None
     finished_at_ms: int | None = None

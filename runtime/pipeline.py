@@ -15,6 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 END = "end"
 INTERRUPT_TARGETS: tuple[str, ...] = ("clarification", "confirmation", "agent_review")
 ToolAccess = Literal["none", "read", "write", "all"]
+RunMode = Literal["sequential", "parallel"]
+JoinStrategy = Literal["all", "any"]
+OnTrouble = Literal["end", "wait"]
+OnExpiry = Literal["proceed", "end"]
+Priority = Literal["realtime", "high", "normal", "low", "idle"]
 
 MAX_SPAN_S = 31_536_000
 _Name = Field(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_]*$")
@@ -46,6 +51,12 @@ class AgentConfig(_Frozen):
 
     name: str = _Name
     stage_order: int = Field(ge=0)
+    requires: tuple[str, ...] = Field(default=(), strict=False)
+    after: tuple[str, ...] = Field(default=(), strict=False)
+    join_strategy: JoinStrategy = "all"
+    foreach: str | None = Field(default=None, pattern=r"^outputs(\.[A-Za-z_][A-Za-z0-9_]*)+$")
+    foreach_concurrency: int = Field(default=4, ge=1, le=64)
+    has_policies: bool = False
     has_llm: bool = False
     model_role: str | None = None
     prompt_key: str | None = None
@@ -59,6 +70,8 @@ class AgentConfig(_Frozen):
     error_next: str | None = None
     timeout_s: float | None = Field(default=None, gt=0, le=MAX_SPAN_S, strict=False)
     max_retries: int = Field(default=0, ge=0, le=10)
+    max_tokens: int | None = Field(default=None, ge=1)
+    output_schema: dict[str, JsonValue] | None = None
 
     @property
     def key(self) -> str:
@@ -82,6 +95,15 @@ class PipelineConfig(_Frozen):
     default_timeout_s: float = Field(default=300, gt=0, le=MAX_SPAN_S, strict=False)
     edge_limits: tuple[EdgeLimit, ...] = Field(default=(), strict=False)
     final_stage: str | None = None
+    default_run_mode: RunMode = "sequential"
+    clarification_resume_stage: str | None = None
+    confirmation_resume_stage: str | None = None
+    agent_review_resume_stage: str | None = None
+    interrupt_expiry: dict[str, OnExpiry] = {}
+    on_timeout: OnTrouble = "end"
+    on_system_error: OnTrouble = "end"
+    loop_detection: dict[str, int] = {}
+    priority: Priority = "normal"
     context_bounds: dict[str, int] = {}
 
     @property
@@ -108,6 +130,32 @@ class PipelineConfig(_Frozen):
     def config_hash(self) -> str:
         """Names these exact rules; it is pinned to every run that starts under them."""
         return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()[:16]
+
+    @cached_property
+    def scheduled(self) -> tuple[AgentConfig, ...]:
+        """The stages of a parallel run that need no routing to be part of it, in stage order.
+
+        They are those that require something, and those that nothing routes to; the first stage when all others do.
+        """
+        routed_to = {target for agent in self.agents for target in self.targets_of(agent)}
+        in_order = sorted(self.agents, key=lambda agent: agent.stage_order)
+        found = [a for a in in_order if a.requires or (a.name not in routed_to and a.name != self.final_stage)]
+        return tuple(found) if any(not a.requires for a in found) else (self.first_stage, *found)
+
+    @cached_property
+    def output_order(self) -> dict[str, int]:
+        """Output key → rank, so that outputs stand in one order whichever stage ended first."""
+        return {agent.key: rank for rank, agent in enumerate(self.agents)}
+
+    @property
+    def is_parallel(self) -> bool:
+        """True when stages start as soon as what they require allows."""
+        return self.default_run_mode == "parallel"
+
+    def resume_stage(self, kind: str) -> str | None:
+        """Where a run goes on after an interrupt of `kind` was answered; None: where it was raised."""
+        stage: str | None = getattr(self, f"{kind}_resume_stage", None)
+        return stage
 
     def targets_of(self, agent: AgentConfig) -> tuple[str, ...]:
         """Every place where a run may go after `agent`, in the order in which routing considers them."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.bounds import Grant
-from runtime.envelope import TerminalReason
+from runtime.envelope import Interrupt, TerminalReason
 from runtime.goals import GoalBoard
 from runtime.ids import RunId, StageKey, StageName
 
@@ -21,12 +21,16 @@ ClientEventType = Literal[
     "goals.changed",
     "bound.warned",
     "interrupt.raised",
+    "interrupt.resolved",
     "run.finished",
 ]
 
 
 class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a stage sees of its run: the request, what earlier stages wrote, the goals, and how much room is left."""
+    """What a stage sees of its run: the request, what earlier stages wrote, the goals, and how much room is left.
+
+    `item` and `item_index` are set in a fan-out; `interrupt` is the last question of the run, with its answer.
+    """
 
     raw_input: str
     metadata: dict[str, Any] = {}
@@ -38,6 +42,9 @@ class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
     edges: dict[str, int] = {}
     ended_by: TerminalReason | None = None
     hop: int = 0
+    item: Any = None
+    item_index: int | None = None
+    interrupt: Interrupt | None = None
 
 
 class RunStage(msgspec.Struct, frozen=True, tag="run_stage"):
@@ -55,6 +62,14 @@ class CancelStage(msgspec.Struct, frozen=True, tag="cancel_stage"):
 
     key: StageKey
     stage: StageName
+
+
+class GiveGrant(msgspec.Struct, frozen=True, tag="give_grant"):
+    """Tell the agent of `stage` what more it may spend; all zero: nothing is left of what it asked for."""
+
+    key: StageKey
+    stage: StageName
+    grant: Grant
 
 
 class SetTimer(msgspec.Struct, frozen=True, tag="set_timer"):
@@ -90,7 +105,7 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
     reason: TerminalReason
 
 
-Command = RunStage | CancelStage | SetTimer | Emit | Finish
+Command = RunStage | CancelStage | GiveGrant | SetTimer | Emit | Finish
 
 _VIEW_DECODER = msgspec.msgpack.Decoder(StageView)
 

@@ -11,17 +11,20 @@ from typing import Any, cast
 
 import msgspec
 
-from runtime.bounds import REASON_OF_BOUND, Blocked, bounds_for
-from runtime.envelope import TerminalReason
-from runtime.goals import apply_patch
-from runtime.pipeline import END, INTERRUPT_TARGETS, AgentConfig, PipelineConfig
-from runtime.routing import next_move
-from runtime.supervision import transitions
+from runtime.bounds import Blocked, Grant, bounds_for, further_grant
+from runtime.envelope import InterruptRequest, InterruptResponse
+from runtime.interrupts import outcome, refusal
+from runtime.pipeline import PipelineConfig
+from runtime.supervision import flow, results
 from runtime.supervision.events import (
     ActorLost,
+    BudgetRequested,
     CancelRequested,
     Event,
-    FailureKind,
+    InterruptAnswered,
+    PauseRequested,
+    RunAdmitted,
+    RunAdopted,
     RunRequested,
     StageFailed,
     StageStarted,
@@ -32,20 +35,8 @@ from runtime.supervision.events import (
 from runtime.supervision.state import Decision, Ending, InFlight, RunState
 from runtime.supervision.transitions import DEADLINE_TIMER, Turn
 
-REASON_OF_FAILURE: dict[tuple[FailureKind, bool], TerminalReason] = {
-    ("tool", True): "tool_failed_recoverably",
-    ("tool", False): "tool_failed_fatally",
-    ("model", True): "llm_failed_fatally",
-    ("model", False): "llm_failed_fatally",
-    ("timeout", True): "tool_failed_recoverably",
-    ("timeout", False): "tool_failed_recoverably",
-    ("budget", True): "internal_error",
-    ("budget", False): "internal_error",
-    ("internal", True): "internal_error",
-    ("internal", False): "internal_error",
-}
-
 MAX_REISSUES = 3
+NOT_IN_FLIGHT = "no such stage is in flight"
 
 replace = msgspec.structs.replace
 
@@ -74,19 +65,39 @@ def _on_run_requested(turn: Turn, payload: RunRequested) -> str | None:
         config_hash=turn.config.config_hash,
         received_at_ms=turn.at_ms,
         bounds=bounds_for(turn.config, payload.request, turn.at_ms),
-        lifecycle="running",
+        lifecycle="ready",
     )
     turn.emit("run.accepted", data={"pipeline": turn.config.name, "question": payload.request.raw_input[:500]})
     if turn.envelope.bounds.deadline_ms is not None:
         turn.set_timer(DEADLINE_TIMER, turn.envelope.bounds.deadline_ms)
-    turn.enter(turn.config.first_stage.name)
+    if not payload.queued:
+        flow.begin(turn)
+    return None
+
+
+def _on_run_admitted(turn: Turn, _payload: RunAdmitted) -> str | None:
+    if turn.envelope.lifecycle != "ready":
+        return "the run does not wait to be admitted"
+    flow.begin(turn)
+    return None
+
+
+def _on_run_adopted(turn: Turn, _payload: RunAdopted) -> str | None:
+    """Who drove the run before may have lost anything: stages are issued again, timers are set again."""
+    entries = [entry for entry in turn.in_flight.values() if not entry.waiting_retry]
+    for entry in entries:
+        turn.settle(entry, "error", None, "its supervisor changed; the stage is issued again")
+        turn.reissue(entry, reissues=entry.reissues)
+    for timer_id, due_ms in list(turn.timers.items()):
+        if not timer_id.startswith("timeout:"):
+            turn.set_timer(timer_id, due_ms)
     return None
 
 
 def _on_stage_started(turn: Turn, payload: StageStarted) -> str | None:
     entry = turn.in_flight.get(str(payload.key))
     if entry is None or entry.waiting_retry:
-        return "no such stage is in flight"
+        return NOT_IN_FLIGHT
     if entry.started:
         return "the stage has started already"
     turn.in_flight[str(entry.key)] = replace(entry, started=True)
@@ -97,7 +108,7 @@ def _on_stage_started(turn: Turn, payload: StageStarted) -> str | None:
 def _on_tool_called(turn: Turn, payload: ToolCalled) -> str | None:
     entry = turn.in_flight.get(str(payload.key))
     if entry is None or entry.waiting_retry:
-        return "no such stage is in flight"
+        return NOT_IN_FLIGHT
     made = 0 if payload.status == "denied" else 1
     turn.in_flight[str(entry.key)] = replace(entry, tool_calls=entry.tool_calls + made)
     data = {"tool": payload.tool, "status": payload.status, "duration_ms": payload.duration_ms}
@@ -105,62 +116,28 @@ def _on_tool_called(turn: Turn, payload: ToolCalled) -> str | None:
     return None
 
 
-def _on_stage_succeeded(turn: Turn, payload: StageSucceeded) -> str | None:
+def _on_budget_requested(turn: Turn, payload: BudgetRequested) -> str | None:
     entry = turn.in_flight.get(str(payload.key))
     if entry is None or entry.waiting_retry:
-        return "no such stage is in flight"
-    agent = turn.config.stages[entry.stage]
-    missing = [field for field in agent.required_output_fields if field not in payload.output]
-    if missing and payload.interrupt is None:
-        error = f"output of stage '{agent.name}' lacks the required fields {', '.join(missing)}"
-        return _on_stage_failed(turn, StageFailed(payload.key, "internal", error, usage=payload.usage))
-    turn.settle(entry, "success", payload.usage)
-    turn.envelope = replace(turn.envelope, outputs={**turn.envelope.outputs, agent.key: payload.output})
-    if payload.goals is not None:
-        turn.envelope = replace(turn.envelope, goals=apply_patch(turn.envelope.goals, payload.goals))
-        turn.emit("goals.changed", data=transitions.goals_summary(turn.envelope.goals))
-    if turn.ending is not None:
-        turn.finish(turn.ending.reason, turn.ending.detail)
-    elif payload.interrupt is not None:
-        turn.envelope = replace(turn.envelope, interrupt=payload.interrupt)
-        turn.raise_interrupt(payload.interrupt)
-    else:
-        _route(turn, agent, payload.output)
+        return NOT_IN_FLIGHT
+    asked = Grant(payload.llm_calls if turn.ending is None else 0, payload.tool_calls, payload.tokens)
+    turn.give(entry, further_grant(turn.envelope, (other.grant for other in turn.in_flight.values()), asked))
     return None
 
 
-def _route(turn: Turn, agent: AgentConfig, output: dict[str, Any]) -> None:
-    move = next_move(agent, output)
-    if move.target == END:
-        turn.clear(move.clear)
-        turn.finish("completed", None)
-    elif move.target in INTERRUPT_TARGETS:
-        turn.clear(move.clear)
-        turn.raise_interrupt(transitions.interrupt_from_output(move.target, output))
-    else:
-        turn.move(agent.name, move.target, move.clear)
+def _on_stage_succeeded(turn: Turn, payload: StageSucceeded) -> str | None:
+    entry = turn.in_flight.get(str(payload.key))
+    if entry is None or entry.waiting_retry:
+        return NOT_IN_FLIGHT
+    results.succeeded(turn, entry, payload)
+    return None
 
 
 def _on_stage_failed(turn: Turn, payload: StageFailed) -> str | None:
     entry = turn.in_flight.get(str(payload.key))
     if entry is None or entry.waiting_retry:
-        return "no such stage is in flight"
-    agent = turn.config.stages[entry.stage]
-    turn.settle(entry, "error", payload.usage, payload.error)
-    if turn.ending is not None:
-        turn.finish(turn.ending.reason, turn.ending.detail)
-    elif payload.kind == "budget" and payload.bound is not None:
-        turn.end_by_bound(Blocked(REASON_OF_BOUND[payload.bound], payload.error), agent.name)
-    elif entry.retries < agent.max_retries:
-        turn.retry_later(entry)
-    elif agent.error_next == END:
-        turn.finish("completed", f"stage '{agent.name}' failed and its error route ends the run: {payload.error}")
-    elif agent.error_next is not None:
-        turn.move(agent.name, agent.error_next, ())
-    else:
-        reason = REASON_OF_FAILURE[(payload.kind, payload.recoverable)]
-        attempts = "1 attempt" if entry.key.attempt == 1 else f"{entry.key.attempt} attempts"
-        turn.finish(reason, f"stage '{agent.name}' failed after {attempts}: {payload.error}")
+        return NOT_IN_FLIGHT
+    results.failed(turn, entry, payload)
     return None
 
 
@@ -172,6 +149,9 @@ def _on_timer_fired(turn: Turn, payload: TimerFired) -> str | None:
         _on_deadline(turn, Blocked("deadline_exceeded", f"the run's deadline passed at {due_ms} ms"))
         return None
     kind, _, key_text = payload.timer_id.partition(":")
+    if kind == "interrupt":
+        _on_expiry(turn)
+        return None
     entry = turn.in_flight.get(key_text)
     if entry is None:
         return None
@@ -181,7 +161,8 @@ def _on_timer_fired(turn: Turn, payload: TimerFired) -> str | None:
     turn.cancel_stage(entry)
     limit_s = turn.config.stages[entry.stage].timeout_s or turn.config.default_timeout_s
     error = f"stage '{entry.stage}' took longer than its timeout of {limit_s:g} s"
-    return _on_stage_failed(turn, StageFailed(entry.key, "timeout", error, recoverable=True))
+    results.failed(turn, entry, StageFailed(entry.key, "timeout", error, recoverable=True), unreported=True)
+    return None
 
 
 def _on_deadline(turn: Turn, blocked: Blocked) -> None:
@@ -190,12 +171,65 @@ def _on_deadline(turn: Turn, blocked: Blocked) -> None:
     if any(entry.stage == final and not entry.waiting_retry for entry in turn.in_flight.values()):
         turn.ending = turn.ending or Ending(blocked.reason, blocked.detail, turn.at_ms)
         return
-    turn.cancel_all("cancelled")
-    turn.end_by_bound(blocked, None)
+    turn.drop_all()
+    flow.end_by_bound(turn, blocked, None)
+
+
+def _on_expiry(turn: Turn) -> None:
+    """Nobody answered in time: go on without, or end, as the pipeline says for that kind of question."""
+    interrupt = turn.envelope.interrupt
+    if interrupt is None or interrupt.status != "pending":
+        return
+    turn.envelope = replace(turn.envelope, interrupt=replace(interrupt, status="expired"))
+    turn.emit("interrupt.resolved", data={"id": interrupt.id, "status": "expired"})
+    if turn.config.interrupt_expiry.get(interrupt.kind, "end") == "proceed" and turn.held.unapproved is None:
+        flow.go_on(turn, turn.config.resume_stage(interrupt.kind) or interrupt.stage)
+    else:
+        turn.finish("interrupt_expired", f"nobody answered '{interrupt.question}' in time")
+
+
+def _on_interrupt_answered(turn: Turn, payload: InterruptAnswered) -> str | None:
+    interrupt = turn.envelope.interrupt
+    asker_id = turn.envelope.request.user_id
+    refused = refusal(interrupt, payload.interrupt_id, payload.user_id, asker_id, turn.at_ms)
+    if interrupt is None or refused is not None:
+        return refused
+    response: InterruptResponse = replace(payload.response, received_at_ms=turn.at_ms)
+    turn.timers.pop(f"interrupt:{interrupt.id}", None)
+    turn.envelope = replace(turn.envelope, interrupt=replace(interrupt, status="resolved", response=response))
+    turn.emit("interrupt.resolved", data={"id": interrupt.id, "status": "resolved"})
+    if outcome(interrupt.kind, response) == "denied":
+        _on_denial(turn)
+        return None
+    unapproved = turn.held.unapproved
+    if unapproved is not None:
+        turn.held = replace(turn.held, unapproved=None)
+        turn.envelope = replace(turn.envelope, lifecycle="running")
+        results.take_effect(turn, turn.config.stages[results.stage_of(turn, unapproved)], unapproved)
+        flow.go_on(turn, None)
+        return None
+    at = None if interrupt.kind == "checkpoint" else turn.config.resume_stage(interrupt.kind) or interrupt.stage
+    flow.go_on(turn, at)
+    return None
+
+
+def _on_denial(turn: Turn) -> None:
+    failure = turn.held.failure
+    if failure is not None:
+        turn.finish(failure.reason, failure.detail)
+    else:
+        turn.finish("denied_by_policy", "the answer was no")
+
+
+def _on_pause_requested(turn: Turn, payload: PauseRequested) -> str | None:
+    if turn.envelope.lifecycle != "running" or turn.ending is not None:
+        return f"a run that is {turn.envelope.lifecycle} cannot be paused"
+    flow.ask(turn, InterruptRequest("checkpoint", payload.reason or "paused"), None)
+    return None
 
 
 def _on_cancel_requested(turn: Turn, payload: CancelRequested) -> str | None:
-    turn.cancel_all("cancelled")
+    turn.drop_all()
     turn.finish("user_cancelled", payload.reason or None)
     return None
 
@@ -207,12 +241,14 @@ def _on_actor_lost(turn: Turn, payload: ActorLost) -> str | None:
     if not lost:
         return "nothing of this run was in that agent's hands"
     for entry in lost:
+        if turn.is_over or str(entry.key) not in turn.in_flight:
+            continue
         if entry.reissues < MAX_REISSUES:
-            turn.settle(entry, "error", transitions.NO_USAGE, "its process died; the stage is issued again")
+            turn.settle(entry, "error", None, "its process died; the stage is issued again")
             turn.reissue(entry, reissues=entry.reissues + 1)
         else:
             error = f"the process of agent '{entry.stage}' died {MAX_REISSUES + 1} times under it"
-            _on_stage_failed(turn, StageFailed(entry.key, "internal", error))
+            results.failed(turn, entry, StageFailed(entry.key, "internal", error), unreported=True)
     return None
 
 
@@ -220,11 +256,16 @@ Handler = Callable[[Turn, Any], str | None]
 
 HANDLERS: dict[type, Handler] = {
     RunRequested: cast(Handler, _on_run_requested),
+    RunAdmitted: cast(Handler, _on_run_admitted),
+    RunAdopted: cast(Handler, _on_run_adopted),
     StageStarted: cast(Handler, _on_stage_started),
     ToolCalled: cast(Handler, _on_tool_called),
+    BudgetRequested: cast(Handler, _on_budget_requested),
     StageSucceeded: cast(Handler, _on_stage_succeeded),
     StageFailed: cast(Handler, _on_stage_failed),
     TimerFired: cast(Handler, _on_timer_fired),
+    InterruptAnswered: cast(Handler, _on_interrupt_answered),
+    PauseRequested: cast(Handler, _on_pause_requested),
     CancelRequested: cast(Handler, _on_cancel_requested),
     ActorLost: cast(Handler, _on_actor_lost),
 }

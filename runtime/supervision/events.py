@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from runtime.envelope import InterruptRequest, Request
+from runtime.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.errors import WireError
 from runtime.goals import GoalsPatch
 from runtime.ids import RunId, StageKey
@@ -28,10 +28,18 @@ class StageUsage(msgspec.Struct, frozen=True, omit_defaults=True):
     duration_ms: int = 0
 
 
+class PolicyVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a policy says of a stage's result before it takes effect."""
+
+    decision: Literal["approved", "denied", "requires_confirmation"]
+    reason: str = ""
+
+
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested", omit_defaults=True):
-    """A caller's request was accepted."""
+    """A caller's request was accepted; `queued`: it begins when it is admitted."""
 
     request: Request
+    queued: bool = False
 
 
 class StageStarted(msgspec.Struct, frozen=True, tag="stage_started", omit_defaults=True):
@@ -48,6 +56,7 @@ class StageSucceeded(msgspec.Struct, frozen=True, tag="stage_succeeded", omit_de
     goals: GoalsPatch | None = None
     interrupt: InterruptRequest | None = None
     usage: StageUsage = StageUsage()
+    policy: PolicyVerdict | None = None
 
 
 class StageFailed(msgspec.Struct, frozen=True, tag="stage_failed", omit_defaults=True):
@@ -79,6 +88,39 @@ class ActorLost(msgspec.Struct, frozen=True, tag="actor_lost", omit_defaults=Tru
     agent: str
 
 
+class RunAdmitted(msgspec.Struct, frozen=True, tag="run_admitted"):
+    """There is room for the run: it may begin, or go on after it waited."""
+
+
+class RunAdopted(msgspec.Struct, frozen=True, tag="run_adopted", omit_defaults=True):
+    """A supervisor took the run up from its log: what was in flight is issued again."""
+
+    reason: str = ""
+
+
+class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_defaults=True):
+    """A caller wants the run to hold at the next step."""
+
+    reason: str = ""
+
+
+class InterruptAnswered(msgspec.Struct, frozen=True, tag="interrupt_answered", omit_defaults=True):
+    """A person answered; `user_id` must be the one who asked."""
+
+    interrupt_id: str
+    user_id: str
+    response: InterruptResponse
+
+
+class BudgetRequested(msgspec.Struct, frozen=True, tag="budget_requested", omit_defaults=True):
+    """A stage has used up what it was granted and asks for more."""
+
+    key: StageKey
+    llm_calls: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+
+
 class ToolCalled(msgspec.Struct, frozen=True, tag="tool_called", omit_defaults=True):
     """A stage reports a tool call while it works; callers see it as it happens."""
 
@@ -89,7 +131,19 @@ class ToolCalled(msgspec.Struct, frozen=True, tag="tool_called", omit_defaults=T
 
 
 Payload = (
-    RunRequested | StageStarted | StageSucceeded | StageFailed | TimerFired | CancelRequested | ActorLost | ToolCalled
+    RunRequested
+    | RunAdmitted
+    | RunAdopted
+    | StageStarted
+    | StageSucceeded
+    | StageFailed
+    | BudgetRequested
+    | InterruptAnswered
+    | PauseRequested
+    | TimerFired
+    | CancelRequested
+    | ActorLost
+    | ToolCalled
 )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from runtime.bounds import Grant
-from runtime.envelope import Envelope, Request, TerminalReason
+from runtime.envelope import Envelope, InterruptRequest, Request, TerminalReason
 from runtime.ids import RunId, StageKey, StageName
 from runtime.supervision.commands import Command
+from runtime.supervision.events import StageSucceeded
 
 
 class InFlight(msgspec.Struct, frozen=True):
@@ -35,13 +38,42 @@ class Ending(msgspec.Struct, frozen=True):
     at_ms: int
 
 
+class FanOut(msgspec.Struct, frozen=True):
+    """A stage that runs once per item. `results`: index → output; `next_item` is the first that was not issued."""
+
+    hop: int
+    items: tuple[Any, ...]
+    next_item: int
+    results: dict[int, StageSucceeded] = {}
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What waits while the run does.
+
+    `entries`: stages to enter once it goes on; `questions`: further questions, put one after the other; `unapproved`: a
+    result that takes effect when it is approved; `failure`: how the run ends if the answer is no.
+    """
+
+    entries: tuple[StageName, ...] = ()
+    questions: tuple[tuple[StageName | None, InterruptRequest], ...] = ()
+    unapproved: StageSucceeded | None = None
+    failure: Ending | None = None
+
+
 class RunState(msgspec.Struct, frozen=True):
-    """Everything that deciding needs about one run. `timers`: timer id → due instant in ms."""
+    """Everything that deciding needs about one run.
+
+    `timers`: timer id → due instant in ms; `fan_outs`: stage → its fan-out under way; `revisits`: stages that were
+    routed to while they were at work, to be entered again.
+    """
 
     envelope: Envelope
     in_flight: dict[str, InFlight] = {}
     timers: dict[str, int] = {}
     ending: Ending | None = None
+    fan_outs: dict[str, FanOut] = {}
+    held: Held = Held()
+    revisits: tuple[StageName, ...] = ()
     next_event_seq: int = 1
     warned: frozenset[str] = frozenset()
 

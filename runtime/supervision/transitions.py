@@ -1,7 +1,8 @@
-"""The steps that decisions are made of: enter a stage, move along an edge, settle a result, end the run.
+"""The steps that decisions are made of: issue a stage, settle a result, put a question, end the run.
 
 A `Turn` collects what one event changes. It starts from a state, is changed by the steps below, and gives the next
-state and the commands; the state that it started from is never touched.
+state and the commands; the state that it started from is never touched. Which step follows is decided in
+`runtime.supervision.flow`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from runtime.bounds import Blocked, Grant, blocked_edge, blocked_hop, grant_for, is_loop_back, soft_limits_passed
-from runtime.envelope import HistoryRecord, HistoryStatus, InterruptRequest, TerminalReason
+from runtime.bounds import Grant, first_grant, soft_limits_passed
+from runtime.envelope import HistoryRecord, HistoryStatus, StageStatus, TerminalReason
 from runtime.goals import GoalBoard
-from runtime.ids import StageKey, StageName
-from runtime.pipeline import PipelineConfig, edge_name
+from runtime.ids import StageKey
+from runtime.pipeline import PipelineConfig
 from runtime.supervision.commands import (
     CancelStage,
     ClientEvent,
@@ -23,12 +24,13 @@ from runtime.supervision.commands import (
     Command,
     Emit,
     Finish,
+    GiveGrant,
     RunStage,
     SetTimer,
     StageView,
 )
 from runtime.supervision.events import StageUsage
-from runtime.supervision.state import Decision, Ending, InFlight, RunState
+from runtime.supervision.state import Decision, InFlight, RunState
 
 DEADLINE_TIMER = "deadline"
 FINAL_STAGE_GRACE_MS = 10_000
@@ -48,7 +50,11 @@ class Turn:
         self.envelope = state.envelope
         self.in_flight = dict(state.in_flight)
         self.timers = dict(state.timers)
+        self.fan_outs = dict(state.fan_outs)
+        self.stages = dict(state.envelope.stages)
         self.ending = state.ending
+        self.held = state.held
+        self.revisits = state.revisits
         self._next_event_seq = state.next_event_seq
         self._warned = state.warned
         self._commands: list[Command] = []
@@ -56,9 +62,22 @@ class Turn:
     def decision(self) -> Decision:
         """The state after the turn, and its commands in order."""
         state = RunState(
-            self.envelope, self.in_flight, self.timers, self.ending, self._next_event_seq, frozenset(self._warned)
+            envelope=replace(self.envelope, stages=self.stages),
+            in_flight=self.in_flight,
+            timers=self.timers,
+            ending=self.ending,
+            fan_outs=self.fan_outs,
+            held=self.held,
+            revisits=self.revisits,
+            next_event_seq=self._next_event_seq,
+            warned=frozenset(self._warned),
         )
         return Decision(state, tuple(self._commands))
+
+    @property
+    def is_over(self) -> bool:
+        """True once the run has ended, in this turn or before."""
+        return self.envelope.lifecycle == "terminated"
 
     def emit(self, type_: ClientEventType, entry: InFlight | None = None, data: dict[str, Any] | None = None) -> None:
         """Show callers that something happened, under the next number."""
@@ -79,59 +98,31 @@ class Turn:
         self.timers[timer_id] = due_ms
         self._commands.append(SetTimer(timer_id, due_ms))
 
-    def enter(self, target: str) -> None:
-        """Execute `target` next, or end by the hop bound."""
-        blocked = blocked_hop(self.config, self.envelope, target)
-        if blocked is not None:
-            self.end_by_bound(blocked, None)
-            return
-        usage = replace(self.envelope.usage, agent_hops=self.envelope.usage.agent_hops + 1)
-        self.envelope = replace(self.envelope, usage=usage, current_stage=StageName(target))
-        self._issue(InFlight(StageKey(self.envelope.run_id, usage.agent_hops), StageName(target), Grant(), self.at_ms))
-
-    def move(self, source: str, target: str, clear: tuple[str, ...]) -> None:
-        """Take the edge source → target and enter the target, or end by the bound that forbids it."""
-        blocked = blocked_edge(self.config, self.envelope, source, target)
-        if blocked is None:
-            blocked = blocked_hop(self.config, self.envelope, target)
-        if blocked is not None:
-            self.end_by_bound(blocked, source)
-            return
-        name = edge_name(source, target)
-        usage = self.envelope.usage
-        usage = replace(
-            usage,
-            edges={**usage.edges, name: usage.edges.get(name, 0) + 1},
-            iterations=usage.iterations + is_loop_back(self.config, source, target),
-        )
-        self.envelope = replace(self.envelope, usage=usage)
-        self.clear(clear)
-        self.enter(target)
+    def mark(self, stage: str, status: StageStatus) -> None:
+        """Note how a stage stands."""
+        self.stages[stage] = status
 
     def clear(self, keys: tuple[str, ...]) -> None:
         """Drop the outputs under `keys`."""
         kept = {key: output for key, output in self.envelope.outputs.items() if key not in keys}
         self.envelope = replace(self.envelope, outputs=kept)
 
-    def end_by_bound(self, blocked: Blocked, source: str | None) -> None:
-        """The run ends here; the final stage, where there is one, still says what was found."""
-        final = self.config.final_stage
-        if final is None or source == final or self.ending is not None:
-            self.finish(blocked.reason, blocked.detail)
-            return
-        if blocked_hop(self.config, self.envelope, final) is not None:
-            self.finish(blocked.reason, blocked.detail)
-            return
-        self.ending = Ending(blocked.reason, blocked.detail, self.at_ms)
-        self.enter(final)
+    def keep_output(self, key: str, output: dict[str, Any]) -> None:
+        """Keep a stage's output, in the order of the pipeline whichever stage came first."""
+        outputs = {**self.envelope.outputs, key: output}
+        rank = self.config.output_order
+        self.envelope = replace(self.envelope, outputs=dict(sorted(outputs.items(), key=lambda item: rank[item[0]])))
 
-    def _issue(self, entry: InFlight) -> None:
-        grant = grant_for(self.envelope, (other.grant for other in self.in_flight.values()))
+    def issue(self, entry: InFlight) -> None:
+        """Reserve what the stage may spend, and tell its agent to run."""
+        agent = self.config.stages[entry.stage]
+        shared = self.config.is_parallel or agent.foreach is not None
+        grant = first_grant(agent, self.envelope, (other.grant for other in self.in_flight.values()), shared)
         if self.ending is not None:
             grant = replace(grant, llm_calls=0)
         entry = replace(entry, grant=grant, issued_at_ms=self.at_ms, waiting_retry=False, started=False, tool_calls=0)
         self.in_flight[str(entry.key)] = entry
-        agent = self.config.stages[entry.stage]
+        self.mark(entry.stage, "active")
         due_ms = self.at_ms + round((agent.timeout_s or self.config.default_timeout_s) * 1000)
         deadline_ms = self.envelope.bounds.deadline_ms
         if deadline_ms is not None and entry.stage == self.config.final_stage:
@@ -143,6 +134,7 @@ class Turn:
 
     def _view(self, entry: InFlight) -> StageView:
         envelope = self.envelope
+        fan_out = self.fan_outs.get(entry.stage)
         return StageView(
             raw_input=envelope.request.raw_input,
             metadata=envelope.request.metadata,
@@ -154,14 +146,34 @@ class Turn:
             edges=envelope.usage.edges,
             ended_by=self.ending.reason if self.ending else None,
             hop=entry.key.hop,
+            item=fan_out.items[entry.key.item] if fan_out else None,
+            item_index=entry.key.item if fan_out else None,
+            interrupt=envelope.interrupt,
         )
 
-    def settle(self, entry: InFlight, status: HistoryStatus, spent: StageUsage, error: str | None = None) -> None:
+    def give(self, entry: InFlight, more: Grant) -> None:
+        """Reserve more for a stage at work, and tell its agent."""
+        tokens = None if entry.grant.tokens is None else entry.grant.tokens + (more.tokens or 0)
+        total = Grant(entry.grant.llm_calls + more.llm_calls, entry.grant.tool_calls + more.tool_calls, tokens)
+        self.in_flight[str(entry.key)] = replace(entry, grant=total)
+        self._commands.append(GiveGrant(entry.key, entry.stage, more))
+
+    def settle(
+        self,
+        entry: InFlight,
+        status: HistoryStatus,
+        spent: StageUsage | None,
+        error: str | None = None,
+        digest: str = "",
+    ) -> None:
         """Book what an attempt spent, give back what it did not, and record how it ended.
 
-        An attempt that was lost or cut off reports nothing: the tool calls that it was seen to make are booked.
+        `spent` None: it was lost or cut off and reports nothing. Then its reserved model calls and tokens count as
+        spent, and the tool calls that it was seen to make.
         """
-        spent = replace(spent, tool_calls=max(spent.tool_calls, min(entry.tool_calls, entry.grant.tool_calls)))
+        booked = _unreported(entry) if spent is None else spent
+        calls = max(booked.tool_calls, min(entry.tool_calls, entry.grant.tool_calls))
+        booked = replace(booked, tool_calls=calls)
         self.in_flight.pop(str(entry.key), None)
         self.timers.pop(f"timeout:{entry.key}", None)
         self.timers.pop(f"retry:{entry.key}", None)
@@ -174,23 +186,27 @@ class Turn:
             duration_ms=max(0, self.at_ms - entry.issued_at_ms),
             status=status,
             error=error,
-            llm_calls=spent.llm_calls,
-            tool_calls=spent.tool_calls,
-            tokens=spent.tokens_in + spent.tokens_out,
+            llm_calls=booked.llm_calls,
+            tool_calls=booked.tool_calls,
+            tokens=booked.tokens_in + booked.tokens_out,
+            item=entry.key.item,
+            digest=digest,
         )
         self.envelope = replace(
             self.envelope,
             usage=replace(
                 usage,
-                llm_calls=usage.llm_calls + spent.llm_calls,
-                tool_calls=usage.tool_calls + spent.tool_calls,
-                tokens_in=usage.tokens_in + spent.tokens_in,
-                tokens_out=usage.tokens_out + spent.tokens_out,
+                llm_calls=usage.llm_calls + booked.llm_calls,
+                tool_calls=usage.tool_calls + booked.tool_calls,
+                tokens_in=usage.tokens_in + booked.tokens_in,
+                tokens_out=usage.tokens_out + booked.tokens_out,
             ),
             history=(*self.envelope.history, record),
             errors=(*self.envelope.errors, f"{entry.stage}: {error}") if error else self.envelope.errors,
         )
-        data: dict[str, Any] = {"status": status, "duration_ms": record.duration_ms, "tool_calls": spent.tool_calls}
+        data: dict[str, Any] = {"status": status, "duration_ms": record.duration_ms, "tool_calls": booked.tool_calls}
+        if entry.stage in self.fan_outs:
+            data["item"] = entry.key.item
         self.emit("stage.finished", entry, data={**data, "error": error} if error else data)
 
     def retry_later(self, entry: InFlight) -> None:
@@ -209,44 +225,46 @@ class Turn:
             retries=entry.retries if retries is None else retries,
             reissues=entry.reissues if reissues is None else reissues,
         )
-        self._issue(following)
+        self.issue(following)
 
     def cancel_stage(self, entry: InFlight) -> None:
         """Tell the agent to stop."""
         self._commands.append(CancelStage(entry.key, entry.stage))
 
-    def cancel_all(self, status: HistoryStatus) -> None:
-        """Stop everything that is in flight and book it."""
-        for entry in list(self.in_flight.values()):
-            if entry.waiting_retry:
-                self.drop_retry(entry)
-                continue
-            self.cancel_stage(entry)
-            self.settle(entry, status, NO_USAGE)
+    def drop(self, stage: str, status: StageStatus) -> None:
+        """Stop every attempt of a stage that is in flight, and book it."""
+        for entry in [entry for entry in self.in_flight.values() if entry.stage == stage]:
+            self._drop_entry(entry)
+        self.fan_outs.pop(stage, None)
+        self.mark(stage, status)
 
-    def drop_retry(self, entry: InFlight) -> None:
-        """Give up a visit between two attempts: nobody works on it, and its last attempt is in the record already."""
-        self.in_flight.pop(str(entry.key), None)
-        self.timers.pop(f"retry:{entry.key}", None)
+    def drop_all(self) -> None:
+        """Stop everything that is in flight."""
+        for stage in dict.fromkeys(entry.stage for entry in self.in_flight.values()):
+            self.drop(stage, "cancelled")
 
-    def raise_interrupt(self, request: InterruptRequest) -> None:
-        """Put a question to the caller; a caller that does not wait gets it as the end of the run."""
-        self.envelope = replace(self.envelope, interrupt=request)
-        self.emit("interrupt.raised", data={"kind": request.kind, "question": request.question})
-        reason: TerminalReason = (
-            "clarification_required" if request.kind == "clarification" else "confirmation_required"
-        )
-        self.finish(reason, request.question)
+    def _drop_entry(self, entry: InFlight) -> None:
+        if entry.waiting_retry:
+            # Between two attempts nobody works on it, and its last attempt is in the record already.
+            self.in_flight.pop(str(entry.key), None)
+            self.timers.pop(f"retry:{entry.key}", None)
+            return
+        self.cancel_stage(entry)
+        self.settle(entry, "cancelled", None)
 
     def finish(self, reason: TerminalReason, detail: str | None) -> None:
         """End the run, with exactly one reason."""
-        if self.envelope.lifecycle == "terminated":
+        if self.is_over:
             return
-        self.cancel_all("cancelled")
+        self.drop_all()
         self.timers.clear()
+        interrupt = self.envelope.interrupt
+        if interrupt is not None and interrupt.status == "pending" and self.envelope.lifecycle == "waiting":
+            interrupt = replace(interrupt, status="cancelled")
         self.envelope = replace(
             self.envelope,
             lifecycle="terminated",
+            interrupt=interrupt,
             terminal_reason=reason,
             terminal_detail=detail,
             finished_at_ms=self.at_ms,
@@ -257,11 +275,15 @@ class Turn:
 
     def warn_of_bounds(self) -> None:
         """Say once for each bound that 80 % of it is used."""
-        if self.envelope.lifecycle == "terminated":
+        if self.is_over:
             return
         for name in sorted(soft_limits_passed(self.envelope) - self._warned):
             self._warned = self._warned | {name}
             self.emit("bound.warned", data={"bound": name})
+
+
+def _unreported(entry: InFlight) -> StageUsage:
+    return StageUsage(llm_calls=entry.grant.llm_calls, tokens_out=entry.grant.tokens or 0)
 
 
 def backoff_ms(key: StageKey, retries: int) -> int:
@@ -269,13 +291,6 @@ def backoff_ms(key: StageKey, retries: int) -> int:
     full = min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2**retries)
     fraction = hashlib.sha256(str(key).encode()).digest()[0] / 255
     return int(full * (1 - 0.25 * fraction))
-
-
-def interrupt_from_output(target: str, output: dict[str, Any]) -> InterruptRequest:
-    """The question that a stage left in its output for a routing target like `clarification`."""
-    kind = target if target in ("clarification", "confirmation", "agent_review") else "clarification"
-    question = str(output.get(f"{kind}_question") or output.get("question") or "The run needs your answer to go on.")
-    return InterruptRequest(kind=kind, question=question)  # type: ignore[arg-type]
 
 
 def goals_summary(board: GoalBoard) -> dict[str, Any]:

@@ -1,0 +1,55 @@
+"""Interrupts: how long a question stays open, who may answer it, and what an answer means. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from runtime.envelope import Interrupt, InterruptKind, InterruptResponse, TerminalReason
+
+_HOUR_MS = 3_600_000
+
+TIME_TO_LIVE_MS: dict[InterruptKind, int | None] = {
+    "clarification": 24 * _HOUR_MS,
+    "confirmation": _HOUR_MS,
+    "agent_review": 30 * 60_000,
+    "checkpoint": None,
+    "resource_exhausted": 5 * 60_000,
+    "timeout": 5 * 60_000,
+    "system_error": _HOUR_MS,
+}
+
+# How a run ends whose caller said that it does not wait.
+REASON_WITHOUT_WAITING: dict[InterruptKind, TerminalReason] = {
+    "clarification": "clarification_required",
+    "confirmation": "confirmation_required",
+    "agent_review": "confirmation_required",
+    "checkpoint": "confirmation_required",
+    "resource_exhausted": "confirmation_required",
+    "timeout": "tool_failed_recoverably",
+    "system_error": "internal_error",
+}
+
+Outcome = Literal["go_on", "denied"]
+
+
+def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_id: str, at_ms: int) -> str | None:
+    """Why an answer cannot be taken, or None when it can."""
+    if interrupt is None or interrupt.id != interrupt_id:
+        current = f"; the open one is {interrupt.id}" if interrupt is not None and interrupt.status == "pending" else ""
+        return f"interrupt {interrupt_id} is not of this run{current}"
+    if interrupt.status != "pending":
+        return f"interrupt {interrupt_id} is {interrupt.status} already"
+    if user_id != asker_id:
+        return f"interrupt {interrupt_id} belongs to user '{asker_id}', not to '{user_id}'"
+    if interrupt.expires_at_ms is not None and at_ms >= interrupt.expires_at_ms:
+        return f"interrupt {interrupt_id} expired at {interrupt.expires_at_ms} ms, it is {at_ms} ms"
+    return None
+
+
+def outcome(kind: InterruptKind, response: InterruptResponse) -> Outcome:
+    """What an answer means: a clarification always goes on; a yes-or-no question is denied unless it is approved."""
+    if kind in {"clarification", "checkpoint"}:
+        return "go_on"
+    if kind == "agent_review":
+        return "go_on" if response.decision in {"approve", "modify"} else "denied"
+    return "go_on" if response.approved else "denied"
