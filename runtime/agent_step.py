@@ -14,13 +14,33 @@ from typing import Any
 
 import msgspec
 
+from runtime.bounds import Grant
 from runtime.capability import Capability, StageContext, StageInput, StageResult
 from runtime.clock import Clock
-from runtime.errors import BudgetExhaustedError, JeevesError, ModelFailedError, SettingsError, ToolFailedError
+from runtime.errors import (
+    BudgetExhaustedError,
+    JeevesError,
+    ModelFailedError,
+    SettingsError,
+    StageError,
+    ToolFailedError,
+)
+from runtime.ids import StageKey
+from runtime.output_schema import OutputSchema
 from runtime.pipeline import AgentConfig, ToolAccess
 from runtime.ports import QueryPort
+from runtime.stage_budget import AskForMore, StageBudget
 from runtime.supervision.commands import RunStage, StageView, decode_view
-from runtime.supervision.events import Bound, FailureKind, StageFailed, StageSucceeded, StageUsage, ToolCalled
+from runtime.supervision.events import (
+    Bound,
+    BudgetRequested,
+    FailureKind,
+    PolicyVerdict,
+    StageFailed,
+    StageSucceeded,
+    StageUsage,
+    ToolCalled,
+)
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.result import ToolResult
 
@@ -31,6 +51,7 @@ MAX_OUTPUT_DEPTH = 100
 MAX_ERROR_CHARACTERS = 4_000
 
 Report = Callable[[ToolCalled], Awaitable[None]]
+More = Callable[[BudgetRequested], Awaitable[Grant]]
 
 _KIND_OF_ERROR: dict[type[JeevesError], FailureKind] = {
     ToolFailedError: "tool",
@@ -70,7 +91,10 @@ class Agent:
             raise SettingsError(f"agent '{config.name}' has no reasoner '{reasoner}'; it has {offered}")
         if not config.has_llm and hooks.process is None:
             raise SettingsError(f"agent '{config.name}' has no model and no `process` hook")
+        if config.has_policies and hooks.policy is None:
+            raise SettingsError(f"agent '{config.name}' has policies, but no `policy` hook")
         self.config = config
+        self._schema = None if config.output_schema is None else OutputSchema(config.name, config.output_schema)
         self._hooks = hooks
         self._registry = capability.tools
         self._reasoner = reasoner
@@ -79,21 +103,28 @@ class Agent:
         self._services = services if services is not None else capability.open_services(settings)
 
     async def run(
-        self, command: RunStage, cancelled: asyncio.Event, report: Report | None = None
+        self,
+        command: RunStage,
+        cancelled: asyncio.Event,
+        report: Report | None = None,
+        more: More | None = None,
     ) -> StageSucceeded | StageFailed:
-        """Execute one stage. Raises only asyncio.CancelledError."""
+        """Execute one stage; `more` asks for budget beyond the grant. Raises only asyncio.CancelledError."""
         started_s = time.perf_counter()
-        tools = self._tools(command, report)
-        context = StageContext(command.key, self._clock, tools, self._queries, self._services, cancelled)
+        budget = StageBudget(command.grant, _asking(command.key, more))
+        tools = self._tools(command, budget, report)
+        context = StageContext(command.key, self._clock, tools, self._queries, self._services, cancelled, budget)
         kind: FailureKind = "internal"
         bound: Bound | None = None
         recoverable = False
         try:
-            result = _on_the_wire(await self._hooked(context, decode_view(command.input)))
-            if isinstance(result, StageResult):
-                usage = _usage(tools, started_s)
-                return StageSucceeded(command.key, result.output, result.goals, result.interrupt, usage)
-            failure = result
+            view = decode_view(command.input)
+            result = _on_the_wire(await self._hooked(context, view))
+            failure = result if isinstance(result, str) else self._against_schema(result)
+            if isinstance(result, StageResult) and failure is None:
+                policy = await self._judged(context, view, result)
+                usage = _usage(budget, started_s)
+                return StageSucceeded(command.key, result.output, result.goals, result.interrupt, usage, policy)
         except JeevesError as error:
             kind = next((k for cls, k in _KIND_OF_ERROR.items() if isinstance(error, cls)), "internal")
             recoverable = bool(error.values.get("recoverable"))
@@ -107,7 +138,21 @@ class Agent:
         except (Exception, SystemExit) as error:
             log.exception("stage.hook_failed", extra={"run_id": command.key.run_id, "stage": self.config.name})
             failure = f"{type(error).__name__}: {error}"
-        return StageFailed(command.key, kind, _speakable(failure), bound, recoverable, _usage(tools, started_s))
+        usage = _usage(budget, started_s)
+        return StageFailed(command.key, kind, _speakable(failure or ""), bound, recoverable, usage)
+
+    async def _judged(self, context: StageContext, view: StageView, result: StageResult) -> PolicyVerdict | None:
+        if not self.config.has_policies or self._hooks.policy is None:
+            return None
+        verdict: object = await self._hooks.policy(context, view, result)
+        if isinstance(verdict, PolicyVerdict):
+            return verdict
+        raise StageError(f"the policy returned a {type(verdict).__name__}, not a PolicyVerdict")
+
+    def _against_schema(self, result: StageResult) -> str | None:
+        if self._schema is None or result.interrupt is not None:
+            return None
+        return self._schema.fault(result.output)
 
     async def _hooked(self, context: StageContext, view: StageView) -> StageResult:
         hooks = self._hooks
@@ -120,7 +165,7 @@ class Agent:
             return StageResult(output)
         return await hooks.post_process(context, view, output)
 
-    def _tools(self, command: RunStage, report: Report | None) -> ToolExecutor:
+    def _tools(self, command: RunStage, budget: StageBudget, report: Report | None) -> ToolExecutor:
         async def on_call(name: str, result: ToolResult) -> None:
             if report is not None:
                 await report(ToolCalled(command.key, name, result.status, result.duration_ms))
@@ -128,11 +173,27 @@ class Agent:
         reach = _REACH[self.config.tool_access] if self.config.has_tools else frozenset()
         out_of_reach = {tool.name for tool in self._registry if tool.access not in reach}
         allowed = frozenset(self.config.allowed_tools) - out_of_reach if reach else frozenset()
-        return ToolExecutor(self._registry, allowed, command.grant.tool_calls, on_call)
+        return ToolExecutor(self._registry, allowed, budget, on_call)
 
 
-def _usage(tools: ToolExecutor, started_s: float) -> StageUsage:
-    return StageUsage(tool_calls=tools.calls, duration_ms=int((time.perf_counter() - started_s) * 1000))
+def _asking(key: StageKey, more: More | None) -> AskForMore | None:
+    if more is None:
+        return None
+
+    async def ask(asked: Grant) -> Grant:
+        return await more(BudgetRequested(key, asked.llm_calls, asked.tool_calls, asked.tokens or 0))
+
+    return ask
+
+
+def _usage(budget: StageBudget, started_s: float) -> StageUsage:
+    return StageUsage(
+        llm_calls=budget.llm_calls,
+        tool_calls=budget.tool_calls,
+        tokens_in=budget.tokens_in,
+        tokens_out=budget.tokens_out,
+        duration_ms=int((time.perf_counter() - started_s) * 1000),
+    )
 
 
 def _on_the_wire(result: object) -> StageResult | str:

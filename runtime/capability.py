@@ -14,13 +14,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from runtime.bounds import Grant
 from runtime.clock import Clock
 from runtime.envelope import InterruptRequest
 from runtime.errors import SettingsError
 from runtime.goals import GoalsPatch
 from runtime.ids import StageKey
 from runtime.ports import QueryPort
+from runtime.stage_budget import StageBudget
 from runtime.supervision.commands import StageView
+from runtime.supervision.events import PolicyVerdict
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import ToolRegistry
 
@@ -52,6 +55,7 @@ class StageContext:
         queries: QueryPort,
         services: Any,
         cancelled: asyncio.Event,
+        budget: StageBudget | None = None,
     ) -> None:
         self.key = key
         self.clock = clock
@@ -59,6 +63,7 @@ class StageContext:
         self.queries = queries
         self.services = services
         self.cancelled = cancelled
+        self.budget = budget or StageBudget(Grant())
 
     async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run CPU-heavy or blocking work in a thread, so that this agent still hears a cancellation."""
@@ -68,16 +73,21 @@ class StageContext:
 PreProcess = Callable[[StageContext, StageView], Awaitable[StageInput]]
 Process = Callable[[StageContext, StageView], Awaitable[StageResult]]
 PostProcess = Callable[[StageContext, StageView, dict[str, Any]], Awaitable[StageResult]]
+Policy = Callable[[StageContext, StageView, StageResult], Awaitable[PolicyVerdict]]
 Reasoner = Callable[[StageContext, StageView, StageInput], Awaitable[dict[str, Any]]]
 
 
 class AgentHooks(msgspec.Struct, frozen=True):
-    """The code of one agent. `reasoners`: name of a reasoner (`rules`, …) → what stands in for the model."""
+    """The code of one agent. `reasoners`: name of a reasoner (`rules`, …) → what stands in for the model.
+
+    `policy` judges the result before it takes effect; the pipeline asks for that with has_policies.
+    """
 
     process: Process | None = None
     pre_process: PreProcess | None = None
     reasoners: Mapping[str, Reasoner] = {}
     post_process: PostProcess | None = None
+    policy: Policy | None = None
 
 
 class Capability(msgspec.Struct, frozen=True):

@@ -6,6 +6,8 @@
     │   ├── RepositoryError
     │   ├── SettingsError
     │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
+    │   ├── InterruptError         an answer cannot be taken: unknown, answered, expired, another user's
+    │   ├── RateLimitedError       asked too often; `retry_after_s` says when to come back
     │   ├── DocumentFaults         a YAML document with faults, all of them listed
     │   └── ToolArgumentsError
     ├── MachineError               the machine lacks something (exit status 1)
@@ -83,6 +85,18 @@ class UnknownNameError(InputError):
     """Something was named that does not exist; `known` lists what does."""
 
     code = "unknown_name"
+
+
+class InterruptError(InputError):
+    """An answer to a question of a run cannot be taken."""
+
+    code = "interrupt"
+
+
+class RateLimitedError(InputError):
+    """A user asks more often than allowed; `retry_after_s` says when the next request is taken."""
+
+    code = "rate_limited"
 
 
 class DocumentFaults(InputError):

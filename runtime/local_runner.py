@@ -9,15 +9,25 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 
+from runtime.admission import Quotas, RateLimiter
 from runtime.agent_step import Agent
+from runtime.bounds import Grant
 from runtime.clock import Clock
-from runtime.envelope import Envelope, Request
+from runtime.envelope import Envelope, InterruptResponse, Request
 from runtime.ids import RunId
 from runtime.pipeline import PipelineConfig
-from runtime.run_table import RunTable
+from runtime.run_table import NO_QUOTAS, RunTable
 from runtime.store.run_log import RunLog
-from runtime.supervision.commands import CancelStage, ClientEvent, Command, Finish, RunStage, SetTimer
-from runtime.supervision.events import CancelRequested, Payload, StageStarted, TimerFired, ToolCalled
+from runtime.supervision.commands import CancelStage, ClientEvent, Command, Finish, GiveGrant, RunStage, SetTimer
+from runtime.supervision.events import (
+    BudgetRequested,
+    CancelRequested,
+    PauseRequested,
+    Payload,
+    StageStarted,
+    TimerFired,
+    ToolCalled,
+)
 from runtime.timers import Timers
 
 log = logging.getLogger(__name__)
@@ -32,20 +42,21 @@ class LocalRunner:
         agents: Mapping[str, Mapping[str, Agent]],
         run_log: RunLog,
         clock: Clock,
+        quotas: Quotas = NO_QUOTAS,
+        rates: RateLimiter | None = None,
     ) -> None:
         self._agents = agents
         self._clock = clock
-        self._table = RunTable(pipelines, run_log, clock)
+        self._table = RunTable(pipelines, run_log, clock, quotas, rates)
+        self._grants: dict[str, asyncio.Future[Grant]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._timers = Timers(clock, self._timer_fired)
         self._changed = asyncio.Condition()
-        self._pipeline_of: dict[RunId, str] = {}
         self._broken: dict[RunId, Exception] = {}
 
     async def submit(self, request: Request) -> RunId:
         """Start a run; its request is in the log when this returns."""
         run_id, commands = self._table.submit(request)
-        self._pipeline_of[run_id] = request.pipeline
         await self._carry_out(run_id, commands)
         return run_id
 
@@ -74,6 +85,21 @@ class LocalRunner:
         """End a run now; what its stages had finished is kept."""
         await self._happened(run_id, CancelRequested(reason))
 
+    async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
+        """Answer a question of a run that waits. Raises InterruptError."""
+        await self._carry_out(run_id, self._table.answer(run_id, interrupt_id, user_id, response))
+        await self._admit()
+
+    async def pause(self, run_id: RunId, reason: str = "") -> None:
+        """Hold a run at its next step; answering the checkpoint lets it go on."""
+        await self._happened(run_id, PauseRequested(reason))
+
+    async def fork(self, source: RunId, at_seq: int) -> RunId:
+        """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
+        run_id, commands = self._table.fork(source, at_seq)
+        await self._carry_out(run_id, commands)
+        return run_id
+
     def envelope(self, run_id: RunId) -> Envelope:
         """The envelope of a run as it stands."""
         return self._table.envelope(run_id)
@@ -88,6 +114,11 @@ class LocalRunner:
 
     async def _happened(self, run_id: RunId, payload: Payload) -> None:
         await self._carry_out(run_id, self._table.handle(run_id, payload))
+        await self._admit()
+
+    async def _admit(self) -> None:
+        for run_id, commands in self._table.admit():
+            await self._carry_out(run_id, commands)
 
     async def _carry_out(self, run_id: RunId, commands: list[Command]) -> None:
         for command in commands:
@@ -97,6 +128,10 @@ class LocalRunner:
                 task = self._tasks.get(str(command.key))
                 if task is not None and task is not asyncio.current_task():
                     task.cancel()
+            elif isinstance(command, GiveGrant):
+                future = self._grants.pop(str(command.key), None)
+                if future is not None and not future.done():
+                    future.set_result(command.grant)
             elif isinstance(command, SetTimer):
                 self._timers.set(run_id, command)
             elif isinstance(command, Finish):
@@ -110,10 +145,16 @@ class LocalRunner:
         async def report(called: ToolCalled) -> None:
             await self._happened(run_id, called)
 
+        async def more(asked: BudgetRequested) -> Grant:
+            future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
+            self._grants[str(asked.key)] = future
+            await self._happened(run_id, asked)
+            return future.result() if future.done() else Grant(tokens=0)
+
         try:
-            agent = self._agents[self._pipeline_of[run_id]][command.stage]
+            agent = self._agents[self._table.pipeline_of(run_id)][command.stage]
             await self._happened(run_id, StageStarted(command.key))
-            await self._happened(run_id, await agent.run(command, cancelled, report))
+            await self._happened(run_id, await agent.run(command, cancelled, report, more))
         except asyncio.CancelledError:
             cancelled.set()
             raise

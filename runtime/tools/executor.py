@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from runtime.errors import JeevesError
+from runtime.stage_budget import StageBudget
 from runtime.tools.registry import ToolRegistry
 from runtime.tools.result import ToolResult
 
@@ -23,16 +24,15 @@ OnCall = Callable[[str, ToolResult], Awaitable[None]]
 
 
 class ToolExecutor:
-    """The tools that one stage may call, on one subject, with `budget` calls at most (inclusive)."""
+    """The tools that one stage may call, as long as `budget` has calls for it."""
 
     def __init__(
-        self, registry: ToolRegistry, allowed: frozenset[str], budget: int, on_call: OnCall | None = None
+        self, registry: ToolRegistry, allowed: frozenset[str], budget: StageBudget, on_call: OnCall | None = None
     ) -> None:
         self._registry = registry
         self._allowed = allowed
         self._budget = budget
         self._on_call = on_call
-        self.calls = 0
 
     def describe(self) -> list[dict[str, Any]]:
         """The tools that may be called here, as JSON."""
@@ -49,9 +49,9 @@ class ToolExecutor:
         if name not in self._allowed:
             permitted = ", ".join(sorted(self._allowed)) or "none"
             return ToolResult("denied", error=f"tool '{name}' is not permitted for this agent; permitted: {permitted}")
-        if self.calls >= self._budget:
-            return ToolResult("denied", error=f"{self.calls} tool calls made, limit {self._budget}")
-        self.calls += 1
+        if not await self._budget.take_tool_call():
+            made = self._budget.tool_calls
+            return ToolResult("denied", error=f"{made} tool calls made by this stage, and the run has none left")
         started_s = time.perf_counter()
         result = await self._run(name, subject, arguments)
         return msgspec.structs.replace(result, duration_ms=int((time.perf_counter() - started_s) * 1000))

@@ -47,7 +47,9 @@ def _arguments(text: str) -> dict[str, Any]:
 async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str) -> dict[str, Any]:
     import msgspec
 
+    from runtime.bounds import Grant
     from runtime.capability import load_capability
+    from runtime.stage_budget import StageBudget
     from runtime.tools.executor import ToolExecutor
     from serve.wiring import agent_settings, capability_spec, index_service, load_named_pipeline
 
@@ -58,6 +60,6 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     open_state_dir(settings.state_dir)
     repository = await index_service(settings).refresh(repo)
     codebase = capability.open_services(agent_settings(settings)).codebase(repository)
-    result = await ToolExecutor(capability.tools, frozenset({name}), budget=1).call(name, codebase, given)
+    result = await ToolExecutor(capability.tools, frozenset({name}), StageBudget(Grant(tool_calls=1))).call(name, codebase, given)
     document: dict[str, Any] = msgspec.to_builtins(result)
     return document

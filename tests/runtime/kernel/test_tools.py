@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.bounds import Grant
 from runtime.errors import ToolArgumentsError, ToolFailedError, UnknownNameError
+from runtime.stage_budget import StageBudget
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import USABLE, Citation, ToolResult
@@ -23,6 +25,10 @@ class Query(msgspec.Struct, frozen=True):
     limit: int = 3
 
 
+def purse(tool_calls: int) -> StageBudget:
+    return StageBudget(Grant(tool_calls=tool_calls))
+
+
 def look(subject: Any, query: Query) -> ToolResult:
     return ToolResult("ok", {"subject": subject, "text": query.text, "limit": query.limit}, duration_ms=999)
 
@@ -32,7 +38,7 @@ def tool(run: Any = look, name: str = "look", timeout_s: float = 30.0) -> Tool:
 
 
 def executor(run: Any = look, budget: int = 5, timeout_s: float = 30.0) -> ToolExecutor:
-    return ToolExecutor(ToolRegistry([tool(run, timeout_s=timeout_s)]), frozenset({"look", "ghost"}), budget)
+    return ToolExecutor(ToolRegistry([tool(run, timeout_s=timeout_s)]), frozenset({"look", "ghost"}), purse(budget))
 
 
 async def test_a_call_runs_the_tool_on_its_subject_with_checked_parameters() -> None:
@@ -131,7 +137,7 @@ async def test_every_call_is_reported_the_refused_ones_too() -> None:
     async def on_call(name: str, result: ToolResult) -> None:
         seen.append((name, result.status))
 
-    calls = ToolExecutor(ToolRegistry([tool()]), frozenset({"look"}), 1, on_call)
+    calls = ToolExecutor(ToolRegistry([tool()]), frozenset({"look"}), purse(1), on_call)
     for name in ("look", "look", "delete"):
         await calls.call(name, None, {"text": "x"})
     assert seen == [("look", "ok"), ("look", "denied"), ("delete", "denied")]
@@ -139,7 +145,7 @@ async def test_every_call_is_reported_the_refused_ones_too() -> None:
 
 def test_only_permitted_tools_are_described_with_their_parameters() -> None:
     registry = ToolRegistry([tool(), tool(name="other")])
-    (described,) = ToolExecutor(registry, frozenset({"look"}), 1).describe()
+    (described,) = ToolExecutor(registry, frozenset({"look"}), purse(1)).describe()
     assert described["name"] == "look"
     assert described["parameters"]["properties"]["text"] == {"type": "string"}
     assert described["parameters"]["required"] == ["text"]
