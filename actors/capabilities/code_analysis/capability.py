@@ -11,12 +11,12 @@ from actors.capabilities.code_analysis.integration import integrate
 from actors.capabilities.code_analysis.perception import perceive
 from actors.capabilities.code_analysis.services import open_services
 from actors.capabilities.code_analysis.toolset import TOOLS
-from actors.capabilities.code_analysis.traverser import traverse
+from actors.capabilities.code_analysis.traverser import gather_groups, traverse
 from runtime.capability import AgentHooks, Capability
 
 CAPABILITY = Capability(
     id="code_analysis",
-    pipelines=("code_analysis",),
+    pipelines=("code_analysis", "code_analysis_hedged"),
     agents={
         "perception": AgentHooks(process=perceive),
         "intent": AgentHooks(
@@ -25,7 +25,15 @@ CAPABILITY = Capability(
         "planner": AgentHooks(
             pre_process=planner.gather, reasoners={"rules": planner.by_rules}, post_process=planner.settle
         ),
+        "planner_quick": AgentHooks(
+            pre_process=planner.gather, reasoners={"rules": planner.by_rules}, post_process=planner.settle
+        ),
+        "planner_thorough": AgentHooks(
+            pre_process=planner.gather, reasoners={"rules": planner.thoroughly}, post_process=planner.settle
+        ),
+        "plan_choice": AgentHooks(process=planner.choose),
         "traverser": AgentHooks(process=traverse),
+        "execution": AgentHooks(process=gather_groups),
         "synthesizer": AgentHooks(pre_process=synthesizer.gather, reasoners={"rules": synthesizer.by_rules}),
         "critic": AgentHooks(
             pre_process=critic.gather, reasoners={"rules": critic.by_rules}, post_process=critic.settle

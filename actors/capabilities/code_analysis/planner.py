@@ -6,7 +6,7 @@ finds a thing and reads it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -75,11 +75,26 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     }
 
 
+async def thoroughly(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
+    """A plan that looks for each word by itself from the first round on."""
+    facts = {**given.facts, "round": max(2, int(given.facts["round"]))}
+    plan = await by_rules(context, view, StageInput(facts))
+    return {**plan, "stage_number": given.facts["round"]}
+
+
+async def choose(context: StageContext, view: StageView) -> StageResult:
+    """Take the plan that was there first: the other planner has been called off and wrote nothing."""
+    first = next(view.outputs[name] for name in ("planner_quick", "planner_thorough") if name in view.outputs)
+    return StageResult(first)
+
+
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
     """A plan may only aim at goals that remain."""
     remaining = {goal.id for goal in view.goals.remaining}
     targets = [goal for goal in output["target_goals"] if goal in remaining]
-    return StageResult({**output, "target_goals": targets})
+    steps = msgspec.convert(output["steps"], list[Step])
+    groups = [msgspec.to_builtins(group) for group in independent_groups(steps)]
+    return StageResult({**output, "target_goals": targets, "groups": groups})
 
 
 def plan_steps(question: Question, goals: list[Goal], round_number: int) -> list[Step]:
@@ -93,6 +108,17 @@ def plan_steps(question: Question, goals: list[Goal], round_number: int) -> list
     if not by_aspect.keys() <= {"structure", "listing"}:
         steps += _search_steps(question, by_aspect, round_number)
     return _distinct(steps)
+
+
+def independent_groups(steps: Sequence[Step]) -> list[list[Step]]:
+    """Steps that build on one another, together and in order; groups share nothing and may run side by side."""
+    groups: list[list[Step]] = []
+    for step in steps:
+        joined = [group for group in groups if any(other.id in step.top_of for other in group)]
+        rest = [group for group in groups if group not in joined]
+        groups = [*rest, [*(other for group in joined for other in group), step]]
+    order = {step.id: position for position, step in enumerate(steps)}
+    return sorted(groups, key=lambda group: order[group[0].id])
 
 
 def _structure_steps(question: Question, goal: str) -> list[Step]:

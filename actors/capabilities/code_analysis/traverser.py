@@ -33,10 +33,11 @@ class StepRun(msgspec.Struct):
 
 
 async def traverse(context: StageContext, view: StageView) -> StageResult:
-    """Run the steps of the plan in order."""
+    """Run the steps of the plan in order; in a fan-out those of one independent group."""
     started_s = time.perf_counter()
     codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
-    steps = msgspec.convert(view.outputs["planner"]["steps"], list[Step])
+    given = view.outputs["planner"]["steps"] if view.item is None else view.item
+    steps = msgspec.convert(given, list[Step])
     done: dict[str, StepRun] = {}
     question = msgspec.convert(view.outputs["intent"]["question"], Question)
     for step in steps:
@@ -57,6 +58,24 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
                 for step_id, run in done.items()
             },
             "total_time_ms": int((time.perf_counter() - started_s) * 1000),
+        }
+    )
+
+
+async def gather_groups(context: StageContext, view: StageView) -> StageResult:
+    """Put the results of independent groups together, as if one traverser had run them all, in the plan's order."""
+    groups: list[dict[str, Any]] = view.outputs["traversed"]["items"]
+    facts = distinct(msgspec.convert([fact for group in groups for fact in group["facts"]], list[Fact]))
+    budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
+    ranges = sorted({tuple(key) for group in groups for key in group["ranges"]})
+    return StageResult(
+        {
+            "results": [report for group in groups for report in group["results"]],
+            "facts": [msgspec.to_builtins(fact) for fact in _within(facts, budget_chars)],
+            "ranges": [list(key) for key in ranges],
+            "all_succeeded": all(group["all_succeeded"] for group in groups),
+            "attempt_history": {step: tried for group in groups for step, tried in group["attempt_history"].items()},
+            "total_time_ms": sum(group["total_time_ms"] for group in groups),
         }
     )
 
