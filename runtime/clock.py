@@ -9,7 +9,10 @@ import asyncio
 import heapq
 import itertools
 import time
-from typing import Protocol
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
+
+Result = TypeVar("Result")
 
 
 class Clock(Protocol):
@@ -69,6 +72,20 @@ class FakeClock:
                 future.set_result(None)
             await _let_others_run()
         self._now_ms = target_ms
+
+
+async def wait_at_most(clock: Clock, timeout_s: float, work: Awaitable[Result]) -> Result:
+    """What `work` returns or raises. Raises TimeoutError, and cancels `work`, after `timeout_s` seconds of the clock."""
+    task = asyncio.ensure_future(work)
+    timer = asyncio.create_task(clock.sleep(timeout_s))
+    try:
+        await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise TimeoutError(f"not done within {timeout_s:g} s")
+        return task.result()
+    finally:
+        timer.cancel()
+        task.cancel()
 
 
 async def _let_others_run() -> None:

@@ -55,7 +55,7 @@ FAILURE_REASONS: frozenset[str] = frozenset(
 )
 
 Lifecycle = Literal["new", "ready", "running", "waiting", "terminated"]
-StageStatus = Literal["active", "success", "failed", "handled", "cancelled"]
+StageStatus = Literal["active", "asking", "success", "failed", "handled", "cancelled"]
 InterruptKind = Literal[
     "clarification",
     "confirmation",

@@ -20,7 +20,13 @@
     ├── BusError
     │   ├── NoHandlerError
     │   ├── DuplicateHandlerError
-    │   └── QueryTimeoutError
+    │   ├── QueryTimeoutError
+    │   ├── QueryCancelledError    the answering side called the work off, or the asking endpoint closed
+    │   └── MessageStoppedError    a middleware stopped it: `by` and `reason`
+    │       └── CircuitOpenError   its type failed too often; `probe_at_ms` says when the next one is let through
+    ├── WorkQueueError
+    │   ├── LeaseLostError         the worker was away too long, or the task is done with
+    │   └── QueueFullError
     └── StageError                 what a hook raises to fail its stage on purpose
         ├── ToolFailedError
         ├── ModelFailedError
@@ -175,6 +181,42 @@ class QueryTimeoutError(BusError):
     """A query had no answer within its time."""
 
     code = "query_timeout"
+
+
+class QueryCancelledError(BusError):
+    """A query was called off before it had an answer; its time was not up."""
+
+    code = "query_cancelled"
+
+
+class MessageStoppedError(BusError):
+    """A middleware stopped a message: `by` names it, `reason` says why."""
+
+    code = "message_stopped"
+
+
+class CircuitOpenError(MessageStoppedError):
+    """Messages of `type` failed too often in a row; the next one is let through at `probe_at_ms`."""
+
+    code = "circuit_open"
+
+
+class WorkQueueError(JeevesError):
+    """A work queue could not do what was asked."""
+
+    code = "work_queue"
+
+
+class LeaseLostError(WorkQueueError):
+    """A worker speaks of a task, or of itself, under a lease that is over."""
+
+    code = "lease_lost"
+
+
+class QueueFullError(WorkQueueError):
+    """A work queue holds as many tasks as it may."""
+
+    code = "queue_full"
 
 
 class StageError(JeevesError):

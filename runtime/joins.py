@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import Literal
 
 from runtime.envelope import StageStatus
-from runtime.pipeline import AgentConfig, PipelineConfig
+from runtime.pipeline import END, AgentConfig, PipelineConfig
 
 JoinState = Literal["ready", "waiting", "impossible"]
 Statuses = Mapping[str, StageStatus]
 
-SETTLED: frozenset[str] = frozenset({"success", "failed", "handled", "cancelled"})
-UNUSABLE: frozenset[str] = SETTLED - {"success"}
+BUSY: frozenset[str | None] = frozenset({"active", "asking"})
+SETTLED: frozenset[str | None] = frozenset({"success", "failed", "handled", "cancelled"})
+UNUSABLE: frozenset[str | None] = SETTLED - {"success"}
 
 
 def join_state(agent: AgentConfig, statuses: Statuses) -> JoinState:
@@ -35,8 +36,10 @@ def join_state(agent: AgentConfig, statuses: Statuses) -> JoinState:
 
 def is_held_back(agent: AgentConfig, config: PipelineConfig, statuses: Statuses) -> bool:
     """True while a stage that `agent` comes `after` is part of the run and has not settled."""
-    part = {stage.name for stage in config.scheduled} | set(statuses)
-    return any(name in part and statuses.get(name) not in SETTLED for name in agent.after)
+    return any(
+        (name in statuses or name in config.scheduled_names) and statuses.get(name) not in SETTLED
+        for name in agent.after
+    )
 
 
 def startable(config: PipelineConfig, statuses: Statuses) -> list[str]:
@@ -50,29 +53,57 @@ def startable(config: PipelineConfig, statuses: Statuses) -> list[str]:
     ]
 
 
-def unsatisfied(config: PipelineConfig, statuses: Statuses) -> list[AgentConfig]:
+def unsatisfied(config: PipelineConfig, statuses: Statuses) -> list[str]:
     """Scheduled stages that have not run; when nothing is in flight any more, they never will."""
-    return [agent for agent in config.scheduled if agent.name not in statuses]
+    return [agent.name for agent in config.scheduled if agent.name not in statuses]
 
 
 def losers(config: PipelineConfig, winner_of: AgentConfig, statuses: Statuses) -> list[str]:
-    """What a stage with join `any` no longer needs when it starts: its other requirements that have not settled,
-    save those that some other stage still waits for."""
+    """What a stage with join `any` no longer needs when it starts: the branches behind its other requirements, as far
+    as they have not settled, save what some other stage still waits for and what routes onwards by itself."""
     if winner_of.join_strategy != "any":
         return []
-    waited_for = {
-        name
-        for agent in config.scheduled
-        if agent.name != winner_of.name and agent.name not in statuses
-        for name in agent.requires
-    }
-    return [name for name in winner_of.requires if statuses.get(name) not in SETTLED and name not in waited_for]
+    lost: list[str] = []
+    candidates = list(winner_of.requires)
+    while candidates:
+        name = candidates.pop(0)
+        waited_for = {
+            required
+            for agent in config.scheduled
+            if agent.name not in statuses and agent.name not in lost and agent.name != winner_of.name
+            for required in agent.requires
+        }
+        if name in lost or name in waited_for or statuses.get(name) in SETTLED:
+            continue
+        lost.append(name)
+        candidates += [
+            required
+            for required in config.stages[name].requires
+            if set(config.targets_of(config.stages[required])) == {END}
+        ]
+    return lost
 
 
-def failure_is_tolerated(config: PipelineConfig, failed: str, statuses: Statuses) -> bool:
-    """True when every stage that requires `failed` can still start without it, and at least one does."""
-    dependants = [agent for agent in config.scheduled if failed in agent.requires and agent.name not in statuses]
-    return bool(dependants) and all(join_state(agent, statuses) != "impossible" for agent in dependants)
+def lost_with(config: PipelineConfig, failed: str, statuses: Statuses) -> list[str] | None:
+    """The stages that can never start now that `failed` has failed, if the run can do without all of them.
+
+    It can when each stage that requires a lost one may still start, or is itself lost and can be done without. None
+    when it cannot, and when nothing requires `failed`: then its failure is the run's.
+    """
+    after: dict[str, StageStatus] = {**statuses, failed: "failed"}
+    lost: list[str] = []
+    frontier = [failed]
+    while frontier:
+        name = frontier.pop(0)
+        needing = [agent for agent in config.scheduled if name in agent.requires and agent.name not in after]
+        if not needing and not any(name in config.stages[other].requires for other in lost):
+            return None
+        for agent in needing:
+            if join_state(agent, after) == "impossible":
+                after[agent.name] = "cancelled"
+                lost.append(agent.name)
+                frontier.append(agent.name)
+    return lost
 
 
 def dependants(config: PipelineConfig, stage: str) -> set[str]:

@@ -14,7 +14,12 @@ from runtime.errors import WireError
 from runtime.ids import Address, MessageId, RunId, new_message_id
 
 Kind = Literal["event", "command", "query", "reply", "cancel"]
-SendOutcome = Literal["accepted", "unreachable", "full"]
+CancelReason = Literal["timeout", "cancelled"]
+SendOutcome = Literal["accepted", "refused", "unreachable", "full"]
+"""Whether the bus took a frame: `refused` is a living bus that knows nobody to take it, `unreachable` is no bus."""
+
+BUS = Address("bus")
+"""The bus itself: it answers queries about itself and takes reports of failed handlers."""
 
 _LENGTH_BYTES = 4
 
@@ -23,7 +28,11 @@ _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class Header(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who sends what to whom. `target` None lets the bus find the handler or the subscribers of `type`."""
+    """Who sends what to whom. `target` None lets the bus find the handler or the subscribers of `type`.
+
+    `reason` says in a word why a query is called off (`timeout`, `cancelled`), which error a failed reply carries (its
+    code), or what a report of a failed handler is about: whoever reads headers need not decode bodies for it.
+    """
 
     message_id: MessageId
     kind: Kind
@@ -37,6 +46,7 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     parent_id: MessageId | None = None
     incarnation: int = 0
     failed: bool = False
+    reason: str | None = None
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -89,20 +99,53 @@ def unpack_body(body: bytes) -> dict[str, Any]:
         raise WireError(f"a body of {len(body)} bytes is unreadable: {error}", size_bytes=len(body)) from error
 
 
-def reply_to(query: Header, source: Address, body: bytes, failed: bool = False) -> Frame:
-    """The reply frame to a query; `failed` marks a body that carries an error."""
+def reply_to(query: Header, source: Address, body: bytes, failed: bool = False, reason: str | None = None) -> Frame:
+    """The reply frame to a query; `failed` marks a body that carries an error, `reason` is that error's code."""
+    return Frame(_answer_header(query, source, query.source, failed, reason), body)
+
+
+def failure_report(request: Header, source: Address, reason: str) -> Frame:
+    """Tells the bus that the handler of a command or an event failed; the body is the header of what it failed at."""
+    return Frame(_answer_header(request, source, BUS, True, reason), msgspec.msgpack.encode(request))
+
+
+def reported_request(report: Frame) -> Header:
+    """The header of the command or event that a failure report speaks of. Raises WireError."""
+    try:
+        return _HEADER_DECODER.decode(report.body)
+    except _UNREADABLE as error:
+        raise WireError(f"a failure report of {len(report.body)} bytes is unreadable: {error}") from error
+
+
+def cancel_of(query: Header, reason: CancelReason) -> Frame:
+    """The frame that calls a query off, told apart by why."""
     return Frame(
         Header(
             message_id=new_message_id(),
-            kind="reply",
+            kind="cancel",
             type=query.type,
-            source=source,
-            target=query.source,
+            source=query.source,
+            target=query.target,
             correlation_id=query.message_id,
             run_id=query.run_id,
             trace_id=query.trace_id,
             parent_id=query.message_id,
-            failed=failed,
-        ),
-        body,
+            reason=reason,
+        )
+    )
+
+
+def _answer_header(request: Header, source: Address, target: Address, failed: bool, reason: str | None) -> Header:
+    return Header(
+        message_id=new_message_id(),
+        kind="reply",
+        type=request.type,
+        source=source,
+        target=target,
+        correlation_id=request.message_id,
+        run_id=request.run_id,
+        trace_id=request.trace_id,
+        parent_id=request.message_id,
+        failed=failed,
+        reason=reason,
     )

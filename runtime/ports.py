@@ -14,6 +14,7 @@ from runtime.errors import DuplicateHandlerError, JeevesError, NoHandlerError, Q
 QueryHandler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 DEFAULT_QUERY_TIMEOUT_S = 30.0
+INTERNAL = "internal"
 
 
 class QueryPort(Protocol):
@@ -54,17 +55,34 @@ class LocalQueries:
             raise QueryTimeoutError(f"no answer to '{type_}' within {timeout_s:g} s", type=type_) from error
 
 
+def error_code(error: Exception) -> str:
+    """The code under which an error travels."""
+    return error.code if isinstance(error, JeevesError) else INTERNAL
+
+
 def error_to_wire(error: Exception) -> dict[str, Any]:
-    """The parts of an error that a reply carries."""
-    if isinstance(error, JeevesError):
-        return {"code": error.code, "message": error.message}
-    return {"code": "internal", "message": f"{type(error).__name__}: {error}"}
+    """The parts of an error that a reply carries: code, message, and those of its values that are plain data."""
+    if not isinstance(error, JeevesError):
+        return {"code": INTERNAL, "message": f"{type(error).__name__}: {error}"}
+    parts: dict[str, Any] = {"code": error.code, "message": error.message}
+    values = {name: value for name, value in error.values.items() if _is_plain(value)}
+    return parts | {"values": values} if values else parts
 
 
 def error_from_wire(parts: Mapping[str, Any]) -> JeevesError:
     """The error that `error_to_wire` took apart, as the class of its code."""
-    kind = _CLASS_OF_CODE.get(parts["code"], JeevesError)
-    return kind(parts["message"])
+    return class_of_code(parts["code"])(parts["message"], **parts.get("values", {}))
+
+
+def class_of_code(code: str) -> type[JeevesError]:
+    """The class of errors that travel under `code`; the root of the tree for codes that are not ours."""
+    return _CLASS_OF_CODE.get(code, JeevesError)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_is_plain(part) for part in value)
+    return value is None or isinstance(value, str | bool | int | float)
 
 
 def _all_subclasses(kind: type[JeevesError]) -> list[type[JeevesError]]:

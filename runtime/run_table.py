@@ -15,7 +15,7 @@ import msgspec
 from runtime.admission import Candidate, Quotas, RateLimiter, next_admitted
 from runtime.clock import Clock
 from runtime.envelope import Envelope, InterruptResponse, Request
-from runtime.errors import InputError, InterruptError, UnknownNameError
+from runtime.errors import InputError, InterruptError, SettingsError, UnknownNameError
 from runtime.ids import RunId, new_run_id
 from runtime.interrupts import refusal
 from runtime.pipeline import PipelineConfig
@@ -76,7 +76,7 @@ class RunTable:
         begins = bool(next_admitted([candidate], self._under_way(), self._quotas))
         self._open(run_id, config, candidate)
         try:
-            return run_id, self.handle(run_id, RunRequested(request, queued=not begins))
+            return run_id, self.handle(run_id, RunRequested(request, not begins, config.config_hash))
         except Exception:
             self._forget(run_id)
             raise
@@ -111,6 +111,8 @@ class RunTable:
         first = events[0].payload
         assert isinstance(first, RunRequested)
         config = self._config(first.request.pipeline)
+        if first.config_hash and first.config_hash != config.config_hash:
+            raise SettingsError(f"pipeline '{config.name}' has changed since run {source} began; it cannot be forked")
         run_id = run_id or new_run_id(self._clock.now_ms())
         copies = [renamed(event, run_id) for event in events]
         state = fold(config, copies)

@@ -21,7 +21,7 @@ from runtime.pipeline import PipelineConfig, as_wire
 from runtime.pipeline_file import load_pipeline
 from runtime.ports import LocalQueries
 from runtime.settings import Settings, shipped_config_dir
-from runtime.store.run_log import SqliteRunLog
+from runtime.store.run_log import RunLog, SqliteRunLog
 from runtime.store.sessions import SessionStore, session_queries
 
 ENTRY_POINT_GROUP = "jeeves.capabilities"
@@ -83,8 +83,10 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     return {"allow_secrets": settings.code_index.allow_secrets}
 
 
-def local_runner(settings: Settings, pipeline: PipelineConfig, index: IndexService) -> LocalRunner:
-    """A runner in this process for one pipeline."""
+def local_runner(
+    settings: Settings, pipeline: PipelineConfig, index: IndexService, log: RunLog | None = None
+) -> LocalRunner:
+    """A runner in this process for one pipeline, with a log of its own unless it is given one."""
     clock = SystemClock()
     queries = LocalQueries()
     queries.register(index.queries())
@@ -96,7 +98,7 @@ def local_runner(settings: Settings, pipeline: PipelineConfig, index: IndexServi
         agent.name: Agent(agent, capability, settings.reasoner, shared, clock, queries, services)
         for agent in pipeline.agents
     }
-    log = SqliteRunLog(settings.state_dir / "runs" / "local.sqlite")
+    log = log or SqliteRunLog(settings.state_dir / "runs" / "local.sqlite")
     return LocalRunner({pipeline.name: pipeline}, {pipeline.name: agents}, log, clock)
 
 

@@ -36,10 +36,11 @@ class PolicyVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested", omit_defaults=True):
-    """A caller's request was accepted; `queued`: it begins when it is admitted."""
+    """A caller's request was accepted; `queued`: it begins when it is admitted. `config_hash` pins the rules."""
 
     request: Request
     queued: bool = False
+    config_hash: str = ""
 
 
 class StageStarted(msgspec.Struct, frozen=True, tag="stage_started", omit_defaults=True):

@@ -13,13 +13,13 @@ import msgspec
 
 from runtime import joins
 from runtime.bounds import Blocked, Grant, blocked_edge, blocked_hop, is_loop_back
-from runtime.envelope import Interrupt, InterruptRequest, TerminalReason
+from runtime.envelope import Interrupt, InterruptKind, InterruptRequest, StageStatus, TerminalReason
 from runtime.ids import StageKey, StageName
 from runtime.interrupts import REASON_WITHOUT_WAITING, TIME_TO_LIVE_MS
 from runtime.pipeline import END, INTERRUPT_TARGETS, AgentConfig, edge_name
 from runtime.routing import next_move
-from runtime.supervision.state import Ending, FanOut, Held, InFlight
-from runtime.supervision.transitions import Turn
+from runtime.supervision.state import Ending, FanOut, Held, InFlight, Question
+from runtime.supervision.transitions import NO_USAGE, Turn
 
 MAX_ITEMS = 1_000
 
@@ -36,34 +36,42 @@ def begin(turn: Turn) -> None:
 
 
 def enter(turn: Turn, target: str) -> None:
-    """Execute `target` next; while the run waits, note that it is to be entered once the run goes on."""
-    if turn.is_over:
+    """Execute `target` next, or as soon as it can be: a run that waits and a stage at work are entered afterwards."""
+    if turn.is_over or turn.ending is not None:
         return
     name = StageName(target)
+    agent = turn.config.stages[target]
     if turn.envelope.lifecycle == "waiting":
         turn.held = replace(turn.held, entries=(*turn.held.entries, name))
         return
-    if turn.stages.get(target) == "active":
+    if turn.stages.get(target) in joins.BUSY:
         turn.revisits = (*turn.revisits, name)
         return
-    agent = turn.config.stages[target]
-    if turn.ending is None and not turn.config.is_parallel and joins.join_state(agent, turn.stages) != "ready":
-        end_unsatisfied(turn, [agent])
+    if joins.join_state(agent, turn.stages) != "ready":
+        if turn.config.is_parallel:
+            turn.stages.pop(target, None)  # `advance` starts it when what it requires is there
+        else:
+            end_unsatisfied(turn, [target])
+        return
+    if turn.config.is_parallel and joins.is_held_back(agent, turn.config, turn.stages):
+        turn.revisits = (*turn.revisits, name)
         return
     blocked = blocked_hop(turn.config, turn.envelope, target)
     if blocked is not None:
         end_by_bound(turn, blocked, None)
         return
-    _visit(turn, agent, name)
+    _visit(turn, agent)
 
 
-def _visit(turn: Turn, agent: AgentConfig, name: StageName) -> None:
+def _visit(turn: Turn, agent: AgentConfig) -> None:
     usage = replace(turn.envelope.usage, agent_hops=turn.envelope.usage.agent_hops + 1)
+    name = StageName(agent.name)
     turn.envelope = replace(turn.envelope, usage=usage, current_stage=name)
-    if agent.name in turn.stages and turn.config.is_parallel:
-        _make_stale(turn, agent.name)
-    for loser in joins.losers(turn.config, agent, turn.stages) if turn.config.is_parallel else ():
-        turn.drop(loser, "cancelled")
+    if turn.config.is_parallel:
+        if agent.name in turn.stages:
+            _make_stale(turn, agent.name)
+        for loser in joins.losers(turn.config, agent, turn.stages):
+            _call_off(turn, loser)
     entry = InFlight(StageKey(turn.envelope.run_id, usage.agent_hops), name, Grant(), turn.at_ms)
     if agent.foreach is None:
         turn.issue(entry)
@@ -74,9 +82,16 @@ def _visit(turn: Turn, agent: AgentConfig, name: StageName) -> None:
 def _make_stale(turn: Turn, stage: str) -> None:
     """A new visit of a stage undoes what was built on the last one: those stages are to run again."""
     for name in sorted(joins.dependants(turn.config, stage)):
-        if turn.stages.get(name) == "active":
-            turn.drop(name, "cancelled")
+        _call_off(turn, name)
         turn.stages.pop(name, None)
+
+
+def _call_off(turn: Turn, stage: str) -> None:
+    """Nobody needs this visit of a stage any more, nor what it wanted to know or was still to be visited for."""
+    turn.drop(stage, "cancelled")
+    turn.revisits = tuple(name for name in turn.revisits if name != stage)
+    kept = tuple(question for question in turn.held.questions if question.stage != stage)
+    turn.held = replace(turn.held, questions=kept)
 
 
 def move(turn: Turn, source: str, target: str, clear: tuple[str, ...]) -> None:
@@ -97,10 +112,7 @@ def move(turn: Turn, source: str, target: str, clear: tuple[str, ...]) -> None:
     )
     turn.envelope = replace(turn.envelope, usage=usage)
     turn.clear(clear)
-    if waits:
-        turn.stages.pop(target, None)
-    else:
-        enter(turn, target)
+    enter(turn, target)
 
 
 def route(turn: Turn, agent: AgentConfig, output: Mapping[str, Any]) -> None:
@@ -112,7 +124,7 @@ def route(turn: Turn, agent: AgentConfig, output: Mapping[str, Any]) -> None:
             turn.finish("completed", None)
     elif chosen.target in INTERRUPT_TARGETS:
         turn.clear(chosen.clear)
-        ask(turn, question_in(chosen.target, output), StageName(agent.name))
+        ask(turn, Question(StageName(agent.name), question_in(chosen.target, output)))
     else:
         move(turn, agent.name, chosen.target, chosen.clear)
     advance(turn)
@@ -130,53 +142,69 @@ def advance(turn: Turn) -> None:
         if not ready:
             break
         enter(turn, ready[0])
-    if turn.envelope.lifecycle != "running" or turn.ending is not None or turn.in_flight:
+    if turn.envelope.lifecycle != "running" or turn.ending is not None:
         return
-    stuck = joins.unsatisfied(turn.config, turn.stages)
+    if turn.in_flight or turn.instant or turn.held.entries or turn.held.questions:
+        return
+    stuck = [*joins.unsatisfied(turn.config, turn.stages), *turn.revisits]
     if stuck:
         end_unsatisfied(turn, stuck)
     else:
         turn.finish("completed", None)
 
 
-def end_unsatisfied(turn: Turn, stuck: list[AgentConfig]) -> None:
+def end_unsatisfied(turn: Turn, stuck: list[str]) -> None:
     """End the run, naming each stage that can never start and what it lacks."""
     lacks = []
-    for agent in stuck:
-        missing = [name for name in agent.requires if turn.stages.get(name) != "success"]
-        lacks.append(f"stage '{agent.name}' lacks {', '.join(repr(name) for name in missing) or 'its turn'}")
+    for name in dict.fromkeys(stuck):
+        agent = turn.config.stages[name]
+        missing = [other for other in agent.requires if turn.stages.get(other) != "success"]
+        missing += [other for other in agent.after if turn.stages.get(other) not in joins.SETTLED]
+        lacks.append(f"stage '{name}' lacks {', '.join(repr(other) for other in missing)}")
     turn.finish("unsatisfiable_dependencies", "; ".join(lacks))
 
 
 def end_by_bound(turn: Turn, blocked: Blocked, source: str | None) -> None:
-    """The run ends here; the final stage, where there is one, still says what was found."""
+    """The run ends here; the final stage, where there is one, still says what was found. At work already, it goes on
+    alone."""
     final = turn.config.final_stage
     if final is None or source == final or turn.ending is not None:
         turn.finish(blocked.reason, blocked.detail)
         return
-    if blocked_hop(turn.config, turn.envelope, final) is not None:
+    is_at_work = any(entry.stage == final and not entry.waiting_retry for entry in turn.in_flight.values())
+    if not is_at_work and blocked_hop(turn.config, turn.envelope, final) is not None:
         turn.finish(blocked.reason, blocked.detail)
         return
-    turn.drop_all()
-    turn.revisits = ()
-    turn.held = Held()
+    for stage in dict.fromkeys(entry.stage for entry in turn.in_flight.values()):
+        if stage != final or not is_at_work:
+            turn.drop(stage, "cancelled")
+    turn.close_interrupt("cancelled")
+    turn.revisits, turn.held, turn.instant = (), Held(), []
     turn.ending = Ending(blocked.reason, blocked.detail, turn.at_ms)
     turn.envelope = replace(turn.envelope, lifecycle="running")
-    enter(turn, final)
+    if not is_at_work:
+        _visit(turn, turn.config.stages[final])
 
 
-def ask(turn: Turn, request: InterruptRequest, stage: StageName | None) -> None:
-    """Put a question to the caller: the run waits, or ends with it when its caller does not wait."""
-    if turn.envelope.lifecycle == "waiting":
-        turn.held = replace(turn.held, questions=(*turn.held.questions, (stage, request)))
-        return
+def ask(turn: Turn, question: Question) -> None:
+    """Put a question to the caller, after those that are open: the run waits, or ends if its caller does not wait."""
+    if question.stage is not None:
+        turn.mark(question.stage, "asking")
+    turn.held = replace(turn.held, questions=(*turn.held.questions, question))
+    if turn.envelope.lifecycle != "waiting":
+        _put_next(turn)
+
+
+def _put_next(turn: Turn) -> None:
+    question = turn.held.questions[0]
+    request = question.request
     number = turn.envelope.interrupts_raised + 1
     life_ms = TIME_TO_LIVE_MS[request.kind]
     interrupt = Interrupt(
         id=f"{turn.envelope.run_id}-q{number}",
         kind=request.kind,
         question=request.question,
-        stage=stage,
+        stage=question.stage,
         message=request.message,
         data=request.data,
         created_at_ms=turn.at_ms,
@@ -184,7 +212,8 @@ def ask(turn: Turn, request: InterruptRequest, stage: StageName | None) -> None:
     )
     turn.envelope = replace(turn.envelope, interrupt=interrupt, interrupts_raised=number)
     turn.emit("interrupt.raised", data={"id": interrupt.id, "kind": request.kind, "question": request.question})
-    if not turn.envelope.request.wait and request.kind != "checkpoint":
+    is_pause = question.stage is None
+    if not turn.envelope.request.wait and not is_pause:
         turn.finish(REASON_WITHOUT_WAITING[request.kind], request.question)
         return
     turn.envelope = replace(turn.envelope, lifecycle="waiting")
@@ -192,18 +221,34 @@ def ask(turn: Turn, request: InterruptRequest, stage: StageName | None) -> None:
         turn.set_timer(f"interrupt:{interrupt.id}", interrupt.expires_at_ms)
 
 
-def go_on(turn: Turn, resume_at: str | None) -> None:
-    """Leave the waiting state: enter the resume stage, then what was held back, then put the next question, if any."""
-    held = turn.held
-    turn.held = Held()
+def go_on(turn: Turn) -> None:
+    """Leave the waiting state after an answer, or without one: resume where that kind of question says."""
+    question = stop_waiting(turn)
+    if question.stage is not None:
+        turn.mark(question.stage, "success" if question.failure is None else "failed")
+    resume_at = turn.config.resume_stage(question.request.kind) or question.stage
+    if resume_at is not None:
+        enter(turn, resume_at)
+    take_up_held(turn)
+
+
+def stop_waiting(turn: Turn) -> Question:
+    """Let the run go on; returns the question that it waited for. What was held back is to be taken up after it."""
+    question, *others = turn.held.questions
+    turn.held = replace(turn.held, questions=tuple(others))
     turn.envelope = replace(turn.envelope, lifecycle="running")
-    for name in dict.fromkeys([*([resume_at] if resume_at else []), *held.entries]):
+    return question
+
+
+def take_up_held(turn: Turn) -> None:
+    """Enter what was held back while the run waited, then put the next question, if there is one."""
+    entries = turn.held.entries
+    turn.held = replace(turn.held, entries=())
+    for name in entries:
         enter(turn, name)
     advance(turn)
-    if held.questions and not turn.is_over and turn.ending is None:
-        stage, request = held.questions[0]
-        ask(turn, request, stage)
-        turn.held = replace(turn.held, questions=held.questions[1:])
+    if turn.envelope.lifecycle == "running" and turn.ending is None and turn.held.questions:
+        _put_next(turn)
 
 
 def question_in(target: str, output: Mapping[str, Any]) -> InterruptRequest:
@@ -214,24 +259,26 @@ def question_in(target: str, output: Mapping[str, Any]) -> InterruptRequest:
 
 
 def _fan_out(turn: Turn, agent: AgentConfig, entry: InFlight) -> None:
-    """Run the stage once per item, `foreach_concurrency` at a time; no items at all is a result, too."""
+    """Run the stage once per item, `foreach_concurrency` at a time.
+
+    A visit without items, or with what are none, is over at once. What follows from it is decided after the turn's
+    event: a chain of such visits must not nest.
+    """
     items = _items(turn.envelope.outputs, str(agent.foreach))
-    if not isinstance(items, list) or len(items) > MAX_ITEMS:
+    if isinstance(items, list) and 0 < len(items) <= MAX_ITEMS:
+        first = min(agent.foreach_concurrency, len(items))
+        turn.fan_outs[agent.name] = FanOut(hop=entry.key.hop, items=tuple(items), next_item=first)
+        for index in range(first):
+            turn.issue(replace(entry, key=replace(entry.key, item=index)))
+        return
+    error = None
+    if items != []:
         found = f"{len(items)} items, limit {MAX_ITEMS}" if isinstance(items, list) else f"a {type(items).__name__}"
         error = f"stage '{agent.name}' runs for each of '{agent.foreach}', which is {found}"
-        turn.in_flight[str(entry.key)] = entry
-        turn.settle(entry, "error", None, error)
-        fail(turn, agent, "internal_error", error)
-        return
-    if not items:
-        turn.mark(agent.name, "success")
-        turn.keep_output(agent.key, {"items": []})
-        route(turn, agent, {"items": []})
-        return
-    first = min(agent.foreach_concurrency, len(items))
-    turn.fan_outs[agent.name] = FanOut(hop=entry.key.hop, items=tuple(items), next_item=first)
-    for index in range(first):
-        turn.issue(replace(entry, key=replace(entry.key, item=index)))
+    turn.in_flight[str(entry.key)] = entry
+    turn.settle(entry, "error" if error else "skipped", NO_USAGE, error)
+    turn.mark(agent.name, "active")
+    turn.instant.append((agent, entry.key, error))
 
 
 def issue_next_item(turn: Turn, stage: StageName) -> None:
@@ -253,23 +300,40 @@ def _items(outputs: Mapping[str, Any], path: str) -> Any:
 
 def fail(turn: Turn, agent: AgentConfig, reason: TerminalReason, error: str) -> None:
     """A stage has failed for good: go on where its error route leads, without it where the joins allow, or end."""
-    if agent.error_next is not None:
-        turn.mark(agent.name, "handled")
-        if agent.error_next != END:
-            move(turn, agent.name, agent.error_next, ())
-        elif not turn.config.is_parallel:
-            turn.finish("completed", f"stage '{agent.name}' failed and its error route ends the run: {error}")
+    status: StageStatus = "failed" if agent.error_next is None else "handled"
+    turn.mark(agent.name, status)
+    if turn.ending is not None:
+        turn.finish(turn.ending.reason, turn.ending.detail)
+    elif agent.error_next is not None:
+        _take_error_route(turn, agent, agent.error_next, error)
+    elif _goes_on_without(turn, agent):
         advance(turn)
+    else:
+        _wait_or_end(turn, agent, reason, error)
+
+
+def _take_error_route(turn: Turn, agent: AgentConfig, target: str, error: str) -> None:
+    if target != END:
+        move(turn, agent.name, target, ())
+    elif not turn.config.is_parallel:
+        turn.finish("completed", f"stage '{agent.name}' failed and its error route ends the run: {error}")
+    advance(turn)
+
+
+def _goes_on_without(turn: Turn, agent: AgentConfig) -> bool:
+    """True when every stage that needed the failed one has another to count on; those that can never start are out."""
+    lost = joins.lost_with(turn.config, agent.name, turn.stages) if turn.config.is_parallel else None
+    for name in lost or ():
+        turn.mark(name, "cancelled")
+    return lost is not None
+
+
+def _wait_or_end(turn: Turn, agent: AgentConfig, reason: TerminalReason, error: str) -> None:
+    is_passing = reason == "tool_failed_recoverably"
+    what_then = turn.config.on_timeout if is_passing else turn.config.on_system_error
+    if what_then == "end" or not turn.envelope.request.wait:
+        turn.finish(reason, error)
         return
-    turn.mark(agent.name, "failed")
-    if turn.config.is_parallel and joins.failure_is_tolerated(turn.config, agent.name, turn.stages):
-        advance(turn)
-        return
-    waits = turn.config.on_timeout if reason == "tool_failed_recoverably" else turn.config.on_system_error
-    if waits == "wait" and turn.envelope.request.wait:
-        kind = "timeout" if reason == "tool_failed_recoverably" else "system_error"
-        turn.held = replace(turn.held, failure=Ending(reason, error, turn.at_ms))
-        question = f"stage '{agent.name}' failed: {error}. Approve to run it again."
-        ask(turn, InterruptRequest(kind=kind, question=question), StageName(agent.name))  # type: ignore[arg-type]
-        return
-    turn.finish(reason, error)
+    kind: InterruptKind = "timeout" if is_passing else "system_error"
+    request = InterruptRequest(kind, f"stage '{agent.name}' failed: {error}. Approve to run it again.")
+    ask(turn, Question(StageName(agent.name), request, failure=Ending(reason, error, turn.at_ms)))

@@ -47,24 +47,34 @@ class FanOut(msgspec.Struct, frozen=True):
     results: dict[int, StageSucceeded] = {}
 
 
-class Held(msgspec.Struct, frozen=True):
-    """What waits while the run does.
+class Question(msgspec.Struct, frozen=True):
+    """What a stage wants to know of a person; a pause is a question of no stage.
 
-    `entries`: stages to enter once it goes on; `questions`: further questions, put one after the other; `unapproved`: a
-    result that takes effect when it is approved; `failure`: how the run ends if the answer is no.
+    `unapproved`: the stage's result, which takes effect when it is approved; `failure`: how the run ends if the answer
+    is no.
+    """
+
+    stage: StageName | None
+    request: InterruptRequest
+    unapproved: StageSucceeded | None = None
+    failure: Ending | None = None
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What waits while the run does: `entries` are stages to enter once it goes on.
+
+    `questions` are put one after the other; the first is the one that the run waits for.
     """
 
     entries: tuple[StageName, ...] = ()
-    questions: tuple[tuple[StageName | None, InterruptRequest], ...] = ()
-    unapproved: StageSucceeded | None = None
-    failure: Ending | None = None
+    questions: tuple[Question, ...] = ()
 
 
 class RunState(msgspec.Struct, frozen=True):
     """Everything that deciding needs about one run.
 
-    `timers`: timer id → due instant in ms; `fan_outs`: stage → its fan-out under way; `revisits`: stages that were
-    routed to while they were at work, to be entered again.
+    `timers`: timer id → due instant in ms; `fan_outs`: stage → its fan-out under way; `revisits`: stages of a parallel
+    run that were routed to and cannot be entered yet: they are at work, or held back by a stage that they come after.
     """
 
     envelope: Envelope

@@ -13,10 +13,17 @@ from typing import Any
 import msgspec
 
 from runtime.bounds import Grant, first_grant, soft_limits_passed
-from runtime.envelope import HistoryRecord, HistoryStatus, StageStatus, TerminalReason
+from runtime.envelope import (
+    HistoryRecord,
+    HistoryStatus,
+    InterruptResponse,
+    InterruptStatus,
+    StageStatus,
+    TerminalReason,
+)
 from runtime.goals import GoalBoard
 from runtime.ids import StageKey
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline import AgentConfig, PipelineConfig
 from runtime.supervision.commands import (
     CancelStage,
     ClientEvent,
@@ -30,7 +37,7 @@ from runtime.supervision.commands import (
     StageView,
 )
 from runtime.supervision.events import StageUsage
-from runtime.supervision.state import Decision, InFlight, RunState
+from runtime.supervision.state import Decision, Held, InFlight, RunState
 
 DEADLINE_TIMER = "deadline"
 FINAL_STAGE_GRACE_MS = 10_000
@@ -55,6 +62,7 @@ class Turn:
         self.ending = state.ending
         self.held = state.held
         self.revisits = state.revisits
+        self.instant: list[tuple[AgentConfig, StageKey, str | None]] = []
         self._next_event_seq = state.next_event_seq
         self._warned = state.warned
         self._commands: list[Command] = []
@@ -236,6 +244,7 @@ class Turn:
         for entry in [entry for entry in self.in_flight.values() if entry.stage == stage]:
             self._drop_entry(entry)
         self.fan_outs.pop(stage, None)
+        self.instant = [visit for visit in self.instant if visit[0].name != stage]
         self.mark(stage, status)
 
     def drop_all(self) -> None:
@@ -252,19 +261,27 @@ class Turn:
         self.cancel_stage(entry)
         self.settle(entry, "cancelled", None)
 
+    def close_interrupt(self, status: InterruptStatus, response: InterruptResponse | None = None) -> None:
+        """Note what became of the question that the run waits for, if it waits for one."""
+        interrupt = self.envelope.interrupt
+        if interrupt is None or interrupt.status != "pending" or self.envelope.lifecycle != "waiting":
+            return
+        self.timers.pop(f"interrupt:{interrupt.id}", None)
+        self.envelope = replace(self.envelope, interrupt=replace(interrupt, status=status, response=response))
+        self.emit("interrupt.resolved", data={"id": interrupt.id, "status": status})
+
     def finish(self, reason: TerminalReason, detail: str | None) -> None:
         """End the run, with exactly one reason."""
         if self.is_over:
             return
         self.drop_all()
         self.timers.clear()
-        interrupt = self.envelope.interrupt
-        if interrupt is not None and interrupt.status == "pending" and self.envelope.lifecycle == "waiting":
-            interrupt = replace(interrupt, status="cancelled")
+        self.revisits = ()
+        self.close_interrupt("cancelled")
+        self.held = Held()
         self.envelope = replace(
             self.envelope,
             lifecycle="terminated",
-            interrupt=interrupt,
             terminal_reason=reason,
             terminal_detail=detail,
             finished_at_ms=self.at_ms,

@@ -60,6 +60,8 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     open_state_dir(settings.state_dir)
     repository = await index_service(settings).refresh(repo)
     codebase = capability.open_services(agent_settings(settings)).codebase(repository)
-    result = await ToolExecutor(capability.tools, frozenset({name}), StageBudget(Grant(tool_calls=1))).call(name, codebase, given)
+    result = await ToolExecutor(capability.tools, frozenset({name}), StageBudget(Grant(tool_calls=1))).call(
+        name, codebase, given
+    )
     document: dict[str, Any] = msgspec.to_builtins(result)
     return document

@@ -1,0 +1,180 @@
+"""`jeeves envelope`: the kernel for programs in any language, as JSON on standard input and output.
+
+    create        {pipeline, raw_input, …}                → the envelope of a run that begins
+    process       {request, events: [{at_ms, payload}]}    → the envelope after them, and the commands of the last one
+    can-continue  an envelope                              → {can_continue, reason, detail}
+    result        an envelope                              → {terminal_reason, outputs, …}
+    validate      an envelope                              → {valid, faults}
+    version                                                → {version, schema_version}
+
+What goes wrong is `{error, code, message}` on standard output and exit status 1.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from runtime.bounds import blocked_hop
+from runtime.clock import SystemClock
+from runtime.envelope import SCHEMA_VERSION, Envelope, Request, decode_envelope
+from runtime.errors import InputError, JeevesError
+from runtime.ids import RunId, new_run_id
+from runtime.pipeline import PipelineConfig
+from runtime.settings import Settings, load_settings
+from runtime.supervision.decide import decide
+from runtime.supervision.events import Event, Payload, RunRequested
+from runtime.supervision.state import Decision, new_state
+from serve.wiring import load_named_pipeline
+
+app = typer.Typer(help="The kernel as JSON on standard input and output.", no_args_is_help=True)
+
+Config = Annotated[Path | None, typer.Option(help="Settings file.")]
+
+
+@app.command("create")
+def create(config: Config = None) -> None:
+    """Read a request, write the envelope of a run that begins with it."""
+    _answer(lambda: _created(load_settings(config), _read(Request)))
+
+
+@app.command("process")
+def process(config: Config = None) -> None:
+    """Read a request and events, write the envelope after them and the commands that follow."""
+    _answer(lambda: _processed(load_settings(config), _read(Script)))
+
+
+@app.command("can-continue")
+def can_continue(config: Config = None) -> None:
+    """Read an envelope, say whether its bounds permit another stage."""
+    _answer(lambda: _continuing(load_settings(config), _envelope()))
+
+
+@app.command("result")
+def result() -> None:
+    """Read an envelope, write how it ended and what its stages wrote."""
+    _answer(lambda: _result(_envelope()))
+
+
+@app.command("validate")
+def validate() -> None:
+    """Read an envelope, write whether it is one."""
+
+    def check() -> dict[str, Any]:
+        try:
+            _envelope()
+        except InputError as error:
+            return {"valid": False, "faults": [error.message]}
+        return {"valid": True, "faults": []}
+
+    _answer(check)
+
+
+@app.command("version")
+def version() -> None:
+    """Write the versions of the program and of the envelope's schema."""
+    _answer(lambda: {"version": installed_version("jeeves"), "schema_version": SCHEMA_VERSION})
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """Something that happened, at an instant in ms."""
+
+    at_ms: int
+    payload: Payload
+
+
+class Script(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run told from its beginning."""
+
+    request: Request
+    events: list[Moment] = []
+    run_id: str = "r-script"
+    at_ms: int = 0
+
+
+def _created(settings: Settings, request: Request) -> dict[str, Any]:
+    now_ms = SystemClock().now_ms()
+    pipeline = load_named_pipeline(settings, request.pipeline)
+    begun = _begun(pipeline, request, new_run_id(now_ms), now_ms)
+    return _document(begun.state.envelope)
+
+
+def _processed(settings: Settings, script: Script) -> dict[str, Any]:
+    pipeline = load_named_pipeline(settings, script.request.pipeline)
+    run_id = RunId(script.run_id)
+    decision = _begun(pipeline, script.request, run_id, script.at_ms)
+    ignored = []
+    for number, moment in enumerate(script.events, 2):
+        decision = decide(pipeline, decision.state, Event(run_id, number, moment.at_ms, moment.payload))
+        if decision.ignored is not None:
+            ignored.append({"event": number, "reason": decision.ignored})
+    commands = [_without_bytes(msgspec.to_builtins(command)) for command in decision.commands]
+    return {"envelope": _document(decision.state.envelope), "commands": commands, "ignored": ignored}
+
+
+def _begun(pipeline: PipelineConfig, request: Request, run_id: RunId, at_ms: int) -> Decision:
+    return decide(pipeline, new_state(run_id), Event(run_id, 1, at_ms, RunRequested(request)))
+
+
+def _continuing(settings: Settings, envelope: Envelope) -> dict[str, Any]:
+    if envelope.lifecycle == "terminated":
+        return {"can_continue": False, "reason": envelope.terminal_reason, "detail": envelope.terminal_detail}
+    pipeline = load_named_pipeline(settings, envelope.request.pipeline)
+    blocked = blocked_hop(pipeline, envelope, envelope.current_stage or pipeline.first_stage.name)
+    if blocked is not None:
+        return {"can_continue": False, "reason": blocked.reason, "detail": blocked.detail}
+    return {"can_continue": True, "reason": None, "detail": None}
+
+
+def _result(envelope: Envelope) -> dict[str, Any]:
+    return {
+        "run_id": envelope.run_id,
+        "lifecycle": envelope.lifecycle,
+        "terminal_reason": envelope.terminal_reason,
+        "terminal_detail": envelope.terminal_detail,
+        "outputs": envelope.outputs,
+        "errors": list(envelope.errors),
+        "usage": msgspec.to_builtins(envelope.usage),
+    }
+
+
+def _envelope() -> Envelope:
+    """The envelope on standard input, with fields that this version does not know kept."""
+    try:
+        given = json.loads(sys.stdin.read())
+        return decode_envelope(msgspec.msgpack.encode(given))
+    except (ValueError, TypeError, JeevesError) as error:
+        raise InputError(f"not an envelope: {error}") from error
+
+
+def _read(kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(sys.stdin.read(), type=kind)
+    except msgspec.MsgspecError as error:
+        raise InputError(f"not a {kind.__name__.lower()}: {error}") from error
+
+
+def _document(envelope: Envelope) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(envelope, extra={}))
+    return {**envelope.extra, **document}
+
+
+def _without_bytes(command: dict[str, Any]) -> dict[str, Any]:
+    """A command as JSON: the stage's input is shown decoded, not as base 64."""
+    return {key: value for key, value in command.items() if key != "input"}
+
+
+def _answer(work: Callable[[], dict[str, Any]]) -> None:
+    try:
+        answer = work()
+    except JeevesError as error:
+        sys.stdout.write(json.dumps({"error": True, "code": error.code, "message": error.message}) + "\n")
+        raise typer.Exit(1) from None
+    sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
