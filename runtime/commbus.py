@@ -2,21 +2,20 @@
 
 Events go to every subscriber, commands and queries to one address, replies back to who asked. A frame that nobody can
 take is a dead letter; frames for an endpoint that is away for a moment are parked and handed over when it comes back.
-Doubled message ids are dropped.
+Every queue has a bound. What is done around routing (middleware, pending queries) is in `runtime.dispatch`.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from typing import Literal
 
 import msgspec
 
 from runtime.errors import DuplicateHandlerError
-from runtime.ids import Address, MessageId
+from runtime.ids import Address
 from runtime.messages import Header, decode_header
 
-REMEMBERED_MESSAGES = 20_000
 KEPT_DEAD_LETTERS = 200
 PARKED_FRAMES_PER_ADDRESS = 1_000
 
@@ -38,6 +37,9 @@ class Routing(msgspec.Struct, frozen=True):
     refused: str | None = None
 
 
+NOWHERE = Routing()
+
+
 class BusTable:
     """Addresses, handlers, subscribers and counters of one bus."""
 
@@ -47,7 +49,6 @@ class BusTable:
         self._handlers: dict[str, Address] = {}
         self._subscribers: dict[str, list[Address]] = {}
         self._parked: dict[Address, deque[bytes]] = {}
-        self._seen: OrderedDict[MessageId, None] = OrderedDict()
         self.dead_letters: deque[DeadLetter] = deque(maxlen=KEPT_DEAD_LETTERS)
         self.counts: Counter[str] = Counter()
 
@@ -57,16 +58,49 @@ class BusTable:
         Raises DuplicateHandlerError when another address handles one of `handles`; nothing is changed then.
         """
         for type_ in handles:
-            holder = self._handlers.get(type_, address)
-            if holder != address:
-                raise DuplicateHandlerError(f"'{type_}' is handled by {holder} already, not by {address}", type=type_)
+            self._check_free(address, type_)
         self._presence[address] = "connected"
         self._incarnation[address] = self._incarnation.get(address, 0) + 1
         self._handlers.update(dict.fromkeys(handles, address))
         for type_ in subscribes:
-            if address not in self._subscribers.setdefault(type_, []):
-                self._subscribers[type_].append(address)
+            self.subscribe(address, type_)
         return list(self._parked.pop(address, ()))
+
+    def subscribe(self, address: Address, type_: str) -> None:
+        """Events of that type go to `address` as well; a second time changes nothing."""
+        if address not in self._subscribers.setdefault(type_, []):
+            self._subscribers[type_].append(address)
+
+    def unsubscribe(self, address: Address, type_: str) -> None:
+        """Events of that type no longer go to `address`."""
+        subscribers = self._subscribers.get(type_, [])
+        if address in subscribers:
+            subscribers.remove(address)
+        if not subscribers:
+            self._subscribers.pop(type_, None)
+
+    def register_handler(self, address: Address, type_: str) -> None:
+        """Commands and queries of that type go to `address`. Raises DuplicateHandlerError when another has it."""
+        self._check_free(address, type_)
+        self._handlers[type_] = address
+
+    def deregister_handler(self, address: Address, type_: str) -> None:
+        """Commands and queries of that type go to nobody, if it was `address` that took them."""
+        if self._handlers.get(type_) == address:
+            del self._handlers[type_]
+
+    def has_handler(self, type_: str) -> bool:
+        """True when somebody takes commands and queries of that type."""
+        return type_ in self._handlers
+
+    @property
+    def handler_types(self) -> list[str]:
+        """The types that have a handler, sorted."""
+        return sorted(self._handlers)
+
+    def subscribers(self, type_: str) -> tuple[Address, ...]:
+        """Who gets events of that type, in the order of subscription."""
+        return tuple(self._subscribers.get(type_, ()))
 
     def expect(self, address: Address, handles: tuple[str, ...] = ()) -> None:
         """An endpoint is about to appear: until it connects, frames for it are parked rather than refused."""
@@ -80,6 +114,7 @@ class BusTable:
             return False
         self._presence[address] = "dead" if for_good else "away"
         if for_good:
+            self._forget_types(address)
             for data in self._parked.pop(address, ()):
                 self._refuse(decode_header(data)[0], f"endpoint {address} is gone for good")
         return True
@@ -103,17 +138,20 @@ class BusTable:
 
     def route(self, header: Header) -> Routing:
         """Where the frame goes. Counts it, and remembers a dead letter."""
-        if header.message_id in self._seen:
-            self.counts["doubled"] += 1
-            return Routing()
-        self._remember(header.message_id)
         self.counts[header.kind] += 1
         if header.kind == "event":
-            return self._to(header, self._subscribers.get(header.type, []), required=False)
+            routing = self._to(header, self._subscribers.get(header.type, []), required=False)
+            if routing == NOWHERE:
+                self.counts["dropped"] += 1
+            return routing
         target = header.target or self._handlers.get(header.type)
         if target is None:
             return self._refuse(header, f"nobody handles '{header.type}'")
         return self._to(header, [target], required=True)
+
+    def add_dead_letter(self, header: Header, reason: str) -> None:
+        """Remember a frame that nobody could take, or that its handler failed at."""
+        self._refuse(header, reason)
 
     def park(self, address: Address, data: bytes) -> bool:
         """Keep a frame for an endpoint that is away; False, and a dead letter, when its queue is full."""
@@ -149,7 +187,13 @@ class BusTable:
         self.counts["dead_letter"] += 1
         return Routing(refused=reason)
 
-    def _remember(self, message_id: MessageId) -> None:
-        self._seen[message_id] = None
-        if len(self._seen) > REMEMBERED_MESSAGES:
-            self._seen.popitem(last=False)
+    def _check_free(self, address: Address, type_: str) -> None:
+        holder = self._handlers.get(type_, address)
+        if holder != address:
+            raise DuplicateHandlerError(f"'{type_}' is handled by {holder} already, not by {address}", type=type_)
+
+    def _forget_types(self, address: Address) -> None:
+        for type_ in [type_ for type_, holder in self._handlers.items() if holder == address]:
+            del self._handlers[type_]
+        for type_ in [type_ for type_, addresses in self._subscribers.items() if address in addresses]:
+            self.unsubscribe(address, type_)

@@ -1,39 +1,39 @@
 """One participant on the bus: sends commands and events, asks queries, and answers what reaches it.
 
 It knows frames and a `Transport`, nothing of Ray. A query is a request frame whose reply is awaited here, in the
-asker's process: the bus itself waits for nobody.
+asker's process: the bus itself waits for nobody. What is sent while a frame is handled carries that frame's trace.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
+from runtime.asking import Asking
 from runtime.clock import Clock
-from runtime.errors import BusError, JeevesError, NoHandlerError, QueryTimeoutError
-from runtime.ids import Address, MessageId, RunId, new_message_id
-from runtime.messages import Frame, Header, Kind, SendOutcome, pack_body, reply_to, unpack_body
-from runtime.ports import DEFAULT_QUERY_TIMEOUT_S, QueryHandler, error_from_wire, error_to_wire
+from runtime.errors import DuplicateHandlerError
+from runtime.handling import Handling, OnFrame
+from runtime.ids import Address, RunId, new_message_id
+from runtime.messages import BUS, Frame, Header, Kind, SendOutcome, pack_body
+from runtime.middleware import Chain, Middleware
+from runtime.ports import DEFAULT_QUERY_TIMEOUT_S, QueryHandler
+from runtime.sending import RetryRules, Sender, Transport
+from runtime.shipped_middleware import Deduplication
+from runtime.tracing import current_trace
 
-log = logging.getLogger(__name__)
+Handler = TypeVar("Handler")
 
-OnFrame = Callable[[Frame], Awaitable[None]]
+REMEMBERED_MESSAGES = 5_000
 
-
-class Transport(Protocol):
-    """Carries frames between an endpoint and the bus."""
-
-    def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
-        """Make the endpoint known to the bus under `address`."""
-
-    async def send(self, frame: Frame) -> SendOutcome:
-        """Hand a frame to the bus; says whether the bus took it."""
+Undo = Callable[[], Awaitable[None]]
 
 
 class Endpoint:
-    """An address on the bus. `queries`: type → handler of queries; `frames`: type → handler of commands and events."""
+    """An address on the bus.
+
+    `queries`: type → handler of queries. `frames`: type → handler of commands sent to this address, and of events where
+    `subscribes` names the type. `middleware` looks at what is handled here, after copies have been dropped.
+    """
 
     def __init__(
         self,
@@ -43,94 +43,133 @@ class Endpoint:
         queries: Mapping[str, QueryHandler] | None = None,
         frames: Mapping[str, OnFrame] | None = None,
         subscribes: tuple[str, ...] = (),
+        middleware: Iterable[Middleware] = (),
+        retry: RetryRules | None = None,
     ) -> None:
         self.address = address
         self._transport = transport
         self._clock = clock
-        self._queries = dict(queries or {})
-        self._frames = dict(frames or {})
-        self._subscribes = subscribes
-        self._waiting: dict[MessageId, asyncio.Future[Frame]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._sender = Sender(transport, clock, self.bind, retry)
+        self._asking = Asking(self._sender, clock)
+        self._chain = Chain([Deduplication(REMEMBERED_MESSAGES), *middleware])
+        self._handling = Handling(address, clock, self._sender.send, self._chain)
+        self._handling.queries.update(queries or {})
+        self._handling.commands.update(frames or {})
+        self._handling.subscribers.update({type_: [self._handling.commands[type_]] for type_ in subscribes})
+        self._handled: set[str] = set()
 
     def bind(self) -> None:
-        """Appear on the bus."""
-        self._transport.bind(self.address, tuple(self._queries), self._subscribes)
+        """Appear on the bus, or appear again on one that was restarted; queries without an answer are sent again."""
+        handles = tuple(dict.fromkeys([*self._handling.queries, *self._handled]))
+        self._transport.bind(self.address, handles, tuple(self._handling.subscribers))
+        self._asking.send_again()
+
+    async def close(self) -> None:
+        """Call off all work: what is asked here fails with QueryCancelledError, and so does what others asked."""
+        self._asking.close()
+        await self._handling.close()
 
     async def command(self, target: Address, type_: str, body: bytes, run_id: RunId | None = None) -> SendOutcome:
         """Send a command to one address; says whether it is on its way."""
-        return await self._transport.send(self._frame("command", type_, body, target, run_id))
+        return await self._sender.send(self._frame("command", type_, body, target, run_id))
+
+    async def send(self, type_: str, body: bytes, run_id: RunId | None = None) -> SendOutcome:
+        """Send a command to whoever handles its type; `refused`, and a dead letter, when nobody does."""
+        return await self._sender.send(self._frame("command", type_, body, None, run_id))
 
     async def publish(self, type_: str, body: bytes, run_id: RunId | None = None) -> SendOutcome:
         """Tell all subscribers of `type_`; nobody is waited for."""
-        return await self._transport.send(self._frame("event", type_, body, None, run_id))
+        return await self._sender.send(self._frame("event", type_, body, None, run_id))
 
     async def query(
         self, type_: str, body: dict[str, Any], timeout_s: float = DEFAULT_QUERY_TIMEOUT_S
     ) -> dict[str, Any]:
-        """The answer of whoever handles `type_`. Raises NoHandlerError, QueryTimeoutError, or the handler's error."""
-        frame = self._frame("query", type_, pack_body(body), None, None, timeout_s)
-        future: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
-        self._waiting[frame.header.message_id] = future
-        try:
-            outcome = await self._transport.send(frame)
-            if outcome == "unreachable":
-                raise NoHandlerError(f"nobody handles '{type_}'", type=type_)
-            if outcome == "full":
-                raise BusError(f"the bus is full; '{type_}' was not sent", type=type_)
-            reply = await asyncio.wait_for(future, timeout_s)
-        except TimeoutError as error:
-            raise QueryTimeoutError(
-                f"no answer to '{type_}' within {timeout_s:g} s", type=type_, timeout_s=timeout_s
-            ) from error
-        finally:
-            self._waiting.pop(frame.header.message_id, None)
-        answer = unpack_body(reply.body)
-        if reply.header.failed:
-            raise error_from_wire(answer)
-        return answer
+        """The answer of whoever handles `type_`.
+
+        Raises NoHandlerError, QueryTimeoutError, QueryCancelledError, MessageStoppedError, or the handler's error. A
+        task that is cancelled while it waits calls the query off.
+        """
+        return await self._asking.ask(self._frame("query", type_, pack_body(body), None, None, timeout_s), timeout_s)
+
+    async def register_handler(self, type_: str, handler: QueryHandler) -> None:
+        """Answer queries of that type from now on. Raises DuplicateHandlerError when it has a handler anywhere."""
+        await self._register(self._handling.queries, type_, handler)
+
+    async def register_command(self, type_: str, handler: OnFrame) -> None:
+        """Take commands of that type, whoever they are sent to. Raises DuplicateHandlerError as above."""
+        await self._register(self._handling.commands, type_, handler)
+        self._handled.add(type_)
+
+    async def deregister(self, type_: str) -> None:
+        """Handle queries and commands of that type no longer."""
+        self._handled.discard(type_)
+        self._handling.queries.pop(type_, None)
+        self._handling.commands.pop(type_, None)
+        await self._ask_bus("bus.deregister_handler", type_)
+
+    async def subscribe(self, type_: str, handler: OnFrame) -> Undo:
+        """Call `handler` with every event of that type; what is returned undoes it, once or more often."""
+        self._handling.subscribers.setdefault(type_, []).append(handler)
+        await self._ask_bus("bus.subscribe", type_)
+
+        async def undo() -> None:
+            await self.unsubscribe(type_, handler)
+
+        return undo
+
+    async def unsubscribe(self, type_: str, handler: OnFrame) -> None:
+        """Call `handler` no more for events of that type; the others are called on."""
+        handlers = self._handling.subscribers.get(type_, [])
+        if handler not in handlers:
+            return
+        handlers.remove(handler)
+        if not handlers:
+            del self._handling.subscribers[type_]
+            await self._ask_bus("bus.unsubscribe", type_)
+
+    def add_middleware(self, middleware: Middleware) -> None:
+        """Let a middleware look at what is handled here, after those that are there already."""
+        self._chain.add(middleware)
+
+    async def has_handler(self, type_: str) -> bool:
+        """True when somebody on the bus handles that type."""
+        return bool((await self._ask_bus("bus.has_handler", type_))["has_handler"])
+
+    async def subscribers(self, type_: str) -> list[Address]:
+        """Who on the bus gets events of that type."""
+        return [Address(address) for address in (await self._ask_bus("bus.subscribers", type_))["subscribers"]]
+
+    async def handler_types(self) -> list[str]:
+        """The types that somebody on the bus handles."""
+        return list((await self._ask_bus("bus.handler_types"))["handler_types"])
+
+    async def bus_stats(self) -> dict[str, Any]:
+        """The bus's counters and tables, its latest dead letters, and what its middleware knows."""
+        return await self._ask_bus("bus.stats")
 
     def on_frame(self, frame: Frame) -> None:
         """Take a frame from the bus; the work is done in a task of its own, so this returns at once."""
-        header = frame.header
-        if header.kind == "reply":
-            waiting = self._waiting.get(header.correlation_id) if header.correlation_id else None
-            if waiting is not None and not waiting.done():
-                waiting.set_result(frame)
-            return
-        task = asyncio.create_task(self._serve(frame))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if frame.header.kind == "reply":
+            self._asking.take_reply(frame)
+        elif frame.header.kind == "cancel":
+            self._handling.cancel(frame.header.correlation_id)
+        else:
+            self._handling.take(frame)
 
-    async def _serve(self, frame: Frame) -> None:
-        header = frame.header
-        if header.kind == "query":
-            await self._answer(frame)
-            return
-        handler = self._frames.get(header.type)
-        if handler is None:
-            log.warning("frame.unhandled", extra={"type": header.type, "address": self.address})
-            return
+    async def _ask_bus(self, type_: str, about: str = "") -> dict[str, Any]:
+        body = pack_body({"type": about})
+        frame = self._frame("query", type_, body, BUS, None, DEFAULT_QUERY_TIMEOUT_S)
+        return await self._asking.ask(frame, DEFAULT_QUERY_TIMEOUT_S)
+
+    async def _register(self, handlers: dict[str, Handler], type_: str, handler: Handler) -> None:
+        if type_ in self._handling.queries or type_ in self._handling.commands:
+            raise DuplicateHandlerError(f"{self.address} handles '{type_}' already", type=type_)
+        handlers[type_] = handler
         try:
-            await handler(frame)
-        except Exception:
-            log.exception("frame.failed", extra={"type": header.type, "run_id": header.run_id, "address": self.address})
-
-    async def _answer(self, frame: Frame) -> None:
-        try:
-            handler = self._queries.get(frame.header.type)
-            if handler is None:
-                raise NoHandlerError(f"{self.address} does not handle '{frame.header.type}'", type=frame.header.type)
-            reply = reply_to(frame.header, self.address, pack_body(await handler(unpack_body(frame.body))))
-        except JeevesError as error:
-            reply = self._failure(frame, error)
-        except Exception as error:
-            log.exception("query.failed", extra={"type": frame.header.type, "address": self.address})
-            reply = self._failure(frame, error)
-        await self._transport.send(reply)
-
-    def _failure(self, query: Frame, error: Exception) -> Frame:
-        return reply_to(query.header, self.address, pack_body(error_to_wire(error)), failed=True)
+            await self._ask_bus("bus.register_handler", type_)
+        except BaseException:
+            del handlers[type_]
+            raise
 
     def _frame(
         self,
@@ -141,6 +180,17 @@ class Endpoint:
         run_id: RunId | None,
         timeout_s: float | None = None,
     ) -> Frame:
-        deadline_ms = None if timeout_s is None else self._clock.now_ms() + int(timeout_s * 1000)
-        header = Header(new_message_id(), kind, type_, self.address, target, run_id=run_id, deadline_ms=deadline_ms)
+        message_id = new_message_id()
+        trace = current_trace()
+        header = Header(
+            message_id=message_id,
+            kind=kind,
+            type=type_,
+            source=self.address,
+            target=target,
+            run_id=run_id or trace.run_id,
+            deadline_ms=None if timeout_s is None else self._clock.now_ms() + int(timeout_s * 1000),
+            trace_id=trace.trace_id or message_id,
+            parent_id=trace.parent_id,
+        )
         return Frame(header, body)

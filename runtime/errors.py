@@ -14,6 +14,7 @@
     │   ├── PortTakenError
     │   ├── ForeignCodeError       a worker imported somebody else's `runtime` package
     │   ├── StateStorageError      the state folder cannot be written
+    │   │   └── FencedError        another owner has taken over: this one must stop
     │   ├── ClusterError
     │   └── VersionMismatchError
     ├── WireError                  bytes that are no frame of ours
@@ -139,6 +140,12 @@ class StateStorageError(MachineError):
     """The state folder cannot be read or written."""
 
     code = "state_storage"
+
+
+class FencedError(StateStorageError):
+    """A newer owner has taken over what this one wrote to; it must stop, and start anew if it is to go on."""
+
+    code = "fenced"
 
 
 class ClusterError(MachineError):

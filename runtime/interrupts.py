@@ -35,8 +35,8 @@ Outcome = Literal["go_on", "denied"]
 def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_id: str, at_ms: int) -> str | None:
     """Why an answer cannot be taken, or None when it can."""
     if interrupt is None or interrupt.id != interrupt_id:
-        current = f"; the open one is {interrupt.id}" if interrupt is not None and interrupt.status == "pending" else ""
-        return f"interrupt {interrupt_id} is not of this run{current}"
+        current = f"; {interrupt.id} is" if interrupt is not None and interrupt.status == "pending" else ""
+        return f"interrupt {interrupt_id} is not open{current}"
     if interrupt.status != "pending":
         return f"interrupt {interrupt_id} is {interrupt.status} already"
     if user_id != asker_id:

@@ -32,19 +32,14 @@ def digest_of(output: Mapping[str, Any]) -> str:
     return hashlib.blake2b(_ENCODER.encode(output), digest_size=8).hexdigest()
 
 
-def detect_loop(history: Sequence[HistoryRecord], thresholds: Mapping[str, int]) -> Detection | None:
-    """The loop that the last record closes, or None. `identical_action` N: N visits of a stage in a row, same output."""
+def detect_loop(history: Sequence[HistoryRecord], stage: str, thresholds: Mapping[str, int]) -> Detection | None:
+    """The loop that the last visit of `stage` closes, or None. `identical_action` N: N visits in a row, same output."""
     wanted = thresholds.get("identical_action")
-    if not wanted or not history or not history[-1].digest:
+    digests = [record.digest for record in reversed(history) if record.stage == stage and record.digest]
+    if not wanted or not digests:
         return None
-    last = history[-1]
-    visits = [r for r in history if r.stage == last.stage and r.digest and r.item == last.item]
-    repeats = 0
-    for record in reversed(visits):
-        if record.digest != last.digest:
-            break
-        repeats += 1
+    repeats = next((number for number, digest in enumerate(digests) if digest != digests[0]), len(digests))
     if repeats < wanted:
         return None
-    text = f"stage '{last.stage}' gave the same output {repeats} times in a row, limit {wanted}"
+    text = f"stage '{stage}' gave the same output {repeats} times in a row, limit {wanted}"
     return Detection("identical_action", 1.0, text)

@@ -143,6 +143,11 @@ class PipelineConfig(_Frozen):
         return tuple(found) if any(not a.requires for a in found) else (self.first_stage, *found)
 
     @cached_property
+    def scheduled_names(self) -> frozenset[str]:
+        """The names of the `scheduled` stages."""
+        return frozenset(agent.name for agent in self.scheduled)
+
+    @cached_property
     def output_order(self) -> dict[str, int]:
         """Output key → rank, so that outputs stand in one order whichever stage ended first."""
         return {agent.key: rank for rank, agent in enumerate(self.agents)}

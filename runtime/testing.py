@@ -17,9 +17,10 @@ import msgspec
 import yaml
 
 from runtime.agent_step import Agent
+from runtime.bounds import Grant
 from runtime.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
 from runtime.clock import FakeClock
-from runtime.envelope import Envelope, Request
+from runtime.envelope import Envelope, InterruptKind, InterruptRequest, InterruptResponse, Request
 from runtime.goals import GoalsPatch
 from runtime.ids import RunId, StageKey
 from runtime.local_runner import LocalRunner
@@ -27,15 +28,21 @@ from runtime.pipeline import PipelineConfig
 from runtime.pipeline_file import parse_pipeline
 from runtime.ports import LocalQueries
 from runtime.store.run_log import MemoryRunLog, RunLog
-from runtime.supervision.commands import ClientEvent, Command, Emit, RunStage, StageView
+from runtime.supervision.commands import ClientEvent, Command, Emit, GiveGrant, RunStage, StageView
 from runtime.supervision.decide import decide
 from runtime.supervision.events import (
     ActorLost,
     Bound,
+    BudgetRequested,
     CancelRequested,
     Event,
     FailureKind,
+    InterruptAnswered,
+    PauseRequested,
     Payload,
+    PolicyVerdict,
+    RunAdmitted,
+    RunAdopted,
     RunRequested,
     StageFailed,
     StageStarted,
@@ -57,6 +64,11 @@ class PipelineBuilder:
 
     def __init__(self, name: str = "sample", /, **settings: Any) -> None:
         self._data: dict[str, Any] = {"name": name, "agents": [], **settings}
+
+    @classmethod
+    def parallel(cls, name: str = "sample", /, **settings: Any) -> PipelineBuilder:
+        """A pipeline whose stages start as soon as what they require allows."""
+        return cls(name, default_run_mode="parallel", **settings)
 
     def stage(self, name: str, **settings: Any) -> PipelineBuilder:
         """Add a stage; `settings` are keys of its configuration."""
@@ -215,19 +227,52 @@ class Bench:
             self.commands.extend(decision.commands)
         return decision
 
-    def request(self, **fields: Any) -> Decision:
-        """Ask for a run."""
-        return self.happen(RunRequested(Request(self.config.name, "?", **fields)))
+    def request(self, queued: bool = False, **fields: Any) -> Decision:
+        """Ask for a run; a queued one waits to be admitted."""
+        return self.happen(RunRequested(Request(self.config.name, "?", **fields), queued))
 
-    def start(self) -> Decision:
-        """The stage in flight is taken up."""
-        return self.happen(StageStarted(self.flying.key))
+    def admit(self) -> Decision:
+        """There is room for the run."""
+        return self.happen(RunAdmitted())
+
+    def adopt(self) -> Decision:
+        """Another supervisor takes the run up."""
+        return self.happen(RunAdopted())
+
+    def start(self, stage: str | None = None, item: int | None = None) -> Decision:
+        """A stage in flight is taken up."""
+        return self.happen(StageStarted(self.in_flight(stage, item).key))
 
     def succeed(
-        self, output: dict[str, Any] | None = None, usage: StageUsage | None = None, goals: GoalsPatch | None = None
+        self,
+        output: dict[str, Any] | None = None,
+        usage: StageUsage | None = None,
+        goals: GoalsPatch | None = None,
+        *,
+        stage: str | None = None,
+        item: int | None = None,
+        policy: PolicyVerdict | None = None,
+        interrupt: InterruptRequest | None = None,
     ) -> Decision:
-        """The stage in flight ends with `output`."""
-        return self.happen(StageSucceeded(self.flying.key, output or {}, goals, None, usage or StageUsage()))
+        """A stage in flight ends with `output`, and perhaps with a question or a policy's verdict."""
+        key = self.in_flight(stage, item).key
+        return self.happen(StageSucceeded(key, output or {}, goals, interrupt, usage or StageUsage(), policy))
+
+    def ask(self, kind: InterruptKind = "clarification", question: str = "?", stage: str | None = None) -> Decision:
+        """A stage in flight puts a question."""
+        return self.succeed({}, stage=stage, interrupt=InterruptRequest(kind, question))
+
+    def answer(
+        self, text: str = "", *, interrupt_id: str | None = None, user_id: str = "local", **fields: Any
+    ) -> Decision:
+        """A person answers the open question, or another."""
+        current = self.envelope.interrupt.id if self.envelope.interrupt else ""
+        payload = InterruptAnswered(interrupt_id or current, user_id, InterruptResponse(text, **fields))
+        return self.happen(payload)
+
+    def pause(self, reason: str = "") -> Decision:
+        """A caller wants the run to hold."""
+        return self.happen(PauseRequested(reason))
 
     def fail(
         self,
@@ -236,17 +281,27 @@ class Bench:
         recoverable: bool = False,
         bound: Bound | None = None,
         usage: StageUsage | None = None,
+        *,
+        stage: str | None = None,
+        item: int | None = None,
     ) -> Decision:
-        """The stage in flight fails."""
-        return self.happen(StageFailed(self.flying.key, kind, error, bound, recoverable, usage or StageUsage()))
+        """A stage in flight fails."""
+        key = self.in_flight(stage, item).key
+        return self.happen(StageFailed(key, kind, error, bound, recoverable, usage or StageUsage()))
 
-    def call_tool(self, status: str = "ok") -> Decision:
-        """The stage in flight reports a tool call."""
-        return self.happen(ToolCalled(self.flying.key, "look", status))
+    def want(self, stage: str | None = None, item: int | None = None, **budget: int) -> Grant:
+        """A stage in flight asks for more budget; returns what it is given."""
+        (given,) = self.happen(BudgetRequested(self.in_flight(stage, item).key, **budget)).commands
+        assert isinstance(given, GiveGrant)
+        return given.grant
 
-    def lose(self) -> Decision:
-        """The process under the stage in flight dies."""
-        return self.happen(ActorLost(self.flying.stage))
+    def call_tool(self, status: str = "ok", stage: str | None = None) -> Decision:
+        """A stage in flight reports a tool call."""
+        return self.happen(ToolCalled(self.in_flight(stage).key, "look", status))
+
+    def lose(self, stage: str | None = None) -> Decision:
+        """The process under a stage in flight dies."""
+        return self.happen(ActorLost(stage or self.flying.stage))
 
     def cancel(self, reason: str = "") -> Decision:
         """The caller wants the run to stop."""
@@ -266,6 +321,23 @@ class Bench:
         """The only stage in flight."""
         (entry,) = self.state.in_flight.values()
         return entry
+
+    def in_flight(self, stage: str | None = None, item: int | None = None) -> InFlight:
+        """What is in flight of `stage` (None: the only stage) and `item` (None: the first)."""
+        if stage is None and item is None:
+            return self.flying
+        found = [entry for entry in self.state.in_flight.values() if stage in (None, entry.stage)]
+        return next(entry for entry in found if item in (None, entry.key.item))
+
+    @property
+    def at_work(self) -> list[str]:
+        """The stages in flight, in the order in which they were issued; a fan-out is there once per item."""
+        return [str(entry.stage) for entry in self.state.in_flight.values()]
+
+    @property
+    def reason(self) -> str | None:
+        """How the run ended."""
+        return self.envelope.terminal_reason
 
     @property
     def envelope(self) -> Envelope:

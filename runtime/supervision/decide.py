@@ -32,7 +32,7 @@ from runtime.supervision.events import (
     TimerFired,
     ToolCalled,
 )
-from runtime.supervision.state import Decision, Ending, InFlight, RunState
+from runtime.supervision.state import Decision, InFlight, Question, RunState
 from runtime.supervision.transitions import DEADLINE_TIMER, Turn
 
 MAX_REISSUES = 3
@@ -54,6 +54,7 @@ def decide(config: PipelineConfig, state: RunState, event: Event) -> Decision:
     ignored = HANDLERS[type(event.payload)](turn, event.payload)
     if ignored is not None:
         return Decision(state, ignored=ignored)
+    results.settle_instant(turn)
     turn.warn_of_bounds()
     return turn.decision()
 
@@ -166,24 +167,23 @@ def _on_timer_fired(turn: Turn, payload: TimerFired) -> str | None:
 
 
 def _on_deadline(turn: Turn, blocked: Blocked) -> None:
-    """The final stage, if it is at work already, keeps its grace; anything else stops."""
-    final = turn.config.final_stage
-    if any(entry.stage == final and not entry.waiting_retry for entry in turn.in_flight.values()):
-        turn.ending = turn.ending or Ending(blocked.reason, blocked.detail, turn.at_ms)
-        return
-    turn.drop_all()
-    flow.end_by_bound(turn, blocked, None)
+    if turn.ending is not None:
+        return  # the final stage, at work already, has its grace
+    if turn.envelope.lifecycle == "ready":
+        turn.finish(blocked.reason, blocked.detail)
+    else:
+        flow.end_by_bound(turn, blocked, None)
 
 
 def _on_expiry(turn: Turn) -> None:
     """Nobody answered in time: go on without, or end, as the pipeline says for that kind of question."""
     interrupt = turn.envelope.interrupt
-    if interrupt is None or interrupt.status != "pending":
+    if interrupt is None:
         return
-    turn.envelope = replace(turn.envelope, interrupt=replace(interrupt, status="expired"))
-    turn.emit("interrupt.resolved", data={"id": interrupt.id, "status": "expired"})
-    if turn.config.interrupt_expiry.get(interrupt.kind, "end") == "proceed" and turn.held.unapproved is None:
-        flow.go_on(turn, turn.config.resume_stage(interrupt.kind) or interrupt.stage)
+    turn.close_interrupt("expired")
+    needs_consent = turn.held.questions[0].unapproved is not None
+    if turn.config.interrupt_expiry.get(interrupt.kind, "end") == "proceed" and not needs_consent:
+        flow.go_on(turn)
     else:
         turn.finish("interrupt_expired", f"nobody answered '{interrupt.question}' in time")
 
@@ -195,36 +195,32 @@ def _on_interrupt_answered(turn: Turn, payload: InterruptAnswered) -> str | None
     if interrupt is None or refused is not None:
         return refused
     response: InterruptResponse = replace(payload.response, received_at_ms=turn.at_ms)
-    turn.timers.pop(f"interrupt:{interrupt.id}", None)
-    turn.envelope = replace(turn.envelope, interrupt=replace(interrupt, status="resolved", response=response))
-    turn.emit("interrupt.resolved", data={"id": interrupt.id, "status": "resolved"})
+    turn.close_interrupt("resolved", response)
+    question = turn.held.questions[0]
     if outcome(interrupt.kind, response) == "denied":
-        _on_denial(turn)
-        return None
-    unapproved = turn.held.unapproved
-    if unapproved is not None:
-        turn.held = replace(turn.held, unapproved=None)
-        turn.envelope = replace(turn.envelope, lifecycle="running")
-        results.take_effect(turn, turn.config.stages[results.stage_of(turn, unapproved)], unapproved)
-        flow.go_on(turn, None)
-        return None
-    at = None if interrupt.kind == "checkpoint" else turn.config.resume_stage(interrupt.kind) or interrupt.stage
-    flow.go_on(turn, at)
+        _on_denial(turn, question)
+    elif question.stage is not None and question.unapproved is not None:
+        flow.stop_waiting(turn)
+        results.take_effect(turn, turn.config.stages[question.stage], question.unapproved)
+        flow.take_up_held(turn)
+    else:
+        flow.go_on(turn)
     return None
 
 
-def _on_denial(turn: Turn) -> None:
-    failure = turn.held.failure
-    if failure is not None:
-        turn.finish(failure.reason, failure.detail)
+def _on_denial(turn: Turn, question: Question) -> None:
+    if question.failure is not None:
+        turn.finish(question.failure.reason, question.failure.detail)
     else:
-        turn.finish("denied_by_policy", "the answer was no")
+        turn.finish("denied_by_policy", f"the answer to '{question.request.question}' was no")
 
 
 def _on_pause_requested(turn: Turn, payload: PauseRequested) -> str | None:
-    if turn.envelope.lifecycle != "running" or turn.ending is not None:
+    if turn.ending is not None:
+        return "a run that is about to end cannot be paused"
+    if turn.envelope.lifecycle != "running":
         return f"a run that is {turn.envelope.lifecycle} cannot be paused"
-    flow.ask(turn, InterruptRequest("checkpoint", payload.reason or "paused"), None)
+    flow.ask(turn, Question(None, InterruptRequest("checkpoint", payload.reason or "paused")))
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.ids import RunId
+from runtime.ids import RunId, StageKey
 from runtime.pipeline import PipelineConfig
 from runtime.routing import next_move
 from runtime.supervision.commands import ClientEvent, Emit, Finish, RunStage
@@ -54,9 +54,15 @@ def shown(config: PipelineConfig, events: Iterable[Event]) -> Iterator[ClientEve
 
 
 def renamed(event: Event, run_id: RunId) -> Event:
-    """The same event as one of another run."""
-    parts = _with_run_id(msgspec.to_builtins(event), event.run_id, run_id)
-    return msgspec.convert(parts, Event)
+    """The same event as one of another run: keys, timers and interrupts carry the id of their run, too."""
+    changes: dict[str, Any] = {}
+    key = getattr(event.payload, "key", None)
+    if isinstance(key, StageKey):
+        changes["key"] = msgspec.structs.replace(key, run_id=run_id)
+    for field in ("timer_id", "interrupt_id"):
+        if hasattr(event.payload, field):
+            changes[field] = getattr(event.payload, field).replace(event.run_id, run_id)
+    return Event(run_id, event.seq, event.at_ms, msgspec.structs.replace(event.payload, **changes))
 
 
 def explain(config: PipelineConfig, events: Sequence[Event]) -> list[Reason]:
@@ -103,12 +109,3 @@ def _why(config: PipelineConfig, before: RunState, event: Event) -> str:
     return (
         f"'{stage}' succeeded; rule {move.rule + 1} matched: {rule.condition} = {rule.value!r} leads to '{move.target}'"
     )
-
-
-def _with_run_id(value: Any, old: str, new: str) -> Any:
-    """Values under the key `run_id` replaced where they name the old run."""
-    if isinstance(value, dict):
-        return {k: new if k == "run_id" and v == old else _with_run_id(v, old, new) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_run_id(part, old, new) for part in value]
-    return value

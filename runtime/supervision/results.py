@@ -6,13 +6,13 @@ import msgspec
 
 from runtime.bounds import REASON_OF_BOUND, Blocked
 from runtime.envelope import InterruptRequest, TerminalReason
-from runtime.goals import apply_patch
+from runtime.goals import GoalsPatch, apply_patch
 from runtime.ids import StageName
 from runtime.loop_detection import detect_loop, digest_of
 from runtime.pipeline import AgentConfig
 from runtime.supervision import flow
-from runtime.supervision.events import FailureKind, StageFailed, StageSucceeded
-from runtime.supervision.state import InFlight
+from runtime.supervision.events import FailureKind, PolicyVerdict, StageFailed, StageSucceeded
+from runtime.supervision.state import FanOut, InFlight, Question
 from runtime.supervision.transitions import Turn, goals_summary
 
 REASON_OF_FAILURE: dict[tuple[FailureKind, bool], TerminalReason] = {
@@ -38,69 +38,111 @@ def succeeded(turn: Turn, entry: InFlight, payload: StageSucceeded) -> None:
     if error is not None:
         failed(turn, entry, StageFailed(payload.key, "internal", error, usage=payload.usage))
         return
-    digest = digest_of(payload.output) if turn.config.loop_detection else ""
+    fan_out = turn.fan_outs.get(entry.stage)
+    if fan_out is not None:
+        fan_out = replace(fan_out, results={**fan_out.results, entry.key.item: payload})
+        turn.fan_outs[entry.stage] = fan_out
+    whole = payload if fan_out is None else _joined(fan_out, payload)
+    digest = digest_of(whole.output) if whole is not None and turn.config.loop_detection else ""
     turn.settle(entry, "success", payload.usage, digest=digest)
-    if entry.stage in turn.fan_outs:
-        _item_succeeded(turn, agent, entry, payload)
-    else:
-        turn.mark(agent.name, "success")
-        _judged(turn, agent, payload)
+    if whole is None:
+        flow.issue_next_item(turn, entry.stage)
+        return
+    turn.fan_outs.pop(entry.stage, None)
+    _judged(turn, agent, whole)
 
 
 def _unfit(turn: Turn, agent: AgentConfig, payload: StageSucceeded) -> str | None:
     missing = [field for field in agent.required_output_fields if field not in payload.output]
     if missing and payload.interrupt is None:
         return f"output of stage '{agent.name}' lacks the required fields {', '.join(missing)}"
+    if agent.has_policies and payload.policy is None:
+        return f"stage '{agent.name}' has policies, but its result came without their verdict"
     if payload.interrupt is not None and agent.name in turn.fan_outs:
         return f"stage '{agent.name}' raised a question for one item; items of a fan-out cannot wait for a person"
     return None
 
 
-def _item_succeeded(turn: Turn, agent: AgentConfig, entry: InFlight, payload: StageSucceeded) -> None:
-    """Keep an item's result; with the last one the stage is done, its results in the order of the items."""
-    fan_out = turn.fan_outs[entry.stage]
-    fan_out = replace(fan_out, results={**fan_out.results, entry.key.item: payload})
-    turn.fan_outs[entry.stage] = fan_out
+def _joined(fan_out: FanOut, last: StageSucceeded) -> StageSucceeded | None:
+    """All results of a fan-out as one, in the order of its items; None while some are missing."""
     if len(fan_out.results) < len(fan_out.items):
-        flow.issue_next_item(turn, entry.stage)
-        return
-    del turn.fan_outs[entry.stage]
+        return None
     in_order = [fan_out.results[index] for index in range(len(fan_out.items))]
-    for result in in_order:
-        _apply_goals(turn, result)
-    turn.mark(agent.name, "success")
-    whole = StageSucceeded(payload.key, {"items": [result.output for result in in_order]})
-    _judged(turn, agent, whole)
+    return StageSucceeded(
+        last.key,
+        {"items": [result.output for result in in_order]},
+        goals=_merged([result.goals for result in in_order if result.goals is not None]),
+        policy=_strictest([result.policy for result in in_order if result.policy is not None]),
+    )
+
+
+def _merged(patches: list[GoalsPatch]) -> GoalsPatch | None:
+    """The changes of several items as one; where two change the same goal, the later item's holds."""
+    if not patches:
+        return None
+    return GoalsPatch(
+        refine={goal: text for patch in patches for goal, text in patch.refine.items()},
+        statuses={goal: status for patch in patches for goal, status in patch.statuses.items()},
+        drop=tuple(goal for patch in patches for goal in patch.drop),
+        add=tuple(goal for patch in patches for goal in patch.add),
+        finish_round=next((p.finish_round for p in reversed(patches) if p.finish_round is not None), None),
+    )
+
+
+def _strictest(verdicts: list[PolicyVerdict]) -> PolicyVerdict | None:
+    """The verdict on the whole: denied if one item is, else to be confirmed if one is; the first such item's reason."""
+    for decision in ("denied", "requires_confirmation", "approved"):
+        for verdict in verdicts:
+            if verdict.decision == decision:
+                return verdict
+    return None
 
 
 def _judged(turn: Turn, agent: AgentConfig, payload: StageSucceeded) -> None:
-    """Let a result take effect, unless a policy denies it or wants a person's word first."""
+    """Let a result take effect, unless a policy denies it or wants a person's word first. At the limit nobody is asked,
+    and what is not approved is not kept."""
     verdict = payload.policy
-    if verdict is None or verdict.decision == "approved" or turn.ending is not None:
+    if verdict is None or verdict.decision == "approved":
         take_effect(turn, agent, payload)
+        return
+    turn.mark(agent.name, "failed")
+    if turn.ending is not None:
+        turn.finish(turn.ending.reason, turn.ending.detail)
     elif verdict.decision == "denied":
         turn.finish("denied_by_policy", f"stage '{agent.name}': {verdict.reason or 'denied'}")
     else:
-        question = verdict.reason or f"May stage '{agent.name}' go ahead?"
-        flow.ask(turn, InterruptRequest("confirmation", question), StageName(agent.name))
-        turn.held = replace(turn.held, unapproved=payload)
+        request = InterruptRequest("confirmation", verdict.reason or f"May stage '{agent.name}' go ahead?")
+        flow.ask(turn, Question(StageName(agent.name), request, unapproved=payload))
+        flow.advance(turn)
 
 
 def take_effect(turn: Turn, agent: AgentConfig, payload: StageSucceeded) -> None:
     """Store a result and go where it leads."""
+    turn.mark(agent.name, "success")
     turn.keep_output(agent.key, payload.output)
     _apply_goals(turn, payload)
     if turn.ending is not None:
         turn.finish(turn.ending.reason, turn.ending.detail)
         return
-    loop = detect_loop(turn.envelope.history, turn.config.loop_detection) if turn.config.loop_detection else None
+    thresholds = turn.config.loop_detection
+    loop = detect_loop(turn.envelope.history, agent.name, thresholds) if thresholds else None
     if loop is not None:
         flow.end_by_bound(turn, Blocked("loop_detected", loop.description), agent.name)
     elif payload.interrupt is not None:
-        flow.ask(turn, payload.interrupt, StageName(agent.name))
+        flow.ask(turn, Question(StageName(agent.name), payload.interrupt))
         flow.advance(turn)
     else:
         flow.route(turn, agent, payload.output)
+
+
+def settle_instant(turn: Turn) -> None:
+    """Take up the visits that were over at once, one after the other: what follows from one may be another."""
+    while turn.instant and not turn.is_over:
+        agent, key, error = turn.instant.pop(0)
+        if error is None:
+            take_effect(turn, agent, StageSucceeded(key, {"items": []}))
+        else:
+            flow.fail(turn, agent, "internal_error", error)
 
 
 def _apply_goals(turn: Turn, payload: StageSucceeded) -> None:
@@ -116,19 +158,14 @@ def failed(turn: Turn, entry: InFlight, payload: StageFailed, unreported: bool =
     """
     agent = turn.config.stages[entry.stage]
     turn.settle(entry, "error", None if unreported else payload.usage, payload.error)
-    if turn.ending is not None:
-        turn.finish(turn.ending.reason, turn.ending.detail)
-    elif payload.kind == "budget" and payload.bound is not None:
-        flow.end_by_bound(turn, Blocked(REASON_OF_BOUND[payload.bound], payload.error), agent.name)
-    elif entry.retries < agent.max_retries:
+    is_refused_budget = payload.kind == "budget" and payload.bound is not None
+    if turn.ending is None and not is_refused_budget and entry.retries < agent.max_retries:
         turn.retry_later(entry)
-    else:
-        attempts = "1 attempt" if entry.key.attempt == 1 else f"{entry.key.attempt} attempts"
-        turn.drop(agent.name, "failed")
-        reason = REASON_OF_FAILURE[(payload.kind, payload.recoverable)]
-        flow.fail(turn, agent, reason, f"stage '{agent.name}' failed after {attempts}: {payload.error}")
-
-
-def stage_of(turn: Turn, payload: StageSucceeded) -> str:
-    """The stage whose visit a held result belongs to."""
-    return next(record.stage for record in turn.envelope.history if record.hop == payload.key.hop)
+        return
+    turn.drop(agent.name, "failed")
+    if payload.bound is not None and is_refused_budget:
+        flow.end_by_bound(turn, Blocked(REASON_OF_BOUND[payload.bound], payload.error), agent.name)
+        return
+    attempts = "1 attempt" if entry.key.attempt == 1 else f"{entry.key.attempt} attempts"
+    reason = REASON_OF_FAILURE[(payload.kind, payload.recoverable)]
+    flow.fail(turn, agent, reason, f"stage '{agent.name}' failed after {attempts}: {payload.error}")
