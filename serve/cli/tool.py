@@ -37,7 +37,7 @@ def tool(
 def _arguments(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ToolArgumentsError(f"the arguments are not JSON: {error}; give an object such as '{{}}'") from error
     if not isinstance(given, dict):
         raise ToolArgumentsError(f"the arguments are a JSON {type(given).__name__}, not an object such as '{{}}'")

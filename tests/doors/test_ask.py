@@ -52,7 +52,7 @@ def test_the_first_citation_is_what_was_asked_about(jeeves: Program, repo: Path)
 
 
 def test_the_commit_is_that_of_the_work_tree(jeeves: Program, repo: Path) -> None:
-    git = ["git", "-C", repo, "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run([*git, *command], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
@@ -96,7 +96,9 @@ def test_piped_output_is_plain_text_with_the_same_answer(jeeves: Program, repo: 
 
 
 def test_control_characters_of_a_file_do_not_reach_the_output(jeeves: Program, repo: Path) -> None:
-    (repo / "post" / "bell.py").write_text('def ring() -> str:\n    """Rings \x1b[31mred\x1b[0m \x07."""\n    return "x"\n')
+    (repo / "post" / "bell.py").write_text(
+        'def ring() -> str:\n    """Rings \x1b[31mred\x1b[0m \x07."""\n    return "x"\n'
+    )
     piped = jeeves.run("ask", "What does ring do?", "--repo", repo).answers()
     assert "ring" in piped.out
     assert [char for char in piped.out if ord(char) < 32 and char not in "\n\t"] == []
@@ -219,7 +221,7 @@ def test_through_ray_the_answer_is_the_same(ray_jeeves: Program, jeeves: Program
 def test_a_reader_that_goes_away_is_no_error(jeeves: Program, repo: Path) -> None:
     read, write = os.pipe()
     os.close(read)
-    command = [JEEVES, "ask", QUESTION, "--repo", repo]
+    command = [str(JEEVES), "ask", QUESTION, "--repo", str(repo)]
     process = subprocess.Popen(command, env=jeeves.env, stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     _, err = process.communicate(timeout=60)

@@ -15,7 +15,9 @@ from runtime.tools.result import Citation
 
 ClaimRole = Literal["lead", "code", "step", "caller", "test", "importer", "related", "module", "item"]
 
-_LOOKS_LIKE_A_MARK = re.compile(r"\[([^\[\]\n]{1,200}:\d+(?:-\d+)?)\]")
+# The name of a file may hold brackets of its own: `[pages/[id].tsx:3]`.
+_LOOKS_LIKE_A_MARK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]*\])+:\d+(?:-\d+)?)\]")
+_TICKS = re.compile(r"`+")
 
 
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -33,11 +35,22 @@ def plain(text: str) -> str:
     return _LOOKS_LIKE_A_MARK.sub(r"(\1)", text)
 
 
+def code_span(text: str) -> str:
+    """Text as code within a line of Markdown, whatever backticks it holds."""
+    tick = "`" * (1 + _longest_ticks(text))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{tick}{pad}{text}{pad}{tick}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)
+
+
 def render(claim: Claim) -> str:
     """A claim as Markdown: its text, its marks, its excerpt."""
     marks = "".join(f" {citation.mark}" for citation in claim.citations)
     sentence = f"{plain(claim.text)}{marks}"
     if not claim.code:
         return sentence
-    fence = "```" if "```" not in claim.code else "~~~~"
+    fence = "`" * max(3, 1 + _longest_ticks(claim.code))
     return f"{sentence}\n\n{fence}\n{plain(claim.code)}\n{fence}"
