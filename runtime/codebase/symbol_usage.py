@@ -28,9 +28,9 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
 
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
     kind, signature, docstring}], callers and references and tests [{file, line, kind, enclosing, text}], importers
-    [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file,
-    start_line, end_line}]. When nothing has
-    that name, partial names are tried, then imports and the text at large (status `partial`); `not_found` otherwise.
+    [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}].
+    When nothing has that name, partial names are tried, then imports and the text at large (status `partial`);
+    `not_found` otherwise.
     """
     log = AttemptLog()
     limit = max(1, min(max_results, MAX_RESULTS))

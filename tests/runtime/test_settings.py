@@ -105,7 +105,7 @@ def test_a_misspelt_variable_is_a_fault_and_a_foreign_one_is_not() -> None:
 
 
 def test_joining_a_cluster_needs_its_address(tmp_path: Path) -> None:
-    [fault] = faults_of(settings_file(tmp_path, "ray:\n  mode: attach\n"))
+    [fault] = faults_of(settings_file(tmp_path, "ray:\n  mode: attach\n"), {"JEEVES_RAY__NODE_IP": "127.0.0.1"})
     assert fault.startswith(f"{tmp_path}/mine.yaml:1: ray: ") and "needs an address" in fault
 
 
