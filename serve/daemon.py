@@ -81,7 +81,7 @@ class Door:
             return await self._do(request, writer)
         except JeevesError as error:
             return {"error": error_to_wire(error)}
-        except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, msgspec.MsgspecError) as error:
             return {"error": error_to_wire(InputError(f"not a request of this door: {error}"))}
         except Exception as error:
             log.exception("door.failed")

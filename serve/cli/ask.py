@@ -22,12 +22,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 def ask(
     question: Annotated[str, typer.Argument(help="What you want to know, in a sentence.")],
-    repo: Annotated[Path, typer.Option(help="Folder of the repository.")] = Path(),
+    repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
     session: Annotated[str | None, typer.Option(help="Session id: later questions may refer to earlier ones.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run; the settings name the default.")] = None,
     reasoner: Annotated[str | None, typer.Option(help="rules, or llm when a model is configured.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+    config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
     explain: Annotated[bool, typer.Option(help="Add the attempts of every step to the JSON.")] = False,
     max_stages: Annotated[int | None, typer.Option(min=0, help="Rounds at most.")] = None,
     max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Stage executions at most.")] = None,

@@ -35,13 +35,15 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def batch(
-    source: Annotated[Path, typer.Argument(metavar="IN.jsonl", help="Lines of {id, question, repo}.")],
-    out: Annotated[Path, typer.Option(help="Where the answers go, one JSON document per line.")],
-    repo_root: Annotated[Path, typer.Option(help="Folder that relative repositories are below.")] = Path(),
+    source: Annotated[Path, typer.Argument(metavar="IN.jsonl", readable=False, help="Lines of {id, question, repo}.")],
+    out: Annotated[Path, typer.Option(readable=False, help="Where the answers go, one JSON document per line.")],
+    repo_root: Annotated[
+        Path, typer.Option(readable=False, help="Folder that relative repositories are below.")
+    ] = Path(),
     concurrency: Annotated[int, typer.Option(min=1, max=MAX_CONCURRENCY, help="Questions at once.")] = 2,
     resume: Annotated[bool, typer.Option(help="Keep the answers that OUT has and go on with the rest.")] = False,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+    config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer every line of a file; exit status 1 when a line could not be answered."""
     settings = load_settings(config)

@@ -15,6 +15,10 @@ def checked_question(question: str, settings: Settings) -> str:
     text = question.strip()
     if not text:
         raise QuestionError('the question is empty; ask something, for example: jeeves ask "How are errors handled?"')
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise QuestionError("the question holds bytes that are no UTF-8; write it as text") from error
     limit = settings.limits.max_question_chars
     if len(text) > limit:
         raise QuestionError(

@@ -24,7 +24,7 @@ UP_TIMEOUT_S = 180.0
 DOWN_TIMEOUT_S = 30.0
 POLL_EVERY_S = 0.1
 
-Config = Annotated[Path | None, typer.Option(help="Settings file.")]
+Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
 
 
 def up(config: Config = None) -> None:

@@ -17,7 +17,7 @@ from runtime.settings import load_settings
 
 
 def validate(
-    files: Annotated[list[Path], typer.Argument(help="Pipeline or settings files (YAML).")],
+    files: Annotated[list[Path], typer.Argument(readable=False, help="Pipeline or settings files (YAML).")],
     graph: Annotated[bool, typer.Option("--graph", help="Print each pipeline as a Mermaid flowchart.")] = False,
 ) -> None:
     """Check files and report every fault at once; exit status 2 when there is any."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +37,8 @@ def run_service(
             reasoner=settings.reasoner,
             max_question_chars=settings.limits.max_question_chars,
         )
+        # It has a handler of its own, on standard error.
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)
         ray_serve.start(proxy_location="HeadOnly", http_options=HTTPOptions(host=settings.http.host, port=port))
         # Ray Serve's decorators are untyped: `bind` comes from them.
         service: Any = ChatService

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import yaml
 
 from runtime.settings import shipped_config_dir
 from tests.doors.evidence_checker import document_faults
-from tests.doors.program import JEEVES, Program, snapshot
+from tests.doors.program import JEEVES, Outcome, Program, processes_that_mention, snapshot, wait_until
 from tests.doors.sample_repo import QUESTION
 
 QUESTIONS = [
@@ -216,6 +217,30 @@ def test_through_ray_the_answer_is_the_same(ray_jeeves: Program, jeeves: Program
     for document in (through_ray, in_process):
         del document["run_id"], document["usage"]["duration_ms"]
     assert through_ray == in_process
+
+
+@pytest.mark.ray
+def test_agents_that_die_meanwhile_change_neither_answer_nor_output(ray_jeeves: Program, repo: Path) -> None:
+    process = ray_jeeves.start("ask", QUESTION, "--repo", repo, "--json")
+    agents = wait_until(lambda: [pid for pid in processes_that_mention(str(ray_jeeves.state_dir)) if is_agent(pid)], 60)
+    for pid in agents:
+        os.kill(pid, signal.SIGKILL)
+    out, err = process.communicate(timeout=120)
+    document = Outcome(process.returncode, out, err).answers().document
+    assert document_faults(document, repo) == []
+    assert document["citations"]
+
+
+def is_agent(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::AgentActor")
+    except OSError:
+        return False
+
+
+@pytest.mark.ray
+def test_through_ray_too_a_question_that_is_no_utf8_is_refused(ray_jeeves: Program, repo: Path) -> None:
+    ray_jeeves.ask(b"what is \xff\xfe?", repo).complains(2, "UTF-8")
 
 
 def test_a_reader_that_goes_away_is_no_error(jeeves: Program, repo: Path) -> None:

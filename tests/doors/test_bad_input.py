@@ -106,8 +106,8 @@ def as_anybody(tmp_path: Path) -> dict[str, Any]:
     """Options that start a process to which the permissions of files apply."""
     closed = tmp_path / "closed"
     closed.touch(mode=0)
-    options = {"preexec_fn": keep_to_permissions}
-    if subprocess.run(["cat", closed], check=False, capture_output=True, **options).returncode == 0:
+    options: dict[str, Any] = {"preexec_fn": keep_to_permissions}
+    if subprocess.run(["cat", str(closed)], check=False, capture_output=True, **options).returncode == 0:
         pytest.skip("NO PERMISSIONS TEST: this user can read everything")
     return options
 

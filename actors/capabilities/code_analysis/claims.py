@@ -15,8 +15,8 @@ from runtime.tools.result import Citation
 
 ClaimRole = Literal["lead", "code", "step", "caller", "test", "importer", "related", "module", "item"]
 
-# The name of a file may hold brackets of its own: `[pages/[id].tsx:3]`.
-_LOOKS_LIKE_A_MARK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]*\])+:\d+(?:-\d+)?)\]")
+# What `plain` looks at: brackets, the line numbers before a closing one, and the ends of lines, which no mark spans.
+_BRACKETS = re.compile(r"\[|(:\d+(?:-\d+)?)?\]|\n")
 _TICKS = re.compile(r"`+")
 
 
@@ -31,8 +31,22 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def plain(text: str) -> str:
-    """Text from a repository, without anything that reads like one of our citation marks."""
-    return _LOOKS_LIKE_A_MARK.sub(r"(\1)", text)
+    """Text from a repository, with round brackets around anything that reads like one of our citation marks.
+
+    The name of a file may hold brackets of its own, as in `[pages/[id].tsx:3]`, so brackets are matched in pairs.
+    """
+    opened: list[int] = []
+    shown = list(text)
+    for found in _BRACKETS.finditer(text):
+        if found.group() == "[":
+            opened.append(found.start())
+        elif found.group() == "\n":
+            opened.clear()
+        elif opened:
+            start = opened.pop()
+            if found.group(1) and found.start() > start + 1:
+                shown[start], shown[found.end() - 1] = "(", ")"
+    return "".join(shown)
 
 
 def code_span(text: str) -> str:

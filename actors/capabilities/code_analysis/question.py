@@ -71,7 +71,8 @@ _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
     ),
     (
         "list_all",
-        r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b|\bwhich \w+s (?:are|exist|does|do)\b",
+        r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b"
+        r"|\bwhich (?:\w+ )?\w+s (?:are|exist|does|do)\b",
     ),
     ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
     ("why", r"^\W*why\b|\breason for\b"),
@@ -93,10 +94,10 @@ _CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)")
 _NAME = re.compile(r"[A-Za-z_][\w]*(?:(?:\.|::)[A-Za-z_]\w*)*$")
 _CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?![\w.])")
 _LEAD = re.compile(
-    r"^\W*(?:please |can you |could you |tell me |show me |explain |describe |"
-    r"(?:list|name|show|enumerate) (?:all|every|the) )*"
-    r"(?:how|what|where|who|why|which|when)?\s*(?:exactly )?"
-    r"(?:do|does|did|is|are|was|were|can|could|should|would|to|happens when)?\s+",
+    r"^[^\w`'\"]*(?:(?:please|can you|could you|tell me|"
+    r"(?:list|name|show(?: me)?|enumerate) (?:all|every|each|the)|show me|explain|describe)\s+)*"
+    r"(?:(?:how|what|where|who|why|which|when)\s+)?(?:exactly\s+)?"
+    r"(?:(?:do|does|did|is|are|was|were|can|could|should|would|to|happens when)\s+)?",
     re.IGNORECASE,
 )
 # «who calls decide?», «what is Route?»: a bare word in the place of a name is meant as one.
@@ -139,7 +140,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def refers_back(self) -> bool:
-        """True when it speaks of something that an earlier question named, and of nothing before that in its own words."""
+        """True when it speaks of what an earlier question named, and names nothing itself before it does."""
         found = _FOLLOW_UP.search(self.text)
         if found is None or self.identifiers or len(self.terms) > 3 or self.kind == "overview":
             return False

@@ -1,7 +1,7 @@
 """A small repository, and whole runs of code_analysis over it with agents of the test's choice, without Ray.
 
-    desk = await Desk.open(root, state, capability=with_agents(critic=hooks))
-    document = await desk.ask("Where are bounds enforced?")
+desk = await Desk.open(root, state, capability=with_agents(critic=hooks))
+document = await desk.ask("Where are bounds enforced?")
 """
 
 from __future__ import annotations
@@ -161,7 +161,9 @@ class Produced:
 
     def recording(self, capability: Capability) -> Capability:
         """The capability with the same tools, each of which reports here."""
-        return msgspec.structs.replace(capability, tools=ToolRegistry(self._recording(tool) for tool in capability.tools))
+        return msgspec.structs.replace(
+            capability, tools=ToolRegistry(self._recording(tool) for tool in capability.tools)
+        )
 
     def _recording(self, tool: Tool) -> Tool:
         def run(subject: Any, parameters: Any) -> ToolResult:
