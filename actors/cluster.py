@@ -40,12 +40,17 @@ from runtime.settings import RaySettings, open_state_dir
 NAMESPACE = "jeeves"
 PROBE_TIMEOUT_S = 1.0
 GCS_TIMEOUT_S = 20
-ATTACH_TIMEOUT_S = 10
+ATTACH_TRIES = 3
 TOKEN_NAME = "token"
 KEPT_SESSIONS = 10
 
 # Above most fixed ports and below those that kernels hand out to outgoing connections.
 _FREE_PORTS = range(20_000, 32_768)
+
+# What every gRPC connection begins with, and the type of the frame that every gRPC server answers first. Without this
+# probe Ray takes minutes to find out that it talks to something else, or to a cluster that was stopped.
+_HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+_HTTP2_SETTINGS = b"\4"
 
 # Waits for the end of its standard input, which comes when the driver closes it or dies, however it dies. Then whoever
 # has the cluster's mark ($1) in its environment is killed, tools that actors started included; so is whoever works in
@@ -75,7 +80,6 @@ _SYSTEM_CONFIG: dict[str, Any] = {
     # Nobody reads these: metrics and events of our own say more. They cost time on every call.
     "enable_metrics_collection": False,
     "event_stats": False,
-    "enable_timeline": False,
     "task_events_report_interval_ms": 0,
 }
 
@@ -151,7 +155,7 @@ def attach(address: str, token_path: Path | None = None) -> Cluster:
     """
     _check_callable()
     host = _probed_host(address) if address != "auto" else ""
-    environment = dict(os.environ) | {"RAY_gcs_server_port_wait_time_s": str(ATTACH_TIMEOUT_S)}
+    environment = dict(os.environ) | {"RAY_gcs_server_port_wait_time_s": str(ATTACH_TRIES)}
     if token_path:
         environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token_path)}
     problem = f"the Ray cluster at {address} could not be joined (`ray.address` names it)"
@@ -250,7 +254,11 @@ def _faults_as_cluster_error(problem: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        cause: BaseException = error
+        while cause.__cause__:
+            cause = cause.__cause__
+        # Ray quotes whole tracebacks in messages, and follows them with advice for other cases.
+        reason = (str(cause).strip().splitlines() or [type(cause).__name__])[-1].split(". ")[0]
         raise ClusterError(f"{problem}: {reason}") from error
 
 
@@ -334,16 +342,21 @@ def _is_loopback(host: str) -> bool:
 
 
 def _probed_host(address: str) -> str:
-    """The host of `address`, where something listens. Raises ClusterError within a second or so."""
+    """The host of `address`, where something speaks gRPC. Raises ClusterError within two seconds or so."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:
         raise ClusterError(f"ray.address {address!r} is no host:port", address=address)
+    host = host.strip("[]")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), PROBE_TIMEOUT_S).close()
+        with socket.create_connection((host, int(port)), PROBE_TIMEOUT_S) as connection:
+            connection.sendall(_HTTP2_GREETING)
+            answer = connection.recv(9)
     except OSError as error:
         problem = f"nothing answers at the Ray address {address}: {error.strerror or error}"
         raise ClusterError(f"{problem}; start that cluster, or correct ray.address", address=address) from error
-    return host.strip("[]")
+    if answer[3:4] != _HTTP2_SETTINGS:
+        raise ClusterError(f"what answers at {address} is no Ray cluster; correct ray.address", address=address)
+    return host
 
 
 def _free_port(host: str) -> int:

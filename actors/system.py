@@ -9,6 +9,7 @@ by the bus.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -21,13 +22,16 @@ from actors.commbus_actor import CommBusActor
 from actors.ray_transport import BUS_NAME, NAMESPACE
 from actors.service_actors import QUERIES_OF, IndexActor, StoreActor
 from actors.supervisor_actor import SupervisorActor
+from runtime import errors
 from runtime.envelope import Envelope, Request, decode_envelope
-from runtime.errors import ClusterError, JeevesError
+from runtime.errors import ClusterError, InputError, JeevesError
 from runtime.ids import RunId
 from runtime.supervision.commands import ClientEvent
 
 LONG_POLL_S = 10.0
 CALLS_AT_ONCE = 1_000
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 _EVENTS_DECODER = msgspec.msgpack.Decoder(list[ClientEvent])
 
@@ -54,7 +58,11 @@ class System:
 
     async def submit(self, request: Request) -> RunId:
         """Start a run; its first record is on disk when the id is returned. Raises what the supervisor raised."""
-        run_id: RunId = await _called(self._supervisor.submit.remote(msgspec.msgpack.encode(request)))
+        try:
+            data = msgspec.msgpack.encode(request)
+        except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+            raise InputError(f"the request cannot be recorded: {error}") from error
+        run_id: RunId = await _called(self._supervisor.submit.remote(data))
         return run_id
 
     async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
@@ -149,7 +157,15 @@ async def _called(reference: Any) -> Any:
             raise cause from error
         raise
     except RayActorError as error:
-        first_line = str(error).strip().splitlines()[0]
-        raise ClusterError(
-            f"an actor of the system is gone: {first_line}; look into the state folder's logs"
-        ) from error
+        raise _gone(error) from error
+
+
+def _gone(error: RayActorError) -> JeevesError:
+    """Why an actor is not there. Ray keeps only the text of what its constructor raised: the last line names it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    name, _, message = lines[-1].partition(": ")
+    kind = getattr(errors, name.rpartition(".")[2], None)
+    if isinstance(kind, type) and issubclass(kind, JeevesError):
+        return kind(message)
+    reason = _ESCAPES.sub("", lines[-1] if len(lines) > 1 and message else lines[0])
+    return ClusterError(f"an actor of the system is gone: {reason}; look into the state folder's logs")

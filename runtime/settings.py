@@ -209,7 +209,7 @@ def load_settings(path: Path | None = None, env: Mapping[str, str] | None = None
     return settings
 
 
-def open_state_dir(path: Path) -> Path:
+def open_state_dir(path: Path, min_free_bytes: int = MIN_FREE_BYTES) -> Path:
     """`path` as a private folder that exists, can be written, and has room. Raises StateStorageError otherwise."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -218,8 +218,8 @@ def open_state_dir(path: Path) -> Path:
         free_bytes = shutil.disk_usage(path).free
     except OSError as error:
         raise StateStorageError(f"{_storage_problem(path, error)}; {_REMEDY}", path=str(path)) from error
-    if free_bytes < MIN_FREE_BYTES:
-        problem = f"the state folder {path} has {free_bytes} bytes of room, {MIN_FREE_BYTES} are needed"
+    if free_bytes < min_free_bytes:
+        problem = f"the state folder {path} has {free_bytes} bytes of room, {min_free_bytes} are needed"
         raise StateStorageError(f"{problem}; free some, or {_REMEDY}", path=str(path))
     return path
 

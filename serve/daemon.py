@@ -1,6 +1,7 @@
 """The process behind `jeeves up`: keeps the actors, listens on the Unix socket, ends on `stop` or a signal.
 
-Started as `python -P -m serve.daemon SETTINGS_JSON`; it owns its cluster, so that when it ends, all of it ends.
+Started as `python -P -m serve.daemon` with the settings as JSON on standard input. It owns its cluster, so that when it
+ends, all of it ends.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,8 +26,10 @@ from runtime.supervision.commands import ClientEvent
 from serve.documents import Ask
 from serve.ray_runtime import RayRuntime, start_runtime
 from serve.warm import (
+    LOCK_PATIENCE_S,
     MAX_LINE_BYTES,
     WarmRecord,
+    remove_socket,
     settings_digest,
     socket_path,
     take_lock,
@@ -79,7 +81,7 @@ class Door:
             return await self._do(request, writer)
         except JeevesError as error:
             return {"error": error_to_wire(error)}
-        except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, msgspec.MsgspecError) as error:
             return {"error": error_to_wire(InputError(f"not a request of this door: {error}"))}
         except Exception as error:
             log.exception("door.failed")
@@ -143,15 +145,15 @@ async def keep(settings: Settings) -> None:
         server.close()
     finally:
         (warm_dir(settings.state_dir) / "record.json").unlink(missing_ok=True)
-        path.unlink(missing_ok=True)
+        remove_socket(path, settings.state_dir)
         await runtime.close()
 
 
 def main() -> int:
     """Run the daemon; its failure is one line on standard error, which `jeeves up` shows."""
-    settings = Settings.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    settings = Settings.model_validate_json(sys.stdin.read())
     logging.basicConfig(level=settings.logging.level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    lock = take_lock(settings.state_dir)
+    lock = take_lock(settings.state_dir, LOCK_PATIENCE_S)
     if lock is None:
         sys.stderr.write("jeeves: a warm system is up already\n")
         return 1

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
+
+from ray._private import worker
 
 from actors.cluster import Cluster, attach, start_local
 from actors.system import System, SystemSpec, start_system
@@ -13,6 +16,8 @@ from serve.asking import OnEvent, OnIndexing, follow, ignore_event, ignore_index
 from serve.documents import Ask, document_of
 from serve.wiring import system_parts
 
+log = logging.getLogger(__name__)
+
 
 class RayRuntime:
     """A system of actors that answers questions."""
@@ -21,10 +26,26 @@ class RayRuntime:
         self.system = system
         self.cluster = cluster
         self._reasoner = reasoner
+        self._coming_up: asyncio.Future[None] | None = None
 
     async def ask(
         self, ask: Ask, on_event: OnEvent = ignore_event, on_indexing: OnIndexing = ignore_indexing
     ) -> dict[str, Any]:
+        coming_up = self._coming_up = self._coming_up or asyncio.ensure_future(self.system.ready())
+        answering = asyncio.ensure_future(self._answer(ask, on_event, on_indexing))
+        try:
+            # Work goes on while actors come up; one that cannot is told at once, rather than when its stage times out.
+            either: list[asyncio.Future[Any]] = [answering, coming_up]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if coming_up.done():
+                coming_up.result()
+            return await answering
+        finally:
+            if not answering.done():
+                answering.cancel()
+                await asyncio.wait({answering})
+
+    async def _answer(self, ask: Ask, on_event: OnEvent, on_indexing: OnIndexing) -> dict[str, Any]:
         async def progress() -> tuple[int, int]:
             return await self.system.index_progress(ask.repo)
 
@@ -33,12 +54,15 @@ class RayRuntime:
         return document_of(ask, await self.system.envelope(run_id), self._reasoner)
 
     async def close(self) -> None:
+        if self._coming_up is not None:
+            self._coming_up.cancel()
         if self.cluster is not None:
             await asyncio.to_thread(self.cluster.shutdown)
 
 
 def start_runtime(settings: Settings, pipelines: list[PipelineConfig]) -> RayRuntime:
     """Start or join a cluster and create the actors for `pipelines`; they come up while the first question is read."""
+    _keep_ray_off_stdout()
     cluster = _cluster(settings)
     try:
         system = start_system(SystemSpec(**system_parts(settings, pipelines)))
@@ -46,6 +70,15 @@ def start_runtime(settings: Settings, pipelines: list[PipelineConfig]) -> RayRun
         cluster.shutdown()
         raise
     return RayRuntime(system, settings.reasoner, cluster)
+
+
+def _keep_ray_off_stdout() -> None:
+    """Log what raylets report, such as workers that died: Ray prints it to standard output, where answers go."""
+
+    def to_log(data: dict[str, Any], ignore_prefix: bool) -> None:
+        log.warning("ray.reported", extra={"lines": data["lines"], "ignore_prefix": ignore_prefix})
+
+    worker.print_to_stdstream = to_log
 
 
 def _cluster(settings: Settings) -> Cluster:

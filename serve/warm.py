@@ -11,8 +11,10 @@ import asyncio
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -26,7 +28,11 @@ from runtime.supervision.commands import ClientEvent
 from serve.asking import OnEvent, OnIndexing, ignore_event, ignore_indexing
 from serve.documents import Ask
 
+log = logging.getLogger(__name__)
+
 CONNECT_TIMEOUT_S = 1.0
+LOCK_PATIENCE_S = 2.0
+LOCK_POLL_S = 0.02
 MAX_LINE_BYTES = 64 * 2**20
 MAX_SOCKET_PATH_BYTES = 100
 
@@ -60,16 +66,40 @@ def socket_path(state_dir: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix="jeeves-")) / "jeeves.sock"
 
 
-def take_lock(state_dir: Path) -> IO[str] | None:
-    """The lock of the one warm system of a state folder, held while the file is open; None when another holds it."""
+def remove_socket(path: Path, state_dir: Path) -> None:
+    """Take the socket away, and its temporary folder if it has one."""
+    path.unlink(missing_ok=True)
+    if path.parent != warm_dir(state_dir):
+        with suppress(OSError):
+            path.parent.rmdir()
+
+
+def take_lock(state_dir: Path, patience_s: float = 0.0) -> IO[str] | None:
+    """The lock of the one warm system of a state folder, held while the file is open; None when another holds it.
+
+    Clients hold it for an instant, to see whether a record is stale: a system that starts has some patience.
+    """
     warm_dir(state_dir).mkdir(parents=True, exist_ok=True)
     file = (warm_dir(state_dir) / "lock").open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        return None
-    return file
+    give_up_s = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= give_up_s:
+                file.close()
+                return None
+            time.sleep(LOCK_POLL_S)
+        else:
+            return file
+
+
+def is_locked(state_dir: Path) -> bool:
+    """True while a warm system is up, coming up or going down."""
+    lock = take_lock(state_dir)
+    if lock is not None:
+        lock.close()
+    return lock is None
 
 
 def read_record(state_dir: Path) -> WarmRecord | None:
@@ -79,10 +109,13 @@ def read_record(state_dir: Path) -> WarmRecord | None:
         return None
     lock = take_lock(state_dir)
     if lock is not None:
-        lock.close()
+        with lock:
+            path.unlink(missing_ok=True)
         return None
     try:
         return msgspec.json.decode(path.read_bytes(), type=WarmRecord)
+    except FileNotFoundError:
+        return None
     except (OSError, msgspec.MsgspecError) as error:
         raise ClusterError(f"the record of the warm system {path} is unreadable: {error}; run `jeeves down`") from error
 
@@ -134,7 +167,7 @@ class WarmRuntime:
         try:
             writer.write(json.dumps(request).encode() + b"\n")
             await writer.drain()
-            while line := await reader.readline():
+            while (line := await reader.readline()).endswith(b"\n"):
                 answer: dict[str, Any] = json.loads(line)
                 if "event" in answer:
                     on_event(msgspec.convert(answer["event"], ClientEvent))
@@ -144,6 +177,8 @@ class WarmRuntime:
                     raise error_from_wire(answer["error"])
                 else:
                     return answer
+        except ConnectionError:
+            log.info("warm.connection_lost", extra={"pid": self.record.pid})
         finally:
             writer.close()
             with suppress(ConnectionError):

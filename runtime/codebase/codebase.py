@@ -9,8 +9,9 @@
     codebase.importers(module_or_path), imports_of(path)
     codebase.search_text(pattern), search_chunks(question)
 
-Every path argument is resolved, links included, and must lead to a place below the root: PathDeniedError (a
-RepositoryError) otherwise. A file that does not exist is a RepositoryError. One object serves several threads.
+Every path argument is resolved, links included, and must lead to a place below the root: otherwise it is a
+RepositoryError for which `paths.is_denied` holds. A file that does not exist is a RepositoryError too. One object
+serves several threads.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.paths import readable_path, relative_to_root
 from runtime.codebase.ranking import rank_chunks
 from runtime.codebase.source_text import SourceText, read_source
-from runtime.codebase.text_search import compile_pattern, search_files
+from runtime.codebase.text_search import byte_filter, compile_pattern, search_files
 from runtime.codebase.walk import resolve_root
 from runtime.errors import RepositoryError
 
@@ -86,7 +87,7 @@ class Codebase:
         return self.index.file(self.relative(path))
 
     def relative(self, path: str) -> str:
-        """The path from the root in the form that the index uses. PathDeniedError when it leads outside."""
+        """The path from the root in the form that the index uses. A denied RepositoryError when it leads outside."""
         return relative_to_root(self.root, path)
 
     def source(self, path: str) -> SourceText:
@@ -188,8 +189,11 @@ class Codebase:
         compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
         paths = self.readable_paths(scope)
         paths.sort(key=lambda path: (kind_of_path(path) != "source", path))
+        may_have = byte_filter(self.root, "" if regex else pattern, case_sensitive=case_sensitive)
         deadline_s = time.monotonic() + TEXT_SEARCH_TIMEOUT_S
-        return search_files(compiled, paths, self.try_source, max_hits=max_hits, deadline_s=deadline_s)
+        return search_files(
+            compiled, paths, self.try_source, may_have=may_have, max_hits=max_hits, deadline_s=deadline_s
+        )
 
     def search_chunks(self, query: str, limit: int = 20, *, scope: str | None = None) -> list[ChunkHit]:
         """Pieces of files that fit a question in words or with identifiers, best first."""

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.paths import PathDeniedError, readable_path
+from runtime.codebase.paths import is_denied, readable_path
 from runtime.codebase.source_text import SourceText, read_source
 from runtime.errors import RepositoryError
 from runtime.tools.result import Citation, ToolResult
@@ -71,9 +71,9 @@ def check_citation(where: Codebase | Path, citation: Citation, produced_ranges: 
 def _reason(where: Codebase | Path, citation: Citation, produced: ProducedRanges) -> VerdictReason:
     try:
         source, relative = _read(where, citation.file)
-    except PathDeniedError:
-        return VerdictReason.PATH_DENIED
-    except (RepositoryError, OSError):
+    except RepositoryError as error:
+        return VerdictReason.PATH_DENIED if is_denied(error) else VerdictReason.FILE_MISSING
+    except OSError:
         return VerdictReason.FILE_MISSING
     # The path must be written as tools write it: the same file under another name was produced by nobody.
     if relative != citation.file:

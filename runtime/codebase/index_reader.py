@@ -70,6 +70,9 @@ class IndexReader:
         """All rows of a query. StateStorageError when the index file is damaged."""
         try:
             return self._connection.execute(sql, values).fetchall()
+        except UnicodeEncodeError:
+            # A value with half a surrogate pair is in no index, since it is no text that could be stored.
+            return []
         except sqlite3.DatabaseError as error:
             raise StateStorageError(
                 f"the index {self._path} cannot be read: {error}; refresh it", path=str(self._path)
@@ -96,6 +99,10 @@ class IndexReader:
         """Symbols for which an SQL condition over `s` and `f` holds, by file and line."""
         sql = f"{_SYMBOLS} WHERE {where} ORDER BY f.path, s.start_line, s.end_line DESC, s.id LIMIT ?"
         return [SymbolRecord(*row) for row in self.rows(sql, (*values, limit))]
+
+    def symbols_of_name(self, name: str, limit: int = 5000) -> list[SymbolRecord]:
+        """Symbols of a simple name in any case, by file and line."""
+        return self.symbols("s.name = ? COLLATE NOCASE", (name,), limit)
 
     def symbol(self, symbol_id: int) -> SymbolRecord | None:
         """The symbol of an id, or None when it is gone."""

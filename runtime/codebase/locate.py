@@ -16,9 +16,9 @@ from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import ChunkHit, SymbolRecord, TextHit
-from runtime.codebase.paths import PathDeniedError
 from runtime.codebase.symbol_links import normal_name
 from runtime.codebase.tokens import looks_like_identifier, query_terms
+from runtime.errors import RepositoryError
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 100
@@ -48,7 +48,7 @@ def locate(
     limit = max(1, min(max_results, MAX_RESULTS))
     try:
         place = None if scope in (None, "", ".") else codebase.relative(scope or ".")
-    except PathDeniedError as error:
+    except RepositoryError as error:
         return log.result("denied", {"query": query, "results": []}, [], error=error.message)
     search = _Search(codebase, query, limit, frozenset(kinds or ()))
     found = search.first(log, place)

@@ -10,9 +10,9 @@ from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import ImportRecord, IndexedFile, SymbolRecord
 from runtime.codebase.path_kinds import kind_of_path
-from runtime.codebase.paths import PathDeniedError
 from runtime.codebase.read_code import similar_paths
 from runtime.codebase.symbol_links import dotted_path
+from runtime.errors import RepositoryError
 from runtime.tools.result import Citation, ToolResult, ToolStatus
 
 MAX_TREE_LINES = 200
@@ -40,7 +40,7 @@ def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15) -> Tool
     log = AttemptLog()
     try:
         place = codebase.relative(path or ".")
-    except PathDeniedError as error:
+    except RepositoryError as error:
         return log.result("denied", {"path": path}, [], error=error.message)
     files = log.run("path", lambda: _files_below(codebase, place), "not_found")
     if not files:

@@ -13,9 +13,9 @@ from runtime.codebase.citing import cite
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import SymbolRecord
 from runtime.codebase.path_kinds import kind_of_path
-from runtime.codebase.paths import PathDeniedError, readable_path
+from runtime.codebase.paths import is_denied, readable_path
 from runtime.errors import RepositoryError
-from runtime.tools.result import ToolResult
+from runtime.tools.result import ToolResult, ToolStatus
 
 MAX_LINES = 2_000
 MAX_LINE_CHARS = 2_000
@@ -52,10 +52,9 @@ def read_code(
         if file is None:
             return log.result("not_found", {"asked_path": path}, [], error=f"no file {path} in the repository")
         return _read(codebase, file, start_line or 1, end_line, limit, log, None, path)
-    except PathDeniedError as error:
-        return log.result("denied", {"asked_path": path}, [], error=error.message)
     except RepositoryError as error:
-        return log.result("unsupported", {"asked_path": path}, [], error=error.message)
+        status: ToolStatus = "denied" if is_denied(error) else "unsupported"
+        return log.result(status, {"asked_path": path}, [], error=error.message)
 
 
 def _find_symbol(codebase: Codebase, name: str, path: str | None, log: AttemptLog) -> SymbolRecord | None:

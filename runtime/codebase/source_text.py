@@ -13,7 +13,7 @@ from pathlib import Path
 
 SNIFFED_BYTES = 8192
 
-_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class SourceText:
 
 def is_binary(data: bytes) -> bool:
     """True when the first 8 KB hold a NUL byte, unless a mark says UTF-16."""
-    return b"\0" in data[:SNIFFED_BYTES] and not data.startswith(_UTF16_MARKS)
+    return b"\0" in data[:SNIFFED_BYTES] and not data.startswith(UTF16_MARKS)
 
 
 def decode(data: bytes) -> tuple[str, str]:
     """Text of the bytes, and a note (empty when nothing was odd)."""
-    if data.startswith(_UTF16_MARKS):
+    if data.startswith(UTF16_MARKS):
         return data.decode("utf-16", errors="replace"), "utf-16"
     data = data.removeprefix(codecs.BOM_UTF8)
     try:

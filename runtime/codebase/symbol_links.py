@@ -50,7 +50,7 @@ def symbols_named(index: IndexReader, name: str, *, fuzzy: bool, limit: int) -> 
     last = wanted.rpartition(".")[2]
     if not last:
         return []
-    same_last = index.symbols("s.name = ? COLLATE NOCASE", (last,), 5000)
+    same_last = index.symbols_of_name(last)
     exact = [symbol for symbol in same_last if _means(symbol, wanted)]
     exact.sort(key=lambda symbol: _order(symbol, last))
     if not fuzzy or len(exact) >= limit:
@@ -97,7 +97,7 @@ def references(
         for item in index.imports("i.name = ? OR i.module = ? OR i.module LIKE ?", (last, last, f"%.{last}"))
     ]
     taken = {(item.file, item.line) for item in found}
-    taken.update((s.file, s.name_line) for s in index.symbols("s.name = ?", (last,), 5000))
+    taken.update((symbol.file, symbol.name_line) for symbol in index.symbols_of_name(last) if symbol.name == last)
     found += _mentions(index, read, last, taken, limit)
     found.sort(key=lambda item: (kind_of_path(item.file) != "source", item.kind == "reference", item.file, item.line))
     unique = {(item.file, item.line): item for item in reversed(found)}
@@ -194,8 +194,8 @@ def _definition_of(
 ) -> SymbolRecord | None:
     candidates = [
         symbol
-        for symbol in index.symbols("s.name = ?", (call.name,), 400)
-        if symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
+        for symbol in index.symbols_of_name(call.name, 400)
+        if symbol.name == call.name and symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
     ]
     if not candidates:
         return None

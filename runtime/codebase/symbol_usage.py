@@ -28,8 +28,9 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
 
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
     kind, signature, docstring}], callers and references and tests [{file, line, kind, enclosing, text}], importers
-    [{file, line, module, name, text}], callees [{name, line, symbol, file, start_line, end_line}]. When nothing has
-    that name, partial names are tried, then imports and the text at large (status `partial`); `not_found` otherwise.
+    [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}].
+    When nothing has that name, partial names are tried, then imports and the text at large (status `partial`);
+    `not_found` otherwise.
     """
     log = AttemptLog()
     limit = max(1, min(max_results, MAX_RESULTS))
@@ -158,6 +159,8 @@ class _Sheet:
             "name": item.name,
             "line": item.line,
             "symbol": target.qualified_name if target else None,
+            "kind": target.kind if target else None,
+            "docstring": target.docstring if target else "",
             "file": target.file if target else None,
             "start_line": target.start_line if target else None,
             "end_line": target.end_line if target else None,

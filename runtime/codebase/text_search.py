@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from runtime.codebase.index_records import TextHit
-from runtime.codebase.source_text import SourceText
+from runtime.codebase.source_text import UTF16_MARKS, SourceText
 from runtime.errors import ToolArgumentsError
 
 MAX_PATTERN_CHARS = 1000
@@ -36,18 +37,20 @@ def search_files(
     paths: Iterable[str],
     read: Callable[[str], SourceText | None],
     *,
+    may_have: Callable[[str], bool],
     max_hits: int,
     deadline_s: float,
 ) -> tuple[list[TextHit], bool]:
     """Hits in the order of `paths` and lines, and whether there were more (or time ran out).
 
-    `read` gives None for a file that cannot be read now; `deadline_s` is an instant of `time.monotonic`.
+    `may_have` tells cheaply which files are worth reading; `read` gives None for a file that cannot be read now;
+    `deadline_s` is an instant of `time.monotonic`, looked at between files.
     """
     hits: list[TextHit] = []
     for path in paths:
         if time.monotonic() > deadline_s:
             return hits, True
-        source = read(path)
+        source = read(path) if may_have(path) else None
         if source is None or pattern.search(source.text) is None:
             continue
         for hit in hits_in(pattern, path, source):
@@ -55,6 +58,23 @@ def search_files(
                 return hits, True
             hits.append(hit)
     return hits, False
+
+
+def byte_filter(root: Path, literal: str, *, case_sensitive: bool) -> Callable[[str], bool]:
+    """Whether a file's bytes may hold a literal: always True for an empty one, or when case cannot be told by bytes."""
+    if not literal or (not case_sensitive and not literal.isascii()):
+        return lambda _path: True
+    needle = literal.encode("utf-8", "replace") if case_sensitive else literal.lower().encode()
+
+    def may_have(path: str) -> bool:
+        try:
+            data = (root / path).read_bytes()
+        except OSError:
+            return False
+        # Encodings other than UTF-8 are recognised by their marks, and left to the reader.
+        return data.startswith(UTF16_MARKS) or needle in (data if case_sensitive else data.lower())
+
+    return may_have
 
 
 def hits_in(pattern: re.Pattern[str], path: str, source: SourceText) -> Iterator[TextHit]:

@@ -143,7 +143,7 @@ class _Walker:
                 if item.is_dir(follow_symlinks=False):
                     if not self._leaves_out_folder(item, path, rules):
                         pending.append((path + "/", rules))
-                elif not self._ignored(path, rules):
+                elif item.name not in EXCLUDED_FOLDERS and not self._ignored(path, rules):
                     entry = self._entry(item, path)
                     if entry is not None:
                         self._count_one()

@@ -51,7 +51,7 @@ class SessionStore:
 
     def append(self, session_id: str, turn: Turn) -> None:
         """Add a turn at the end of a session, which begins with it when it is new."""
-        _check_session_id(session_id)
+        check_session_id(session_id)
         insert = "INSERT INTO turns SELECT ?, COALESCE(MAX(seq), 0) + 1, ? FROM turns WHERE session_id = ?"
         try:
             with self._lock:
@@ -61,7 +61,7 @@ class SessionStore:
 
     def turns(self, session_id: str, limit: int = TURNS_GIVEN_BACK) -> list[Turn]:
         """The newest turns of a session, oldest first; empty when it is new."""
-        _check_session_id(session_id)
+        check_session_id(session_id)
         query = "SELECT body FROM turns WHERE session_id = ? ORDER BY seq DESC LIMIT ?"
         try:
             with self._lock:
@@ -79,7 +79,8 @@ class SessionStore:
         return StateStorageError(f"sessions {self.path} cannot be {what}: {error}", path=str(self.path))
 
 
-def _check_session_id(session_id: str) -> None:
+def check_session_id(session_id: str) -> None:
+    """Raise InputError when that cannot be the id of a session."""
     if not session_id or len(session_id) > MAX_SESSION_ID_CHARS or not session_id.isprintable():
         raise InputError(
             f"a session id is 1 to {MAX_SESSION_ID_CHARS} printable characters, not {session_id[:40]!r}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,19 +12,22 @@ from typing import Annotated, Any
 import typer
 
 from runtime.settings import Settings, load_settings
+from runtime.store.sessions import check_session_id
 from serve.cli.display import Display, display_for
 from serve.cli.inputs import checked_question, checked_reasoner, checked_repository, limits_from
 from serve.documents import Ask, exit_status
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 
 def ask(
     question: Annotated[str, typer.Argument(help="What you want to know, in a sentence.")],
-    repo: Annotated[Path, typer.Option(help="Folder of the repository.")] = Path(),
+    repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
     session: Annotated[str | None, typer.Option(help="Session id: later questions may refer to earlier ones.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run; the settings name the default.")] = None,
     reasoner: Annotated[str | None, typer.Option(help="rules, or llm when a model is configured.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+    config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
     explain: Annotated[bool, typer.Option(help="Add the attempts of every step to the JSON.")] = False,
     max_stages: Annotated[int | None, typer.Option(min=0, help="Rounds at most.")] = None,
     max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Stage executions at most.")] = None,
@@ -35,6 +39,8 @@ def ask(
     if reasoner is not None:
         settings = settings.model_copy(update={"reasoner": reasoner})
     checked_reasoner(settings)
+    if session is not None:
+        check_session_id(session)
     asked = Ask(
         question=checked_question(question, settings),
         repo=checked_repository(repo),
@@ -75,7 +81,12 @@ def _print(document: dict[str, Any], as_json: bool) -> None:
         from rich.console import Console
         from rich.markdown import Markdown
 
-        Console().print(Markdown(document["answer"]))
+        Console().print(Markdown(shown(document["answer"])))
     else:
-        sys.stdout.write(document["answer"] + "\n")
+        sys.stdout.write(shown(document["answer"]) + "\n")
     sys.stdout.flush()
+
+
+def shown(text: str) -> str:
+    """The text without what would steer a terminal: answers quote files, and files may hold anything."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,9 @@ from runtime.ports import error_to_wire
 from runtime.settings import Settings, load_settings
 from serve.asking import AskRuntime
 from serve.cli.inputs import checked_question, checked_reasoner, checked_repository
-from serve.documents import DOCUMENT_SCHEMA_VERSION, EXIT_FAILED, Ask
+from serve.documents import DOCUMENT_SCHEMA_VERSION, EXIT_FAILED, Ask, exit_status
+
+log = logging.getLogger(__name__)
 
 MAX_CONCURRENCY = 64
 
@@ -31,18 +35,22 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def batch(
-    source: Annotated[Path, typer.Argument(metavar="IN.jsonl", help="Lines of {id, question, repo}.")],
-    out: Annotated[Path, typer.Option(help="Where the answers go, one JSON document per line.")],
-    repo_root: Annotated[Path, typer.Option(help="Folder that relative repositories are below.")] = Path(),
+    source: Annotated[Path, typer.Argument(metavar="IN.jsonl", readable=False, help="Lines of {id, question, repo}.")],
+    out: Annotated[Path, typer.Option(readable=False, help="Where the answers go, one JSON document per line.")],
+    repo_root: Annotated[
+        Path, typer.Option(readable=False, help="Folder that relative repositories are below.")
+    ] = Path(),
     concurrency: Annotated[int, typer.Option(min=1, max=MAX_CONCURRENCY, help="Questions at once.")] = 2,
     resume: Annotated[bool, typer.Option(help="Keep the answers that OUT has and go on with the rest.")] = False,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+    config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer every line of a file; exit status 1 when a line could not be answered."""
     settings = load_settings(config)
     checked_reasoner(settings)
     lines = read_lines(source)
+    if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise InputError(f"{out} cannot be written; give a file in a folder that exists with --out", path=str(out))
     done = answered_ids(out) if resume else set()
     if out.exists() and not resume:
         raise InputError(f"{out} exists; give --resume to go on with it, or another file", path=str(out))
@@ -56,7 +64,8 @@ def batch(
 def read_lines(source: Path) -> list[Line]:
     """The lines of the input. Raises InputError that lists every line that is wrong, and doubled ids."""
     try:
-        raw = source.read_text(encoding="utf-8").splitlines()
+        # Not splitlines(): a JSON string may hold other line separators, such as U+2028.
+        raw = source.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source} cannot be read: {error}", path=str(source)) from error
     lines: list[Line] = []
@@ -85,16 +94,30 @@ def answered_ids(out: Path) -> set[str]:
     if not out.exists():
         return set()
     whole, ids = [], set()
-    for text in out.read_text(encoding="utf-8").splitlines():
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError:
-            continue
-        if "error" not in document:
-            whole.append(text)
-            ids.add(str(document.get("id")))
-    out.write_text("".join(text + "\n" for text in whole), encoding="utf-8")
+    try:
+        for data in out.read_bytes().split(b"\n"):
+            document = _document_in(data)
+            if document is not None and "id" in document and not _has_failed(document):
+                whole.append(data + b"\n")
+                ids.add(str(document.get("id")))
+        draft = out.with_name(out.name + ".tmp")
+        draft.write_bytes(b"".join(whole))
+        draft.replace(out)
+    except OSError as error:
+        raise InputError(f"{out} cannot be gone on with: {error.strerror}", path=str(out)) from error
     return ids
+
+
+def _document_in(data: bytes) -> dict[str, Any] | None:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _has_failed(document: dict[str, Any]) -> bool:
+    return "terminal_reason" not in document or exit_status(document) == EXIT_FAILED
 
 
 async def _run(
@@ -127,7 +150,7 @@ async def _answer_all(
         nonlocal failed
         for line in waiting:
             document = await _answer(runtime, settings, line, repo_root, pipeline)
-            failed += "error" in document
+            failed += _has_failed(document)
             sink.write(json.dumps(document, ensure_ascii=False) + "\n")
             sink.flush()
             advance()
@@ -148,7 +171,9 @@ async def _answer(
             id=line.id,
         )
         return await runtime.ask(ask)
-    except JeevesError as error:
+    except Exception as error:
+        if not isinstance(error, JeevesError):
+            log.exception("batch.line_failed", extra={"line_id": line.id})
         problem = error_to_wire(error)
         return {"schema_version": DOCUMENT_SCHEMA_VERSION, "id": line.id, "question": line.question, "error": problem}
 

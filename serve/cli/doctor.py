@@ -35,7 +35,7 @@ class Check(msgspec.Struct, frozen=True):
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
-    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+    config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Look at this installation; exit status 1 when something that is needed is missing."""
     settings = load_settings(config)

@@ -18,10 +18,10 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 def serve(
     repo: Annotated[
-        list[Path] | None, typer.Option(help="A repository that callers may ask about; repeatable.")
+        list[Path] | None, typer.Option(readable=False, help="A repository that callers may ask about; repeatable.")
     ] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65_535, help="Port to listen on.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+    config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer questions over HTTP until interrupted."""
     settings = load_settings(config)

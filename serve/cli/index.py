@@ -16,10 +16,10 @@ from serve.cli.inputs import checked_repository
 
 
 def index(
-    repo: Annotated[Path, typer.Option(help="Folder of the repository.")] = Path(),
+    repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON.")] = False,
     rebuild: Annotated[bool, typer.Option(help="Begin anew instead of keeping what is unchanged.")] = False,
-    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+    config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Index a repository; files that did not change are not read again."""
     settings = load_settings(config)

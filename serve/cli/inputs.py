@@ -15,6 +15,10 @@ def checked_question(question: str, settings: Settings) -> str:
     text = question.strip()
     if not text:
         raise QuestionError('the question is empty; ask something, for example: jeeves ask "How are errors handled?"')
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise QuestionError("the question holds bytes that are no UTF-8; write it as text") from error
     limit = settings.limits.max_question_chars
     if len(text) > limit:
         raise QuestionError(
@@ -35,6 +39,9 @@ def checked_repository(repo: Path) -> str:
         if not path.is_dir():
             raise RepositoryError(f"{repo} is not a folder; give the folder that holds it with --repo", path=str(repo))
         next(path.iterdir(), None)
+        str(path).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise RepositoryError(f"{path!r}: the name of this folder is no UTF-8; rename it", path=repr(path)) from error
     except (OSError, RuntimeError, ValueError) as error:
         raise RepositoryError(f"{repo} cannot be read: {error}", path=str(repo)) from error
     return str(path)

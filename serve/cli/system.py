@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,13 +18,13 @@ import typer
 
 from runtime.errors import ClusterError, SettingsError
 from runtime.settings import Settings, load_settings, open_state_dir
-from serve.warm import WarmRecord, WarmRuntime, read_record, settings_digest, warm_dir
+from serve.warm import WarmRecord, WarmRuntime, is_locked, read_record, settings_digest, warm_dir
 
 UP_TIMEOUT_S = 180.0
 DOWN_TIMEOUT_S = 30.0
 POLL_EVERY_S = 0.1
 
-Config = Annotated[Path | None, typer.Option(help="Settings file.")]
+Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
 
 
 def up(config: Config = None) -> None:
@@ -34,14 +35,12 @@ def up(config: Config = None) -> None:
     open_state_dir(settings.state_dir)
     record = read_record(settings.state_dir)
     if record is not None:
-        if record.settings_digest != settings_digest(settings):
-            raise ClusterError(
-                f"a system with other settings is up (process {record.pid}); run `jeeves down` first", pid=record.pid
-            )
+        _check_settings(record, settings)
         sys.stdout.write(f"up already: process {record.pid}\n")
         return
     started_s = time.monotonic()
     record = _start(settings)
+    _check_settings(record, settings)
     sys.stdout.write(f"up: process {record.pid}, socket {record.socket}, {time.monotonic() - started_s:.1f} s\n")
 
 
@@ -55,10 +54,12 @@ def down(config: Config = None) -> None:
     try:
         asyncio.run(WarmRuntime(record, record.code_version).stop())
     except ClusterError:
-        os.kill(record.pid, signal.SIGTERM)
-    if not _within(DOWN_TIMEOUT_S, lambda: not _alive(record.pid)):
-        os.kill(record.pid, signal.SIGKILL)
-        _within(DOWN_TIMEOUT_S, lambda: not _alive(record.pid))
+        with suppress(ProcessLookupError):
+            os.kill(record.pid, signal.SIGTERM)
+    if not _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir)):
+        with suppress(ProcessLookupError):
+            os.kill(record.pid, signal.SIGKILL)
+        _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir))
     sys.stdout.write(f"down: process {record.pid}\n")
 
 
@@ -78,6 +79,13 @@ def status(
     sys.stdout.write(_described(state))
 
 
+def _check_settings(record: WarmRecord, settings: Settings) -> None:
+    if record.settings_digest != settings_digest(settings):
+        raise ClusterError(
+            f"a system with other settings is up (process {record.pid}); run `jeeves down` first", pid=record.pid
+        )
+
+
 def _described(state: dict[str, Any]) -> str:
     minutes = (time.time() - state["started_at_ms"] / 1000) / 60
     endpoints = state["bus"]["endpoints"]
@@ -93,17 +101,23 @@ def _described(state: dict[str, Any]) -> str:
 def _start(settings: Settings) -> WarmRecord:
     folder = warm_dir(settings.state_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    given = folder / "settings.json"
-    given.write_text(settings.model_dump_json(), encoding="utf-8")
     log_path = folder / "daemon.log"
-    with log_path.open("w") as log:
-        command = [sys.executable, "-P", "-m", "serve.daemon", str(given)]
+    if not is_locked(settings.state_dir):
+        log_path.unlink(missing_ok=True)
+    with log_path.open("a") as log:
+        command = [sys.executable, "-P", "-m", "serve.daemon"]
         daemon = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            command, cwd=folder, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, text=True
         )
+    if daemon.stdin is not None:
+        with suppress(BrokenPipeError), daemon.stdin as given:
+            given.write(settings.model_dump_json())
 
     def is_settled() -> bool:
-        return daemon.poll() is not None or read_record(settings.state_dir) is not None
+        if read_record(settings.state_dir) is not None:
+            return True
+        # When two are started at once, the second ends and its caller gets the first.
+        return daemon.poll() is not None and not is_locked(settings.state_dir)
 
     settled = _within(UP_TIMEOUT_S, is_settled)
     record = read_record(settings.state_dir)
@@ -126,12 +140,4 @@ def _within(timeout_s: float, condition: Callable[[], bool]) -> bool:
         if time.monotonic() >= deadline_s:
             return False
         time.sleep(POLL_EVERY_S)
-    return True
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
     return True

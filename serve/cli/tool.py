@@ -22,8 +22,8 @@ _REFUSED = frozenset({"denied", "error"})
 def tool(
     name: Annotated[str, typer.Argument(help="Name of the tool; `list_tools` tells all of them.")],
     arguments: Annotated[str, typer.Argument(help="Its arguments as a JSON object.")] = "{}",
-    repo: Annotated[Path, typer.Option(help="Folder of the repository.")] = Path(),
-    config: Annotated[Path | None, typer.Option(help="Settings file.")] = None,
+    repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
+    config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Call one tool and print its result as JSON."""
     settings = load_settings(config)
@@ -37,7 +37,8 @@ def tool(
 def _arguments(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text)
-    except json.JSONDecodeError as error:
+        json.dumps(given, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
         raise ToolArgumentsError(f"the arguments are not JSON: {error}; give an object such as '{{}}'") from error
     if not isinstance(given, dict):
         raise ToolArgumentsError(f"the arguments are a JSON {type(given).__name__}, not an object such as '{{}}'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,13 +11,13 @@ import typer
 
 from runtime.documents import load_yaml
 from runtime.errors import DocumentFaults
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline import END, INTERRUPT_TARGETS, PipelineConfig
 from runtime.pipeline_file import load_pipeline
 from runtime.settings import load_settings
 
 
 def validate(
-    files: Annotated[list[Path], typer.Argument(help="Pipeline or settings files (YAML).")],
+    files: Annotated[list[Path], typer.Argument(readable=False, help="Pipeline or settings files (YAML).")],
     graph: Annotated[bool, typer.Option("--graph", help="Print each pipeline as a Mermaid flowchart.")] = False,
 ) -> None:
     """Check files and report every fault at once; exit status 2 when there is any."""
@@ -53,8 +54,19 @@ def mermaid(pipeline: PipelineConfig) -> str:
     for agent in pipeline.agents:
         lines.append(f"    {agent.name}[{agent.name}]")
         for rule in agent.routing_rules:
-            lines.append(f"    {agent.name} -->|{rule.condition} = {rule.value}| {rule.target}")
-        lines.append(f"    {agent.name} --> {agent.default_next or 'end'}")
+            label = _label(f"{rule.condition} = {json.dumps(rule.value, ensure_ascii=False)}")
+            lines.append(f"    {agent.name} -->|{label}| {_node(rule.target)}")
+        lines.append(f"    {agent.name} --> {_node(agent.default_next or END)}")
         if agent.error_next:
-            lines.append(f"    {agent.name} -.->|error| {agent.error_next}")
+            lines.append(f"    {agent.name} -.->|error| {_node(agent.error_next)}")
     return "\n".join(lines) + "\n"
+
+
+def _node(target: str) -> str:
+    # Mermaid takes a node named `end` for the end of a subgraph.
+    return f"{target.upper()}([{target}])" if target in (END, *INTERRUPT_TARGETS) else target
+
+
+def _label(text: str) -> str:
+    """Text in the quotes that let Mermaid take any character."""
+    return '"' + " ".join(text.split()).replace("&", "#amp;").replace('"', "#quot;") + '"'

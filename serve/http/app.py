@@ -9,6 +9,7 @@ them, when names can no longer be resolved.
 
 import time
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
@@ -18,10 +19,12 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from pydantic import BaseModel, ConfigDict, Field
 from ray import serve as ray_serve
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from actors.origin import check_origin
 from actors.system import attach_system
 from runtime.errors import InputError, JeevesError, UnknownNameError
+from runtime.store.sessions import check_session_id
 from serve.documents import Ask
 from serve.http.metrics import RequestMetrics
 from serve.ray_runtime import RayRuntime
@@ -34,10 +37,13 @@ api = FastAPI(title="Jeeves", version="1", description="Questions about code, an
 
 
 class ServiceSpec(msgspec.Struct, frozen=True):
-    """What a replica needs to know, in plain data. `repositories`: absolute paths that callers may name."""
+    """What a replica needs to know, in plain data.
+
+    `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name.
+    """
 
     default_pipeline: str
-    pipelines: tuple[str, ...]
+    limits: dict[str, tuple[str, ...]]
     repositories: tuple[str, ...]
     reasoner: str
     max_question_chars: int
@@ -50,7 +56,7 @@ class ChatMessage(BaseModel):
 
     message: str = Field(min_length=1, description="The question.")
     repo: str | None = Field(default=None, description="A registered repository; the first one when left out.")
-    session_id: str | None = Field(default=None, min_length=1, max_length=128)
+    session_id: str | None = None
     pipeline: str | None = None
     limits: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, description="Bounds to lower.")
     deadline_s: float | None = Field(default=None, gt=0, le=3_600)
@@ -69,13 +75,19 @@ def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
         raise InputError("the message is empty; ask something")
     if len(question) > spec.max_question_chars:
         raise InputError(f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed")
+    if message.session_id is not None:
+        check_session_id(message.session_id)
     repo = message.repo or spec.repositories[0]
     if repo not in spec.repositories:
         known = ", ".join(spec.repositories)
         raise UnknownNameError(f"repository '{repo}' is not registered here; registered: {known}", name=repo)
     pipeline = message.pipeline or spec.default_pipeline
-    if pipeline not in spec.pipelines:
-        raise UnknownNameError(f"no pipeline is named '{pipeline}'; known: {', '.join(spec.pipelines)}", name=pipeline)
+    if pipeline not in spec.limits:
+        raise UnknownNameError(f"no pipeline is named '{pipeline}'; known: {', '.join(spec.limits)}", name=pipeline)
+    unknown = sorted(set(message.limits) - set(spec.limits[pipeline]))
+    if unknown:
+        known = ", ".join(spec.limits[pipeline])
+        raise InputError(f"limits: there is no {', '.join(unknown)}; the pipeline '{pipeline}' has {known}")
     return Ask(
         question=question,
         repo=repo,
@@ -97,6 +109,17 @@ async def _invalid(request: Request, error: RequestValidationError) -> JSONRespo
 async def _failed(request: Request, error: JeevesError) -> JSONResponse:
     status = 404 if isinstance(error, UnknownNameError) else 422 if isinstance(error, InputError) else 503
     return problem(status, error.code, error.message)
+
+
+@api.exception_handler(StarletteHTTPException)
+async def _refused(request: Request, error: StarletteHTTPException) -> JSONResponse:
+    title = HTTPStatus(error.status_code).phrase
+    return problem(error.status_code, title.lower().replace(" ", "_"), str(error.detail))
+
+
+@api.exception_handler(Exception)
+async def _broken(request: Request, error: Exception) -> JSONResponse:
+    return problem(500, "internal", f"this is a bug: {type(error).__name__}; the service's log says more")
 
 
 @api.middleware("http")

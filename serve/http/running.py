@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from ray import serve as ray_serve
@@ -12,6 +14,7 @@ from ray.serve.config import HTTPOptions
 
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings
+from serve.documents import LIMITS
 from serve.http.app import ChatService, ServiceSpec
 from serve.ray_runtime import RayRuntime, start_runtime
 
@@ -29,17 +32,22 @@ def run_service(
         asyncio.run(runtime.system.ready())
         spec = ServiceSpec(
             default_pipeline=settings.default_pipeline,
-            pipelines=tuple(pipeline.name for pipeline in pipelines),
+            limits={pipeline.name: (*LIMITS, *pipeline.context_bounds) for pipeline in pipelines},
             repositories=repositories,
             reasoner=settings.reasoner,
             max_question_chars=settings.limits.max_question_chars,
         )
+        # It has a handler of its own, on standard error.
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)
         ray_serve.start(proxy_location="HeadOnly", http_options=HTTPOptions(host=settings.http.host, port=port))
-        ray_serve.run(ChatService.bind(msgspec.to_builtins(spec)), name="jeeves", route_prefix="/")
+        # Ray Serve's decorators are untyped: `bind` comes from them.
+        service: Any = ChatService
+        ray_serve.run(service.bind(msgspec.to_builtins(spec)), name="jeeves", route_prefix="/")
         announce(f"http://{settings.http.host}:{port}")
         asyncio.run(_until_signalled())
     finally:
-        ray_serve.shutdown()
+        stop_serving: Callable[[], None] = ray_serve.shutdown
+        stop_serving()
         _close(runtime)
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-FIELDS = {
+FIELDS: dict[str, type | tuple[type, ...]] = {
     "schema_version": int,
     "run_id": str,
     "question": str,
@@ -77,9 +77,19 @@ def places(citations: list[dict[str, Any]]) -> set[Place]:
 
 def marks(text: str) -> set[Place]:
     """The places that a text names, outside of the code that it shows."""
-    return {
-        (file, int(first), int(last or first)) for file, first, last in _MARK.findall(_CODE.sub("", text))
-    }
+    return {(file, int(first), int(last or first)) for file, first, last in _MARK.findall(_CODE.sub("", text))}
+
+
+def finding_faults(finding: dict[str, Any], given: set[Place], root: Path) -> list[str]:
+    """What is wrong with one finding of an answer that cites the places `given`."""
+    if set(finding) != {"goal", "status", "text", "citations"}:
+        return [f"a finding has the fields {sorted(finding)}"]
+    faults = [fault for citation in finding["citations"] for fault in citation_faults(citation, root)]
+    if not places(finding["citations"]) <= given:
+        faults.append(f"finding '{finding['goal']}' cites what the answer does not")
+    if marks(finding["text"]) != places(finding["citations"]):
+        faults.append(f"finding '{finding['goal']}' marks {sorted(marks(finding['text']))}")
+    return faults
 
 
 def document_faults(document: dict[str, Any], root: Path) -> list[str]:
@@ -95,15 +105,7 @@ def document_faults(document: dict[str, Any], root: Path) -> list[str]:
     if marks(document["answer"]) != given:
         faults.append(f"the answer marks {sorted(marks(document['answer']))}, cited are {sorted(given)}")
     for finding in document["findings"]:
-        if set(finding) != {"goal", "status", "text", "citations"}:
-            faults.append(f"a finding has the fields {sorted(finding)}")
-            continue
-        for citation in finding["citations"]:
-            faults += citation_faults(citation, root)
-        if not places(finding["citations"]) <= given:
-            faults.append(f"finding '{finding['goal']}' cites what the answer does not")
-        if marks(finding["text"]) != places(finding["citations"]):
-            faults.append(f"finding '{finding['goal']}' marks {sorted(marks(finding['text']))}")
+        faults += finding_faults(finding, given, root)
     for file in document["files_examined"]:
         if not (root / file).is_file():
             faults.append(f"{file} was examined, but is no file")

@@ -53,12 +53,12 @@ class Box:
             raise BoxFullError(self.name)
         self.letters.append(letter)
 ''',
-    "tests/test_office.py": '''from post.office import PostOffice
+    "tests/test_office.py": """from post.office import PostOffice
 
 
 def test_a_letter_is_delivered() -> None:
     assert PostOffice().deliver("hello", "ada")
-''',
+""",
 }
 QUESTION = "How does PostOffice.deliver handle a full box?"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import yaml
 
 from runtime.settings import shipped_config_dir
 from tests.doors.evidence_checker import document_faults
-from tests.doors.program import JEEVES, Program, snapshot
+from tests.doors.program import JEEVES, Outcome, Program, processes_that_mention, snapshot, wait_until
 from tests.doors.sample_repo import QUESTION
 
 QUESTIONS = [
@@ -52,7 +53,7 @@ def test_the_first_citation_is_what_was_asked_about(jeeves: Program, repo: Path)
 
 
 def test_the_commit_is_that_of_the_work_tree(jeeves: Program, repo: Path) -> None:
-    git = ["git", "-C", repo, "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run([*git, *command], check=True)
     head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
@@ -96,7 +97,9 @@ def test_piped_output_is_plain_text_with_the_same_answer(jeeves: Program, repo: 
 
 
 def test_control_characters_of_a_file_do_not_reach_the_output(jeeves: Program, repo: Path) -> None:
-    (repo / "post" / "bell.py").write_text('def ring() -> str:\n    """Rings \x1b[31mred\x1b[0m \x07."""\n    return "x"\n')
+    (repo / "post" / "bell.py").write_text(
+        'def ring() -> str:\n    """Rings \x1b[31mred\x1b[0m \x07."""\n    return "x"\n'
+    )
     piped = jeeves.run("ask", "What does ring do?", "--repo", repo).answers()
     assert "ring" in piped.out
     assert [char for char in piped.out if ord(char) < 32 and char not in "\n\t"] == []
@@ -216,10 +219,34 @@ def test_through_ray_the_answer_is_the_same(ray_jeeves: Program, jeeves: Program
     assert through_ray == in_process
 
 
+@pytest.mark.ray
+def test_agents_that_die_meanwhile_change_neither_answer_nor_output(ray_jeeves: Program, repo: Path) -> None:
+    process = ray_jeeves.start("ask", QUESTION, "--repo", repo, "--json")
+    agents = wait_until(lambda: [pid for pid in processes_that_mention(str(ray_jeeves.state_dir)) if is_agent(pid)], 60)
+    for pid in agents:
+        os.kill(pid, signal.SIGKILL)
+    out, err = process.communicate(timeout=120)
+    document = Outcome(process.returncode, out, err).answers().document
+    assert document_faults(document, repo) == []
+    assert document["citations"]
+
+
+def is_agent(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::AgentActor")
+    except OSError:
+        return False
+
+
+@pytest.mark.ray
+def test_through_ray_too_a_question_that_is_no_utf8_is_refused(ray_jeeves: Program, repo: Path) -> None:
+    ray_jeeves.ask(b"what is \xff\xfe?", repo).complains(2, "UTF-8")
+
+
 def test_a_reader_that_goes_away_is_no_error(jeeves: Program, repo: Path) -> None:
     read, write = os.pipe()
     os.close(read)
-    command = [JEEVES, "ask", QUESTION, "--repo", repo]
+    command = [str(JEEVES), "ask", QUESTION, "--repo", str(repo)]
     process = subprocess.Popen(command, env=jeeves.env, stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     _, err = process.communicate(timeout=60)

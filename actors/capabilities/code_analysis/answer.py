@@ -16,8 +16,6 @@ from actors.capabilities.code_analysis.question import Question
 from runtime.goals import Goal
 from runtime.tools.result import Citation
 
-MAX_RANKED_CITATIONS = 40
-
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("lead", ""),
     ("code", ""),
@@ -41,6 +39,10 @@ _MISSING: dict[str, str] = {
 }
 
 
+_NOTHING_YET = "Nothing worth citing had been found when the run was ended."
+_ROUNDS_USED_UP = "This answer may be incomplete: the search ended at its limit with goals left open."
+
+
 class Finding(msgspec.Struct, frozen=True):
     """A goal and the checked claims for it."""
 
@@ -53,8 +55,13 @@ class Finding(msgspec.Struct, frozen=True):
             "goal": self.goal.text,
             "status": self.goal.status if self.claims else "open",
             "text": "\n".join(render(claim) for claim in self.claims),
-            "citations": [msgspec.to_builtins(citation) for claim in self.claims for citation in claim.citations],
+            "citations": [citation_document(citation) for claim in self.claims for citation in claim.citations],
         }
+
+
+def citation_document(citation: Citation) -> dict[str, Any]:
+    """A citation as it stands in the JSON answer: `quote` and `why` are there, be they empty."""
+    return {"quote": "", "why": "", **msgspec.to_builtins(citation)}
 
 
 def ranked_citations(findings: Sequence[Finding]) -> list[Citation]:
@@ -69,15 +76,24 @@ def ranked_citations(findings: Sequence[Finding]) -> list[Citation]:
     for claim in sorted(claims, key=lambda claim: order[claim.role]):
         for citation in claim.citations:
             ranked.setdefault((citation.file, citation.start_line, citation.end_line), citation)
-    return list(ranked.values())[:MAX_RANKED_CITATIONS]
+    return list(ranked.values())
 
 
-def compose(question: Question, findings: Sequence[Finding], skipped: Mapping[str, int], ended_by: str | None) -> str:
-    """The answer as Markdown; says plainly what was not found, and why it may be incomplete."""
+def compose(
+    question: Question,
+    findings: Sequence[Finding],
+    skipped: Mapping[str, int],
+    ended_by: str | None,
+    rounds_used_up: bool = False,
+) -> str:
+    """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
+
+    `rounds_used_up`: the critic saw goals left open, and no round more was permitted or of use.
+    """
     claims = _each_once([claim for finding in findings for claim in finding.claims])
     parts: list[str] = []
     if not claims:
-        parts.append(_nothing_found(question))
+        parts.append(_nothing_found(question) if ended_by is None else _NOTHING_YET)
     for role, heading in _HEADINGS:
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
@@ -88,6 +104,8 @@ def compose(question: Question, findings: Sequence[Finding], skipped: Mapping[st
     if skipped:
         listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
         parts.append(f"Not looked at: {listed}.")
+    if claims and rounds_used_up and ended_by is None:
+        parts.append(_ROUNDS_USED_UP)
     if ended_by is not None:
         parts.append(f"This answer is partial: the run was ended by a bound ({ended_by}).")
     return "\n\n".join(parts)

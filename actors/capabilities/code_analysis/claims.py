@@ -15,7 +15,9 @@ from runtime.tools.result import Citation
 
 ClaimRole = Literal["lead", "code", "step", "caller", "test", "importer", "related", "module", "item"]
 
-_LOOKS_LIKE_A_MARK = re.compile(r"\[([^\[\]\n]{1,200}:\d+(?:-\d+)?)\]")
+# What `plain` looks at: brackets, the line numbers before a closing one, and the ends of lines, which no mark spans.
+_BRACKETS = re.compile(r"\[|(:\d+(?:-\d+)?)?\]|\n")
+_TICKS = re.compile(r"`+")
 
 
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,8 +31,33 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def plain(text: str) -> str:
-    """Text from a repository, without anything that reads like one of our citation marks."""
-    return _LOOKS_LIKE_A_MARK.sub(r"(\1)", text)
+    """Text from a repository, with round brackets around anything that reads like one of our citation marks.
+
+    The name of a file may hold brackets of its own, as in `[pages/[id].tsx:3]`, so brackets are matched in pairs.
+    """
+    opened: list[int] = []
+    shown = list(text)
+    for found in _BRACKETS.finditer(text):
+        if found.group() == "[":
+            opened.append(found.start())
+        elif found.group() == "\n":
+            opened.clear()
+        elif opened:
+            start = opened.pop()
+            if found.group(1) and found.start() > start + 1:
+                shown[start], shown[found.end() - 1] = "(", ")"
+    return "".join(shown)
+
+
+def code_span(text: str) -> str:
+    """Text as code within a line of Markdown, whatever backticks it holds."""
+    tick = "`" * (1 + _longest_ticks(text))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{tick}{pad}{text}{pad}{tick}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)
 
 
 def render(claim: Claim) -> str:
@@ -39,5 +66,5 @@ def render(claim: Claim) -> str:
     sentence = f"{plain(claim.text)}{marks}"
     if not claim.code:
         return sentence
-    fence = "```" if "```" not in claim.code else "~~~~"
+    fence = "`" * max(3, 1 + _longest_ticks(claim.code))
     return f"{sentence}\n\n{fence}\n{plain(claim.code)}\n{fence}"

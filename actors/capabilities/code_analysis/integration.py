@@ -6,41 +6,50 @@ contain what it quotes. A claim with a citation that fails is left out with it, 
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answer import Finding, compose, ranked_citations
-from actors.capabilities.code_analysis.claims import Claim
+from actors.capabilities.code_analysis.answer import Finding, citation_document, compose, ranked_citations
+from actors.capabilities.code_analysis.claims import Claim, plain
 from actors.capabilities.code_analysis.facts import ProducedRange
-from actors.capabilities.code_analysis.question import Question
+from actors.capabilities.code_analysis.question import Question, analyse
 from actors.capabilities.code_analysis.synthesizer import claims_from_facts
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.evidence import check_citation
+from runtime.codebase.evidence import EvidenceVerdict, ProducedRanges, check_citation
+from runtime.errors import JeevesError
 from runtime.supervision.commands import StageView
+from runtime.tools.result import Citation
+
+log = logging.getLogger(__name__)
 
 TURN_ANSWER_CHARS = 600
 
+Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
 
-async def integrate(context: StageContext, view: StageView) -> StageResult:
+
+async def integrate(context: StageContext, view: StageView, check: Check = check_citation) -> StageResult:
     """Check every claim against the files, put the answer together, remember the session's turn."""
     repository = view.outputs.get("perception", {}).get("repository")
     if repository is None:
         return StageResult(_without_repository(view))
     codebase = context.services.codebase(repository)
-    claims_by_goal, ranges = _collected(view)
-    checked, dropped = await context.run_blocking(_checked, codebase, claims_by_goal, ranges)
-    question = msgspec.convert(view.outputs["intent"]["question"], Question)
+    claims_by_goal, ranges, unreadable = _collected(view)
+    checked, dropped = await context.run_blocking(_checked, codebase, claims_by_goal, ranges, check)
+    if unreadable:
+        dropped["unreadable"] = unreadable
+    question = _question(view)
     goals = [goal for goal in view.goals.goals if goal.status != "dropped"]
     findings = [Finding(goal, tuple(checked.get(goal.id, ()))) for goal in goals]
     citations = ranked_citations(findings)
     skipped = repository["stats"].get("skipped", {})
     output = {
-        "final_response": compose(question, findings, skipped, view.ended_by),
-        "citations": [msgspec.to_builtins(citation) for citation in citations],
+        "final_response": compose(question, findings, skipped, view.ended_by, _rounds_used_up(view)),
+        "citations": [citation_document(citation) for citation in citations],
         "findings": [finding.as_document() for finding in findings],
         "files_examined": sorted({produced.file for produced in ranges}),
         "open_goals": [goal.text for goal in view.goals.unanswered],
@@ -52,45 +61,107 @@ async def integrate(context: StageContext, view: StageView) -> StageResult:
     return StageResult(output)
 
 
-def _collected(view: StageView) -> tuple[dict[str, list[Claim]], list[ProducedRange]]:
-    """Claims per goal and produced ranges of all finished rounds; of a round that a bound cut short, too."""
-    parts: list[dict[str, Any]] = [dict(done.synthesis) for done in view.goals.finished_rounds]
+def _question(view: StageView) -> Question:
+    """The question as intent read it; as anyone may read it when intent was not reached or wrote something else."""
+    try:
+        return msgspec.convert(view.outputs["intent"]["question"], Question)
+    except (KeyError, msgspec.ValidationError):
+        return analyse(str(view.outputs["perception"].get("normalized_input", view.raw_input)))
+
+
+def _rounds_used_up(view: StageView) -> bool:
+    """True when the critic closed the last round because no more were permitted or of use."""
+    rounds = view.goals.finished_rounds
+    return bool(rounds and rounds[-1].synthesis.get("route") == "complete_limit" and view.goals.remaining)
+
+
+def _collected(view: StageView) -> tuple[dict[str, list[Claim]], list[ProducedRange], int]:
+    """Claims per goal, produced ranges, and the number of unreadable claims, of all rounds.
+
+    A round that a bound cut short counts too; one that was finished before the bound is met twice and counts once.
+    """
+    parts: list[Mapping[str, Any]] = [done.synthesis for done in view.goals.finished_rounds]
     execution = view.outputs.get("execution")
-    if view.ended_by is not None and execution is not None and not _is_finished(view):
+    if view.ended_by is not None and execution is not None:
         hints = view.outputs["synthesis"]["hints_for_goals"] if "synthesis" in view.outputs else claims_from_facts(view)
         parts.append({"hints_for_goals": hints, "ranges": execution["ranges"]})
     claims: dict[str, list[Claim]] = {}
-    ranges: list[ProducedRange] = []
+    ranges: dict[ProducedRange, None] = {}
+    unreadable = 0
     for part in parts:
-        ranges += msgspec.convert(part.get("ranges", []), list[ProducedRange])
-        for goal, found in part.get("hints_for_goals", {}).items():
+        ranges |= dict.fromkeys(msgspec.convert(part.get("ranges", []), list[ProducedRange]))
+        hints = part.get("hints_for_goals")
+        for goal, written in hints.items() if isinstance(hints, dict) else ():
             known = claims.setdefault(goal, [])
-            known += [claim for claim in msgspec.convert(found, list[Claim]) if claim not in known]
-    return claims, ranges
+            for item in written if isinstance(written, list) else [written]:
+                claim = _claim(item)
+                if claim is None:
+                    unreadable += 1
+                elif claim not in known:
+                    known.append(claim)
+    return claims, list(ranges), unreadable
 
 
-def _is_finished(view: StageView) -> bool:
-    """True when the round in `outputs` has been closed by the critic."""
-    return "critic" in view.outputs and bool(view.goals.finished_rounds)
+def _claim(written: Any) -> Claim | None:
+    """What a synthesizer wrote as a claim, or None when it is none."""
+    try:
+        return msgspec.convert(written, Claim)
+    except msgspec.ValidationError:
+        return None
 
 
 def _checked(
-    codebase: Codebase, claims_by_goal: dict[str, list[Claim]], ranges: Iterable[ProducedRange]
+    codebase: Codebase, claims_by_goal: dict[str, list[Claim]], ranges: Iterable[ProducedRange], check: Check
 ) -> tuple[dict[str, list[Claim]], Counter[str]]:
-    produced: dict[str, list[tuple[int, int]]] = {}
+    """The claims that hold, and how many citations or claims were dropped for each reason."""
+    produced: dict[str, list[ProducedRange]] = {}
     for made in ranges:
-        produced.setdefault(made.file, []).append((made.start_line, made.end_line))
+        produced.setdefault(made.file, []).append(made)
     kept: dict[str, list[Claim]] = {}
     dropped: Counter[str] = Counter()
     for goal, claims in claims_by_goal.items():
         for claim in claims:
-            verdicts = [check_citation(codebase, citation, produced) for citation in claim.citations]
-            bad = [verdict for verdict in verdicts if not verdict.valid]
+            verdicts = [_verdict(codebase, citation, produced, check) for citation in claim.citations]
+            bad = [str(verdict.reason) for verdict in verdicts if not verdict.valid]
+            if any(plain(citation.file) != citation.file for citation in claim.citations):
+                bad.append("name_like_a_mark")
+            if not bad and claim.code and False:
+                bad = ["code_missing"]
             if bad or not claim.citations:
-                dropped.update([str(verdict.reason) for verdict in bad] or ["no_citation"])
+                dropped.update(bad or ["no_citation"])
             else:
                 kept.setdefault(goal, []).append(claim)
     return kept, dropped
+
+
+def _verdict(
+    codebase: Codebase, citation: Citation, produced: Mapping[str, Sequence[ProducedRange]], check: Check
+) -> EvidenceVerdict:
+    """The verdict on a citation, held against each version of its file that a tool read.
+
+    Whoever wrote the claim need not know the file's hash: it is that of the range that a tool returned.
+    """
+    around = [
+        made
+        for made in produced.get(citation.file, ())
+        if made.start_line <= citation.start_line and citation.end_line <= made.end_line
+    ]
+    verdict = None
+    for sha256 in dict.fromkeys(made.content_sha256 for made in around):
+        if citation.content_sha256 in ("", sha256):
+            spans = [(made.start_line, made.end_line) for made in around if made.content_sha256 == sha256]
+            read = msgspec.structs.replace(citation, content_sha256=sha256)
+            verdict = check(codebase, read, {citation.file: spans})
+            if verdict.valid:
+                return verdict
+    return verdict or check(codebase, citation, {})
+
+
+def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
+    """True when the excerpt stands in the lines that the claim cites, line by line and in order."""
+    sources = [(citation, codebase.try_source(citation.file)) for citation in claim.citations]
+    cited = iter([line for c, source in sources if source for line in source.lines[c.start_line - 1 : c.end_line]])
+    return all(any(shown.strip() in line for line in cited) for shown in claim.code.split("\n"))
 
 
 async def _remember(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> bool:
@@ -105,7 +176,11 @@ async def _remember(context: StageContext, view: StageView, question: Question, 
         "files": tuple(dict.fromkeys(claim.citations[0].file for claim in leads)),
         "symbols": tuple(dict.fromkeys(claim.subject for claim in leads if claim.subject)),
     }
-    await context.queries.query("session.append", {"session_id": view.session_id, "turn": turn})
+    try:
+        await context.queries.query("session.append", {"session_id": view.session_id, "turn": turn})
+    except JeevesError as error:
+        log.warning("session.turn_not_kept", extra={"run_id": context.key.run_id, "error": error.message})
+        return False
     return True
 
 

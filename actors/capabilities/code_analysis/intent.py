@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis.claims import plain
 from actors.capabilities.code_analysis.question import Aspect, Question, analyse
 from runtime.capability import StageContext, StageInput, StageResult
 from runtime.envelope import InterruptRequest
@@ -115,7 +116,7 @@ def _in_context(question: Question, turns: list[dict[str, Any]]) -> Question:
 
 
 def _clarification(question: Question) -> str:
-    shown = question.text.strip()[:60]
+    shown = plain(question.text.strip()[:60])
     return (
         f"I found nothing in '{shown}' that could be looked for in code. "
         "Which function, file, feature or behaviour do you want to know about?"

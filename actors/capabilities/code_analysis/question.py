@@ -69,7 +69,11 @@ _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
         "configured",
         r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b",
     ),
-    ("list_all", r"\b(?:list|name|enumerate|show) (?:all|every|each|the)\b|\bwhich \w+s (?:are|exist|does|do)\b"),
+    (
+        "list_all",
+        r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b"
+        r"|\bwhich (?:\w+ )?\w+s (?:are|exist|does|do)\b",
+    ),
     ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
     ("why", r"^\W*why\b|\breason for\b"),
     ("what_happens", r"\bwhat happens\b|\bstep by step\b|\bflow of\b|\bwhat (?:is done|goes on) when\b"),
@@ -79,7 +83,9 @@ _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
 )
 _PATTERNS = tuple((kind, re.compile(wording, re.IGNORECASE)) for kind, wording in _WORDINGS)
 
-_HOW_CONFIGURED = re.compile(r"\bhow (?:is|are|do|can|to|does) .{0,40}configur", re.IGNORECASE)
+_HOW_CONFIGURED = re.compile(
+    r"\bhow (?:is|are|do|can|to|does) (?:(?!\b(?:and|where|works?)\b).){0,40}configur", re.IGNORECASE
+)
 _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")
 _PATH = re.compile(
     r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|ts|tsx|go|rs|java|rb|php|c|h|cc|cpp|md|toml|ya?ml|json|cfg|ini|sh)\b"
@@ -88,10 +94,10 @@ _CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)")
 _NAME = re.compile(r"[A-Za-z_][\w]*(?:(?:\.|::)[A-Za-z_]\w*)*$")
 _CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?![\w.])")
 _LEAD = re.compile(
-    r"^\W*(?:please |can you |could you |tell me |show me |explain |describe |"
-    r"(?:list|name|show|enumerate) (?:all|every|the) )*"
-    r"(?:how|what|where|who|why|which|when)?\s*(?:exactly )?"
-    r"(?:do|does|did|is|are|was|were|can|could|should|would|to|happens when)?\s+",
+    r"^[^\w`'\"]*(?:(?:please|can you|could you|tell me|"
+    r"(?:list|name|show(?: me)?|enumerate) (?:all|every|each|the)|show me|explain|describe)\s+)*"
+    r"(?:(?:how|what|where|who|why|which|when)\s+)?(?:exactly\s+)?"
+    r"(?:(?:do|does|did|is|are|was|were|can|could|should|would|to|happens when)\s+)?",
     re.IGNORECASE,
 )
 # «who calls decide?», «what is Route?»: a bare word in the place of a name is meant as one.
@@ -101,7 +107,18 @@ _BARE_NAME = re.compile(
     r"(?:\s+(?:called|used|defined|implemented|declared|do|for|from|and|in)\b.*)?\s*\??\s*$",
     re.IGNORECASE,
 )
-_FOLLOW_UP = re.compile(r"\b(?:it|its|that|this|they|them|those|these)\b", re.IGNORECASE)
+# «this» and «that» point back by themselves or with a word for code in general; «this library», «that parses» do not.
+_FOLLOW_UP = re.compile(
+    r"\b(?:it|its|they|them|(?:that|this|those|these)(?=\W*$|\s+(?:is|are|was|were|do|does|did|get|gets|has|have|can)\b"
+    r"|\s+(?:functions?|class(?:es)?|methods?|modules?|files?|ones?|things?)\b))\b",
+    re.IGNORECASE,
+)
+# Words that say what is asked about a thing rather than which thing.
+_ABOUT = (
+    "call caller invoke test depend import user usage example differ difference compare reason flow step part raise"
+)
+_ASKING = frozenset(query_terms(_ABOUT).counts)
+_ABBREVIATIONS = frozenset({"e.g", "i.e"})
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,8 +140,11 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def refers_back(self) -> bool:
-        """True when it speaks of something that an earlier question named."""
-        return not self.identifiers and len(self.terms) <= 3 and bool(_FOLLOW_UP.search(self.text))
+        """True when it speaks of what an earlier question named, and names nothing itself before it does."""
+        found = _FOLLOW_UP.search(self.text)
+        if found is None or self.identifiers or len(self.terms) > 3 or self.kind == "overview":
+            return False
+        return query_terms(self.text[: found.start()]).counts.keys() <= _ASKING
 
 
 def analyse(text: str) -> Question:
@@ -133,7 +153,8 @@ def analyse(text: str) -> Question:
     named = [part for groups in _QUOTED.findall(text) for part in groups if part]
     named += _CALL.findall(text)
     terms = query_terms(text)
-    named += [name for name in terms.identifiers if not any(name in path for path in paths)]
+    spelt = [name for name in terms.identifiers if name.lower() not in _ABBREVIATIONS]
+    named += [name for name in spelt if not any(name in path for path in paths)]
     named += [name for name in _BARE_NAME.findall(text) if query_terms(name).counts]
     identifiers = tuple(dict.fromkeys(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()"))))
     kind, aspects = _kind_and_aspects(text)

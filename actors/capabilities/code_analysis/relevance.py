@@ -60,7 +60,7 @@ def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
             groups.setdefault((fact.citation.file, fact.name or str(fact.citation.start_line)), []).append(fact)
     codes = [fact for fact in facts if fact.kind == "code"]
     entities = [_entity(question, members, codes) for members in groups.values()]
-    return sorted(entities, key=lambda entity: (-entity.score, entity.citation.file, entity.citation.start_line))
+    return sorted(entities, key=lambda entity: (-entity.score, *_place(entity.citation), entity.name))
 
 
 def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fact]) -> float:
@@ -87,11 +87,28 @@ def path_shares(entity: Entity, question: Question) -> bool:
     return any(_meets(term, known) for term in question.terms)
 
 
+def is_named(name: str, identifiers: Iterable[str]) -> bool:
+    """True when the question names it, whole (`Class.method`) or by its last part."""
+    last = name.rsplit(".", 1)[-1]
+    return any(wanted in (name, last) or name.endswith(f".{wanted}") for wanted in identifiers)
+
+
 def _entity(question: Question, members: list[Fact], codes: list[Fact]) -> Entity:
-    best = max(members, key=lambda fact: (fact.kind == "definition", fact.score, bool(fact.docstring)))
+    best = min(
+        members,
+        key=lambda fact: (
+            fact.kind != "definition",
+            -fact.score,
+            not fact.docstring,
+            *_place(fact.citation),
+            fact.symbol_kind,
+            fact.signature,
+            fact.docstring,
+        ),
+    )
     first, *others = sorted((fact.score for fact in members), reverse=True)
     score = first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, question.terms)
-    if _is_named(best.name, question.identifiers):
+    if is_named(best.name, question.identifiers):
         score += NAMED_BONUS
     elif _is_of(best.name, question.capitalised):
         score += OWNER_BONUS
@@ -106,6 +123,10 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact]) -> Entit
         is_test=best.is_test,
         code=_code_of(best.citation, codes),
     )
+
+
+def _place(citation: Citation) -> tuple[str, int, int]:
+    return (citation.file, citation.start_line, citation.end_line)
 
 
 def _shared(fact: Fact, terms: Sequence[str]) -> float:
@@ -141,12 +162,6 @@ def _fitness(fact: Fact, question: Question) -> float:
     if question.kind in {"how", "what_happens"} and fact.symbol_kind in _DOING:
         return DOING_FITNESS
     return 1.0
-
-
-def _is_named(name: str, identifiers: Iterable[str]) -> bool:
-    """True when the question names it, whole (`Class.method`) or by its last part."""
-    last = name.rsplit(".", 1)[-1]
-    return any(wanted in (name, last) or name.endswith(f".{wanted}") for wanted in identifiers)
 
 
 def _is_of(name: str, capitalised: Iterable[str]) -> bool:

@@ -16,7 +16,8 @@ OPEN_CODEBASES = 4
 class Services:
     """Codebases by repository, opened once per generation of their index."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, allow_secrets: bool = False) -> None:
+        self._allow_secrets = allow_secrets
         self._open: OrderedDict[tuple[str, str], Codebase] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -25,7 +26,7 @@ class Services:
         key = (str(repository["root"]), str(repository["index_path"]))
         with self._lock:
             if key not in self._open:
-                self._open[key] = Codebase.open(Path(key[0]), Path(key[1]))
+                self._open[key] = Codebase.open(Path(key[0]), Path(key[1]), allow_secrets=self._allow_secrets)
                 while len(self._open) > OPEN_CODEBASES:
                     self._open.popitem(last=False)[1].close()
             self._open.move_to_end(key)
@@ -33,5 +34,5 @@ class Services:
 
 
 def open_services(settings: Mapping[str, Any]) -> Services:
-    """Services for one process."""
-    return Services()
+    """Services for one process; the settings say whether files with secrets may be read."""
+    return Services(allow_secrets=bool(settings.get("allow_secrets", False)))

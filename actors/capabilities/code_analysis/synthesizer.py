@@ -13,7 +13,14 @@ import msgspec
 from actors.capabilities.code_analysis.claims import Claim
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import Entity, coverage, path_shares, rank_entities, shares_name
+from actors.capabilities.code_analysis.relevance import (
+    Entity,
+    coverage,
+    is_named,
+    path_shares,
+    rank_entities,
+    shares_name,
+)
 from actors.capabilities.code_analysis.wording import (
     caller_claim,
     code_claim,
@@ -35,6 +42,7 @@ MAX_TESTS = 4
 MAX_IMPORTERS = 5
 MAX_ITEMS = 30
 MAX_EXCERPTS = 2
+MAX_COMPARED = 3
 ENOUGH_CALLERS = 3
 RELATED_SHARE = 0.35
 MIN_COVERAGE = 0.25
@@ -68,9 +76,12 @@ class Evidence(msgspec.Struct, frozen=True):
 
     @property
     def leads(self) -> list[Entity]:
-        """The entities that answer: one, or one per name when the question compares or names several."""
-        wanted = max(1, min(3, len(self.question.identifiers))) if self.question.kind == "compare" else 1
-        return self.entities[:wanted]
+        """The entities that answer: one, or the best for each name when the question compares."""
+        if self.question.kind != "compare":
+            return self.entities[:1]
+        names = (*self.question.identifiers, *self.question.capitalised)
+        best = [next((entity for entity in self.entities if is_named(entity.name, (name,))), None) for name in names]
+        return list(dict.fromkeys(entity for entity in best if entity is not None))[:MAX_COMPARED] or self.entities[:1]
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
@@ -115,7 +126,7 @@ def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]
     """
     if coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE:
         return {goal: [] for goal in goals}
-    return {goal: _WRITERS[goal.partition(":")[0]](evidence) for goal in goals}
+    return {goal: _WRITERS.get(goal.partition(":")[0], _definition)(evidence) for goal in goals}
 
 
 def _evidence(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence:

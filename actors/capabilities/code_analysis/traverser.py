@@ -88,7 +88,7 @@ def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dic
     calls: list[dict[str, Any]] = []
     for entity in rank_entities(question, distinct(facts)):
         place = entity.as_document()
-        values = {parameter: place[field] for parameter, field in step.fill.items()}
+        values = {parameter: place.get(field) for parameter, field in step.fill.items()}
         if all(values.values()) and values not in calls:
             calls.append(values)
     return [{**step.arguments, **values} for values in calls[: step.count]]

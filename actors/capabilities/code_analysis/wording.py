@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.claims import Claim
+from actors.capabilities.code_analysis.claims import Claim, code_span
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import Entity
@@ -38,7 +38,7 @@ def first_sentence(text: str, limit: int = 220) -> str:
 
 def lead_claim(entity: Entity) -> Claim:
     """What the answer begins with: what it is, where, and what it says of itself."""
-    sentence = f"{_named(entity)} is {_kind(entity)} in `{entity.citation.file}`{_says(entity)}"
+    sentence = f"{_named(entity)} is {_kind(entity)} in {code_span(entity.citation.file)}{_says(entity)}"
     return Claim("lead", sentence, (entity.citation,), subject=entity.name)
 
 
@@ -56,25 +56,27 @@ def item_claim(entity: Entity) -> Claim:
 
 def caller_claim(fact: Fact) -> Claim:
     """Who uses it, with the line where it happens."""
-    who = f"`{fact.name}`" if fact.name else f"`{fact.citation.file}`"
+    who = code_span(fact.name or fact.citation.file)
     return Claim("caller", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
 
 
 def importer_claim(fact: Fact) -> Claim:
     """Who imports it."""
-    return Claim("importer", f"`{fact.citation.file}`: {_line(fact.citation)}", (fact.citation,))
+    return Claim("importer", f"{code_span(fact.citation.file)}: {_line(fact.citation)}", (fact.citation,))
 
 
 def test_claim(fact: Fact) -> Claim:
     """A test that mentions it."""
-    who = f"`{fact.name}`" if fact.name else f"`{fact.citation.file}`"
+    who = code_span(fact.name or fact.citation.file)
     return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,))
 
 
 def step_claim(fact: Fact) -> Claim:
     """Something that it calls on its way."""
     says = f": {first_sentence(fact.docstring)}" if fact.docstring else ""
-    return Claim("step", f"`{fact.about}` calls `{fact.name}`{says}", (fact.citation,), subject=fact.name)
+    return Claim(
+        "step", f"{code_span(fact.about)} calls {code_span(fact.name)}{says}", (fact.citation,), subject=fact.name
+    )
 
 
 def code_claim(entity: Entity, question: Question) -> Claim | None:
@@ -102,10 +104,10 @@ def module_claims(modules: Sequence[Fact], texts: Sequence[Fact]) -> list[Claim]
     if not claims and described:
         fact = described[0]
         said = first_sentence(fact.docstring, 400)
-        claims.append(Claim("lead", f"`{fact.name}` says: {said}", (fact.citation,)))
+        claims.append(Claim("lead", f"{code_span(fact.name)} says: {said}", (fact.citation,)))
     for fact in modules[:MAX_MODULES]:
         says = f": {first_sentence(fact.docstring)}" if fact.docstring else f" has {fact.text}" if fact.text else ""
-        claims.append(Claim("item", f"`{fact.name}`{says}", (fact.citation,), subject=fact.name))
+        claims.append(Claim("item", f"{code_span(fact.name)}{says}", (fact.citation,), subject=fact.name))
     return claims
 
 
@@ -115,7 +117,7 @@ def _self_description(fact: Fact) -> Claim | None:
     if not words:
         return None
     citation = msgspec.structs.replace(fact.citation, quote=words[0][:MAX_QUOTE_CHARS])
-    return Claim("lead", f"`{citation.file}` says: {first_sentence(' '.join(words), 400)}", (citation,))
+    return Claim("lead", f"{code_span(citation.file)} says: {first_sentence(' '.join(words), 400)}", (citation,))
 
 
 def excerpt(lines: Sequence[str], terms: Sequence[str], limit: int = MAX_EXCERPT_LINES) -> tuple[int, int]:
@@ -164,7 +166,7 @@ def docstring_lines(lines: Sequence[str]) -> set[int]:
 
 
 def _named(entity: Entity) -> str:
-    return f"`{entity.name}`" if entity.name else f"`{entity.citation.file}`"
+    return code_span(entity.name or entity.citation.file)
 
 
 def _kind(entity: Entity) -> str:
@@ -179,7 +181,7 @@ def _says(entity: Entity) -> str:
     if entity.docstring:
         return f": {first_sentence(entity.docstring)}"
     if entity.signature and entity.signature != f"class {entity.name}":
-        return f": `{_cut(' '.join(entity.signature.split()))}`"
+        return f": {code_span(_cut(' '.join(entity.signature.split())))}"
     line = _line(entity.citation)
     return f": {line}" if line and entity.name not in line else ""
 
@@ -190,9 +192,7 @@ def _cut(text: str, limit: int = MAX_QUOTE_CHARS) -> str:
 
 def _line(citation: Citation) -> str:
     line = next((part.strip() for part in citation.quote.split("\n") if part.strip()), "")
-    cut = _cut(line)
-    tick = "``" if "`" in cut else "`"
-    return f"{tick}{cut}{tick}" if cut else ""
+    return code_span(_cut(line)) if line else ""
 
 
 def _is_prose(line: str) -> bool:

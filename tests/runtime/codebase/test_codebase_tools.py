@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sample_repository import write_files
 
 from runtime.codebase.codebase import Codebase
@@ -254,3 +256,30 @@ def test_files_that_went_away_after_the_index_was_made_are_left_out(codebase: Co
     (shop / "src/shop/orders.py").write_text("x = 1\n")
     changed = explore_symbol_usage(codebase, "pay_order")
     assert verify(codebase, changed.citations, ranges_of([changed]))[1] == {}
+
+
+odd_text = st.one_of(
+    st.text(max_size=30),
+    st.text(alphabet=st.characters(), max_size=10),
+    st.lists(
+        st.sampled_from([*"\"'()*?[]{}\\/.:;%_ ", "..", "Order", "total", "AND", "\ud800", "\0", "\n"]), max_size=8
+    ).map("".join),
+)
+
+
+@given(text=odd_text, line=st.one_of(st.none(), st.integers(-5, 500)))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_argument_makes_a_tool_raise_or_cite_what_does_not_hold(
+    codebase: Codebase, text: str, line: int | None
+) -> None:
+    results = [
+        locate(codebase, text),
+        locate(codebase, "Order", scope=text),
+        explore_symbol_usage(codebase, text),
+        map_module(codebase, text),
+        read_code(codebase, path=text, start_line=line),
+        read_code(codebase, symbol=text, end_line=line),
+    ]
+    for result in results:
+        assert verify(codebase, result.citations, ranges_of([result]))[1] == {}
+        assert result.usable or result.citations == ()

@@ -48,6 +48,11 @@ def test_folders_that_never_hold_source_are_left_out(root: Path) -> None:
     assert names(root) == ["keep.py", "src/build/__init__.py", "src/build/f.py"]
 
 
+def test_the_git_file_of_a_linked_work_tree_is_left_out(root: Path) -> None:
+    put(root, ".git", "a.py")
+    assert names(root) == ["a.py"]
+
+
 def test_a_package_inside_an_ignored_environment_is_a_fine_root(tmp_path: Path) -> None:
     package = tmp_path / "repo" / ".venv" / "lib" / "site-packages" / "shop"
     put(tmp_path / "repo", ".gitignore", text=".venv\n")

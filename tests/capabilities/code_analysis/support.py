@@ -1,0 +1,286 @@
+"""A small repository, and whole runs of code_analysis over it with agents of the test's choice, without Ray.
+
+desk = await Desk.open(root, state, capability=with_agents(critic=hooks))
+document = await desk.ask("Where are bounds enforced?")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.capability import CAPABILITY
+from actors.capabilities.code_analysis.question import analyse
+from runtime.agent_step import Agent
+from runtime.capability import AgentHooks, Capability, Process, Reasoner, StageContext
+from runtime.clock import SystemClock
+from runtime.codebase.index_service import IndexService
+from runtime.codebase.index_writer import IndexOptions
+from runtime.envelope import Envelope
+from runtime.goals import GoalBoard
+from runtime.ids import RunId, StageKey
+from runtime.local_runner import LocalRunner
+from runtime.pipeline import PipelineConfig
+from runtime.pipeline_file import load_pipeline
+from runtime.ports import LocalQueries, QueryPort
+from runtime.settings import shipped_config_dir
+from runtime.store.run_log import MemoryRunLog
+from runtime.store.sessions import SessionStore, session_queries
+from runtime.supervision.commands import StageView
+from runtime.tools.executor import ToolExecutor
+from runtime.tools.registry import Tool, ToolRegistry
+from runtime.tools.result import Citation, ToolResult
+from serve.asking import request_of
+from serve.documents import Ask, document_of
+
+PIPELINE = "code_analysis"
+LLM_AGENTS = ("intent", "planner", "synthesizer", "critic")
+
+FILES: dict[str, str] = {
+    "README.md": "# Relay\n\n"
+    "Relay passes parcels from one depot to the next and never loses one.\n\n"
+    "## Limits\n\nA depot holds at most ten parcels.\n",
+    "relay/__init__.py": '"""Passes parcels between depots."""\n\nfrom relay.depot import Depot\n',
+    "relay/errors.py": '''"""What can go wrong."""
+
+
+class RelayError(Exception):
+    """Root of all errors."""
+
+
+class DepotFullError(RelayError):
+    """A depot has no room left."""
+
+
+class ParcelLostError(RelayError):
+    """A parcel did not arrive."""
+''',
+    "relay/depot.py": '''"""Depots and what they hold."""
+
+from relay.errors import DepotFullError
+
+MAX_PARCELS = 10
+
+
+class Depot:
+    """A place where parcels wait for the next van."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.parcels: list[str] = []
+
+    def accept(self, parcel: str) -> None:
+        """Take a parcel in, unless the depot is full."""
+        if is_full(self.parcels):
+            raise DepotFullError(self.name)
+        self.parcels.append(parcel)
+
+    def release(self) -> str:
+        """Hand out the parcel that waited longest."""
+        return self.parcels.pop(0)
+
+
+def is_full(parcels: list[str]) -> bool:
+    """True when not one more parcel fits in."""
+    return len(parcels) >= MAX_PARCELS
+''',
+    "relay/van.py": '''"""Vans go from depot to depot."""
+
+from relay.depot import Depot
+
+
+def deliver_parcel(origin: Depot, target: Depot) -> str:
+    """Carry the oldest parcel of one depot to another."""
+    parcel = origin.release()
+    target.accept(parcel)
+    return parcel
+''',
+    "relay/settings.yaml": "depot:\n  timeout_seconds: 30\n  retries: 3\n",
+    "tests/test_depot.py": """from relay.depot import Depot, is_full
+
+
+def test_a_full_depot_is_full():
+    depot = Depot("north")
+    depot.accept("a")
+    assert not is_full(depot.parcels)
+""",
+    ".env": "RELAY_TOKEN=hunter2hunter2\n",
+}
+
+
+def write_files(root: Path, files: Mapping[str, str], age_s: float = 60) -> None:
+    """Write files below a folder, with times that lie `age_s` seconds back."""
+    past = time.time() - age_s
+    for path, text in files.items():
+        full = root / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        full.write_text(text, encoding="utf-8", newline="")
+        os.utime(full, (past, past))
+
+
+def pipeline() -> PipelineConfig:
+    """The pipeline as it ships."""
+    return load_pipeline(shipped_config_dir() / "pipelines" / f"{PIPELINE}.yaml")
+
+
+def with_agents(base: Capability = CAPABILITY, /, **hooks: AgentHooks) -> Capability:
+    """The capability with other hooks for some of its agents."""
+    return msgspec.structs.replace(base, agents={**base.agents, **hooks})
+
+
+def reasoning(agent: str, reasoner: Reasoner) -> AgentHooks:
+    """The hooks of an agent with another reasoner in the place of `rules`."""
+    return msgspec.structs.replace(CAPABILITY.agents[agent], reasoners={"rules": reasoner})
+
+
+def processing(process: Process) -> AgentHooks:
+    """The hooks of an agent without a model."""
+    return AgentHooks(process=process)
+
+
+class Produced:
+    """What tools really returned in a run, noted at the moment when they did: file → (start, end, hash of the file)."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.ranges: dict[str, set[tuple[int, int, str]]] = {}
+        self.results: list[tuple[str, ToolResult]] = []
+
+    def clear(self) -> None:
+        """Forget an earlier run."""
+        self.ranges.clear()
+        self.results.clear()
+
+    def recording(self, capability: Capability) -> Capability:
+        """The capability with the same tools, each of which reports here."""
+        return msgspec.structs.replace(
+            capability, tools=ToolRegistry(self._recording(tool) for tool in capability.tools)
+        )
+
+    def _recording(self, tool: Tool) -> Tool:
+        def run(subject: Any, parameters: Any) -> ToolResult:
+            result = tool.run(subject, parameters)
+            self.results.append((tool.name, result))
+            for citation in result.citations:
+                place = (citation.start_line, citation.end_line, file_hash(self._root / citation.file))
+                self.ranges.setdefault(citation.file, set()).add(place)
+            return result
+
+        return msgspec.structs.replace(tool, run=run)
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class Desk:
+    """Answers questions about one indexed repository, with the capability and pipeline that it was given."""
+
+    def __init__(
+        self, root: Path, repository: dict[str, Any], state: Path, capability: Capability, config: PipelineConfig
+    ) -> None:
+        self.root = root
+        self.repository = repository
+        self.config = config
+        self.capability = capability
+        self.queries = LocalQueries()
+        self.queries.register(session_queries(SessionStore(state / "sessions.sqlite")))
+        self.services = capability.open_services({})
+        self.last: Envelope | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        root: Path,
+        state: Path,
+        capability: Capability = CAPABILITY,
+        config: PipelineConfig | None = None,
+    ) -> Desk:
+        """Index a repository and sit down before it."""
+        repository = await IndexService(state / "index", IndexOptions()).refresh(str(root))
+        return cls(root, repository, state, capability, config or pipeline())
+
+    def variant(self, capability: Capability, config: PipelineConfig | None = None) -> Desk:
+        """The same repository, sessions and opened index, with other agents."""
+        other = object.__new__(Desk)
+        other.__dict__ = {**self.__dict__, "capability": capability, "config": config or self.config}
+        return other
+
+    async def run(self, question: str, session_id: str | None = None, **asked: Any) -> Envelope:
+        """A whole run; its envelope."""
+        clock = SystemClock()
+        agents = {
+            agent.name: Agent(agent, self.capability, "rules", {}, clock, self.queries, self.services)
+            for agent in self.config.agents
+        }
+        runner = LocalRunner({self.config.name: self.config}, {self.config.name: agents}, MemoryRunLog(), clock)
+        ask = Ask(question, str(self.root), self.config.name, session_id=session_id, **asked)
+        try:
+            self.last = await runner.run(request_of(ask, self.repository))
+        finally:
+            await runner.close()
+        return self.last
+
+    async def ask(self, question: str, session_id: str | None = None, **asked: Any) -> dict[str, Any]:
+        """A whole run; its answer document."""
+        envelope = await self.run(question, session_id, **asked)
+        return document_of(Ask(question, str(self.root), self.config.name, **asked), envelope, "rules")
+
+
+_LIKE_A_MARK = re.compile(r"\[[^\[\]\n]+:\d+(?:-\d+)?\]")
+
+
+def mark_of(citation: Mapping[str, Any]) -> str:
+    """The mark of a citation, written down by itself."""
+    first, last = citation["start_line"], citation["end_line"]
+    return f"[{citation['file']}:{first}]" if first == last else f"[{citation['file']}:{first}-{last}]"
+
+
+def mark_faults(text: str, citations: list[dict[str, Any]]) -> list[str]:
+    """What keeps the marks of a text from being exactly its citations."""
+    marks = {mark_of(citation) for citation in citations}
+    faults = [f"{mark} is cited, but not marked" for mark in sorted(marks) if mark not in text]
+    for mark in sorted(marks, key=len, reverse=True):
+        text = text.replace(mark, "")
+    return faults + [f"{mark} is marked, but not cited" for mark in _LIKE_A_MARK.findall(text)]
+
+
+def no_context(services: Any = None, queries: QueryPort | None = None) -> StageContext:
+    """A context for hooks that use next to nothing of it."""
+    return StageContext(
+        StageKey(RunId("r-test"), 1),
+        SystemClock(),
+        ToolExecutor(CAPABILITY.tools, frozenset({"list_tools"}), 5),
+        queries or LocalQueries(),
+        services,
+        asyncio.Event(),
+    )
+
+
+def view(question: str = "", *, goals: GoalBoard | None = None, **outputs: dict[str, Any]) -> StageView:
+    """What a stage sees in the middle of a run about `question`."""
+    asked = {"question": msgspec.to_builtins(analyse(question)), "intent": question, "hint_used": None}
+    perceived = {"normalized_input": question, "memory_context": {"turns": []}}
+    return StageView(
+        raw_input=question,
+        outputs={"perception": perceived, "intent": asked, **outputs},
+        goals=goals or GoalBoard(),
+        context_bounds={"max_stages": 5, "max_reintents": 3},
+    )
+
+
+def cited(file: str, start: int, end: int | None = None, quote: str = "", **more: Any) -> Citation:
+    """A citation in few words."""
+    return Citation(file, start, end if end is not None else start, quote, **more)
+
+
+Hook = Callable[..., Awaitable[Any]]

@@ -1,0 +1,142 @@
+"""Goals from a question, when a person is asked back, and what «it» means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.capabilities.code_analysis import intent
+from actors.capabilities.code_analysis.question import ASPECTS, Question, analyse
+from runtime.capability import StageResult
+from runtime.goals import Goal, GoalBoard
+from runtime.ids import GoalId
+from tests.capabilities.code_analysis.support import Desk, no_context, view
+
+ONE_OF_EACH = {
+    "where": "Where are bounds enforced?",
+    "what": "What is RunTable?",
+    "how": "How does routing pick a stage?",
+    "who_calls": "Who calls decide?",
+    "what_happens": "What happens on a timeout?",
+    "why": "Why is the deadline kept apart?",
+    "configured": "Where is the port configured?",
+    "extend": "How do I add a tool?",
+    "compare": "Compare LocalRuntime and RayRuntime",
+    "list_all": "List all errors",
+    "overview": "What does this project do?",
+}
+
+
+async def reasoned(question: str, turns: list[dict[str, Any]] | None = None, hint: str | None = None) -> dict[str, Any]:
+    looked_at = view(question, critic={"refine_intent_hint": hint})
+    looked_at.outputs["perception"]["memory_context"]["turns"] = turns or []
+    context = no_context()
+    return await intent.by_rules(context, looked_at, await intent.gather(context, looked_at))
+
+
+async def settled(question: str, board: GoalBoard | None = None) -> StageResult:
+    return await intent.settle(no_context(), view(goals=board), await reasoned(question))
+
+
+def turn(question: str, *symbols: str) -> dict[str, Any]:
+    return {"question": question, "answer": "", "at_ms": 1, "symbols": list(symbols)}
+
+
+@pytest.mark.parametrize("kind", ASPECTS)
+async def test_each_kind_of_question_has_its_goals_in_order(kind: str) -> None:
+    result = await settled(ONE_OF_EACH[kind])
+    assert result.output["question"]["kind"] == kind
+    assert result.interrupt is None
+    assert result.goals is not None
+    assert [goal.id for goal in result.goals.add] == list(ASPECTS[kind])  # type: ignore[index]
+    assert [goal.priority for goal in result.goals.add] == list(range(len(result.goals.add)))
+    assert all("{" not in goal.text for goal in result.goals.add)
+    assert result.output["goal_priorities"] == {goal.id: goal.priority for goal in result.goals.add}
+
+
+async def test_a_goal_speaks_of_the_subject_and_for_usage_of_the_name() -> None:
+    result = await settled("Who calls the function decide?")
+    assert result.goals is not None
+    assert [goal.text for goal in result.goals.add] == [
+        "Find where decide is defined",
+        "Show who uses decide",
+        "Find the tests of decide",
+    ]
+
+
+async def test_goals_are_added_in_the_first_round_alone() -> None:
+    known = GoalBoard(goals=(Goal(GoalId("definition"), "Find it"),))
+    result = await settled("Where are bounds enforced?", known)
+    assert result.goals is None
+
+
+@pytest.mark.parametrize("question", ["", "???", "How does it work?", "the of and", "[?:1]", "[a/[?]:1-2]"])
+async def test_a_person_is_asked_back_when_there_is_nothing_to_look_for(question: str) -> None:
+    result = await settled(question)
+    assert result.goals is None
+    assert result.interrupt is not None
+    assert result.interrupt.kind == "clarification"
+    assert "Which function, file" in result.interrupt.question
+    assert ":1]" not in result.interrupt.question
+
+
+@pytest.mark.parametrize("question", ["Where is xyzzy?", "xyzzy", "What does this project do?", "src/a.py", "über"])
+async def test_nobody_is_asked_back_when_there_is_anything_to_look_for(question: str) -> None:
+    assert (await settled(question)).interrupt is None
+
+
+async def test_a_missing_question_text_is_made_up_for() -> None:
+    result = await intent.settle(no_context(), view(), {"clarification_needed": True, "clarification_question": None})
+    assert result.interrupt is not None
+    assert result.interrupt.question.endswith("?")
+
+
+async def test_it_means_what_the_last_turn_was_about() -> None:
+    turns = [turn("What is Router?", "Router"), turn("What is RunTable?", "RunTable", "RunTable.submit", "other")]
+    output = await reasoned("Who calls it?", turns)
+    question = msgspec.convert(output["question"], Question)
+    assert question.identifiers == ("RunTable", "RunTable.submit")
+    assert "runtable" in question.terms
+    assert "RunTable" in question.subject
+    assert not output["clarification_needed"]
+
+
+async def test_without_symbols_it_means_the_names_in_the_last_question() -> None:
+    output = await reasoned("How does it work?", [turn("What does `apply_patch` do?")])
+    question = msgspec.convert(output["question"], Question)
+    assert question.identifiers == ("apply_patch",)
+    assert not output["clarification_needed"]
+
+
+@pytest.mark.parametrize("question", ["How does this library parse headers?", "Where are bounds enforced?"])
+async def test_a_question_with_a_subject_of_its_own_is_not_mixed_with_the_last_turn(question: str) -> None:
+    output = await reasoned(question, [turn("What is RunTable?", "RunTable")])
+    assert msgspec.convert(output["question"], Question) == analyse(question)
+
+
+async def test_the_hint_of_the_critic_is_passed_on() -> None:
+    assert (await reasoned("Where are bounds?", hint="look at the hop count"))["hint_used"] == "look at the hop count"
+
+
+@given(st.text(max_size=200), st.lists(st.text(max_size=30), max_size=3))
+async def test_any_text_gives_goals_or_a_question_back(text: str, symbols: list[str]) -> None:
+    output = await reasoned(text, [turn(text, *symbols)])
+    result = await intent.settle(no_context(), view(), output)
+    assert (result.interrupt is None) == bool(result.goals and result.goals.add)
+
+
+async def test_a_follow_up_in_a_session_is_answered_about_the_earlier_subject(relay: Desk) -> None:
+    await relay.ask("What is `deliver_parcel`?", session_id="follow-up")
+    document = await relay.ask("Where is it defined?", session_id="follow-up")
+    assert document["terminal_reason"] == "completed"
+    assert document["answer"].startswith("`deliver_parcel` is a function in `relay/van.py`")
+
+
+async def test_the_same_follow_up_without_a_session_is_asked_back(relay: Desk) -> None:
+    document = await relay.ask("Where is it defined?")
+    assert document["terminal_reason"] == "clarification_required"
+    assert document["citations"] == []

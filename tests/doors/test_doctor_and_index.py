@@ -1,0 +1,69 @@
+"""`jeeves doctor` says what is there and what is missing; `jeeves index` says what it read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.doors.program import Program
+
+
+def test_a_sound_installation_has_nothing_to_mend(jeeves: Program) -> None:
+    outcome = jeeves.run("doctor", "--json").answers()
+    checks = {check["name"]: check for check in json.loads(outcome.out)}
+    assert all(check["verdict"] == "ok" for check in checks.values() if check["needed"])
+    assert {"python", "ray", "state folder", "pipeline code_analysis", "own code", "warm system"} <= set(checks)
+    assert jeeves.run("doctor").answers().out.count("\n") == len(checks)
+
+
+def test_what_is_missing_is_told_with_status_1(jeeves: Program, tmp_path: Path) -> None:
+    outcome = jeeves.run("doctor", "--json", env={"JEEVES_STATE_DIR": "/proc/nowhere"})
+    assert outcome.status == 1
+    failed = [check["name"] for check in json.loads(outcome.out) if check["needed"] and check["verdict"] != "ok"]
+    assert failed == ["state folder"]
+
+
+def test_a_pipeline_with_faults_is_told(jeeves: Program, tmp_path: Path) -> None:
+    (tmp_path / "config" / "pipelines").mkdir(parents=True)
+    (tmp_path / "config" / "pipelines" / "mine.yaml").write_text("name: mine\nagents: []\n")
+    outcome = jeeves.run("doctor", env={"JEEVES_CONFIG_DIR": str(tmp_path / "config")})
+    assert outcome.status == 1
+    assert "mine.yaml" in outcome.out
+    assert "jeeves validate" in outcome.out
+
+
+def test_doctor_says_that_a_disk_is_full_or_settings_are_wrong_in_one_line(jeeves: Program) -> None:
+    jeeves.run("doctor", env={"JEEVES_RAY__MODE": "cloud"}).complains(2, "JEEVES_RAY__MODE")
+
+
+def test_files_that_did_not_change_are_not_parsed_again(jeeves: Program, repo: Path) -> None:
+    def stats(*args: str) -> dict[str, int]:
+        read: dict[str, int] = jeeves.run("index", "--repo", repo, "--json", *args).answers().document["stats"]
+        return read
+
+    first = stats()
+    assert (first["parsed_now"], first["unchanged"], first["removed"]) == (first["files"], 0, 0)
+    second = stats()
+    assert (second["parsed_now"], second["unchanged"]) == (0, first["files"])
+    (repo / "post" / "boxes.py").write_text("MAX_LETTERS = 4\n")
+    (repo / "README.md").unlink()
+    third = stats()
+    assert (third["parsed_now"], third["unchanged"], third["removed"]) == (1, first["files"] - 2, 1)
+    assert stats("--rebuild")["parsed_now"] == first["files"] - 1
+
+
+def test_the_summary_is_plain_text_when_piped(jeeves: Program, repo: Path) -> None:
+    outcome = jeeves.run("index", "--repo", repo).answers()
+    assert "5 files" in outcome.out
+    assert "python" in outcome.out
+    assert "\x1b" not in outcome.out
+
+
+def test_two_writers_of_one_index_wait_for_each_other(jeeves: Program, repo: Path) -> None:
+    for number in range(100):
+        (repo / f"wide_{number}.py").write_text("".join(f"def f{number}_{n}():\n    return {n}\n" for n in range(100)))
+    started = [jeeves.start("index", "--repo", repo, "--json") for _ in range(3)]
+    done = [process.communicate(timeout=100) for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0], done
+    stats = [json.loads(out)["stats"] for out, _ in done]
+    assert sorted(stat["parsed_now"] for stat in stats) == [0, 0, 105]

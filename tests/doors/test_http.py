@@ -1,0 +1,267 @@
+"""`jeeves serve`: the HTTP service, over real connections."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doors.evidence_checker import document_faults
+from tests.doors.program import Program, processes_that_mention, snapshot, wait_until
+from tests.doors.sample_repo import FILES, QUESTION, write_files
+
+pytestmark = pytest.mark.ray
+
+MESSAGES = "/api/v1/chat/messages"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Answer:
+    """An HTTP response, read to its end."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self.status = response.status
+        self.type = response.headers.get_content_type()
+        self.text = response.read().decode()
+
+    @property
+    def json(self) -> dict[str, Any]:
+        read: dict[str, Any] = json.loads(self.text)
+        return read
+
+    def is_problem(self, status: int, code: str, *words: str) -> None:
+        """Checks a problem document as RFC 9457 has it."""
+        assert (self.status, self.type) == (status, "application/problem+json"), self.text
+        assert set(self.json) == {"type", "title", "status", "code", "detail"}
+        assert (self.json["status"], self.json["code"]) == (status, code), self.text
+        for word in words:
+            assert word in self.json["detail"], self.text
+
+
+class Service:
+    """A running service."""
+
+    def __init__(self, program: Program, repos: list[Path], port: int) -> None:
+        self.program = program
+        self.repos = repos
+        self.port = port
+        arguments = [argument for repo in repos for argument in ("--repo", str(repo))]
+        self.process = program.start("serve", "--port", str(port), *arguments)
+
+    def wait_until_it_listens(self) -> str:
+        assert self.process.stdout is not None
+        line: str = self.process.stdout.readline()
+        assert line, self.process.communicate(timeout=30)
+        return line
+
+    def call(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body, headers or {})
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def post(self, **message: Any) -> Answer:
+        return self.call("POST", MESSAGES, json.dumps(message).encode(), {"Content-Type": "application/json"})
+
+    def stop(self) -> tuple[int, str, str]:
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("http")
+    repos = [write_files(folder / name, FILES) for name in ("repo", "other")]
+    running = Service(Program(folder / "state"), repos, free_port())
+    try:
+        running.wait_until_it_listens()
+        yield running
+        assert running.stop() == (0, "", "")
+        wait_until(lambda: not processes_that_mention(str(folder)), 20)
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.communicate()
+
+
+def test_the_answer_is_the_document_that_ask_gives(service: Service) -> None:
+    before = snapshot(service.repos[0])
+    answer = service.post(message=QUESTION)
+    assert (answer.status, answer.type) == (200, "application/json")
+    assert document_faults(answer.json, service.repos[0]) == []
+    env = {"JEEVES_RAY__MODE": "in_process"}
+    asked = service.program.ask(QUESTION, service.repos[0], env=env).answers().document
+    answered = answer.json
+    for document in (answered, asked):
+        del document["run_id"], document["usage"]["duration_ms"]
+    assert answered == asked
+    assert snapshot(service.repos[0]) == before
+
+
+def test_any_registered_repository_may_be_asked_about(service: Service) -> None:
+    for repo in service.repos:
+        document = service.post(message=QUESTION, repo=str(repo), pipeline="code_analysis", session_id="s").json
+        assert document["repo"] == str(repo)
+        assert document_faults(document, repo) == []
+
+
+@pytest.mark.parametrize("name", ["/etc", "..", "", "repo"])
+def test_a_repository_that_was_not_registered_may_not(service: Service, name: str) -> None:
+    if not name:
+        assert service.post(message=QUESTION, repo=name).status == 200
+        return
+    service.post(message=QUESTION, repo=name).is_problem(404, "unknown_name", "not registered")
+
+
+def test_limits_are_lowered_for_one_question(service: Service) -> None:
+    document = service.post(message=QUESTION, limits={"max_agent_hops": 5}, deadline_s=60).json
+    assert document["terminal_reason"] == "max_agent_hops_exceeded"
+    assert document["usage"]["hops"] == 5
+    raised = service.post(message=QUESTION, limits={"max_agent_hops": 10_000, "max_stages": 2}).json
+    assert raised["terminal_reason"] == "completed"
+
+
+def test_nothing_found_and_a_question_back_are_answers_too(service: Service) -> None:
+    assert service.post(message="What does frobnicate_quux do?").json["citations"] == []
+    assert service.post(message="why?").json["terminal_reason"] == "clarification_required"
+
+
+@pytest.mark.parametrize(
+    ("message", "word"),
+    [
+        ({}, "message"),
+        ({"message": ""}, "message"),
+        ({"message": "  \n"}, "empty"),
+        ({"message": 5}, "message"),
+        ({"message": "x" * 20_001}, "20000"),
+        ({"message": "\ud800"}, ""),
+        ({"message": "x", "colour": "red"}, "colour"),
+        ({"message": "x", "limits": {"max_agent_hops": -1}}, "max_agent_hops"),
+        ({"message": "x", "limits": {"max_agent_hops": 10**30}}, ""),
+        ({"message": "x", "limits": {"max_wishes": 3}}, "max_wishes"),
+        ({"message": "x", "limits": [1]}, "limits"),
+        ({"message": "x", "deadline_s": 0}, "deadline_s"),
+        ({"message": "x", "deadline_s": 1e9}, "deadline_s"),
+        ({"message": "x", "session_id": ""}, "session"),
+        ({"message": "x", "session_id": "a\nb"}, "session"),
+        ({"message": "x", "session_id": "s" * 1_000}, "session"),
+    ],
+)
+def test_a_message_that_cannot_be_is_refused(service: Service, message: dict[str, Any], word: str) -> None:
+    service.post(**message).is_problem(422, "bad_input", word)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"message": NaN}', b"[" * 100_000])
+def test_a_body_that_is_no_message_is_refused(service: Service, body: bytes) -> None:
+    answer = service.call("POST", MESSAGES, body, {"Content-Type": "application/json"})
+    assert answer.status in {400, 422}
+    answer.is_problem(answer.status, "bad_input" if answer.status == 422 else "bad_request")
+
+
+def test_an_unknown_pipeline_path_or_method_is_a_problem_too(service: Service) -> None:
+    service.post(message="x", pipeline="nonsense").is_problem(404, "unknown_name", "code_analysis")
+    service.call("GET", "/nowhere").is_problem(404, "not_found")
+    service.call("GET", MESSAGES).is_problem(405, "method_not_allowed")
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(service: Service) -> None:
+    headers = {"Content-Type": "application/json", "Content-Length": "1000001"}
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as line:
+        lines = [
+            f"POST {MESSAGES} HTTP/1.1",
+            "Host: localhost",
+            *(f"{name}: {value}" for name, value in headers.items()),
+        ]
+        line.sendall("\r\n".join([*lines, "", "{"]).encode())
+        response = http.client.HTTPResponse(line)
+        response.begin()
+        Answer(response).is_problem(413, "body_too_large", "1000001")
+
+
+def test_a_body_without_a_length_is_refused(service: Service) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    connection.request("POST", MESSAGES, iter([b"{}"]), {"Content-Type": "application/json"}, encode_chunked=True)
+    Answer(connection.getresponse()).is_problem(411, "length_required")
+    connection.close()
+
+
+def test_health_and_readiness(service: Service) -> None:
+    assert service.call("GET", "/health").json == {"status": "alive"}
+    assert service.call("GET", "/ready").json == {"status": "ready", "runs_under_way": 0}
+
+
+def test_metrics_count_what_was_answered(service: Service) -> None:
+    def counted() -> float:
+        text = service.call("GET", "/metrics").text
+        prefix = 'orchestrator_requests_total{terminal_reason="completed"} '
+        return float(next((line for line in text.splitlines() if line.startswith(prefix)), "x 0").rpartition(" ")[2])
+
+    before = counted()
+    service.post(message=QUESTION)
+    assert counted() == before + 1
+    text = service.call("GET", "/metrics").text
+    for name in (
+        "orchestrator_inflight_requests 0.0",
+        "orchestrator_request_latency_seconds_bucket",
+        "jeeves_hops_total",
+    ):
+        assert name in text
+
+
+def test_the_description_of_the_service_can_be_read(service: Service) -> None:
+    assert MESSAGES in service.call("GET", "/openapi.json").json["paths"]
+
+
+def test_many_may_ask_at_once(service: Service) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: service.post(message=QUESTION), range(16)))
+    assert [answer.status for answer in answers] == [200] * 16
+    assert len({answer.json["run_id"] for answer in answers}) == 16
+
+
+def test_a_client_that_goes_away_leaves_no_run_behind(service: Service) -> None:
+    body = json.dumps({"message": QUESTION}).encode()
+    head = (
+        f"POST {MESSAGES} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", service.port), timeout=30) as line:
+            line.sendall(head.encode() + body)
+    wait_until(lambda: service.call("GET", "/ready").json["runs_under_way"] == 0, 30)
+    assert service.post(message=QUESTION).status == 200
+
+
+def test_it_listens_on_loopback_only(service: Service) -> None:
+    others = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
+    for host in [other for other in others if not other.startswith("127.")]:
+        with pytest.raises(OSError):
+            socket.create_connection((host, service.port), timeout=2).close()
+
+
+def test_a_port_that_is_taken_is_said(jeeves: Program, repo: Path, service: Service) -> None:
+    jeeves.run("serve", "--repo", repo, "--port", str(service.port)).complains(1, str(service.port), "taken", "--port")
+
+
+def test_without_tokens_only_loopback_may_be_bound(jeeves: Program, repo: Path) -> None:
+    jeeves.run("serve", "--repo", repo, env={"JEEVES_HTTP__HOST": "0.0.0.0"}).complains(2, "0.0.0.0", "loopback")
+
+
+def test_a_repository_that_is_not_there_cannot_be_served(jeeves: Program, tmp_path: Path) -> None:
+    jeeves.run("serve", "--repo", tmp_path / "nowhere").complains(2, "nowhere")

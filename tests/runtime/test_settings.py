@@ -1,0 +1,174 @@
+"""What a user relies on: where settings come from, which wins, and how wrong ones are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import DocumentFaults, StateStorageError, UnknownNameError
+from runtime.settings import Settings, load_settings, open_state_dir, shipped_config_dir
+
+HOME_ENV = {"XDG_STATE_HOME": "/var/lib/state"}
+
+
+def settings_file(folder: Path, text: str) -> Path:
+    path = folder / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def faults_of(path: Path | None = None, env: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(DocumentFaults) as caught:
+        load_settings(path, env=env or {})
+    faults: list[str] = caught.value.values["faults"]
+    return faults
+
+
+def test_the_shipped_file_says_what_holds_without_it() -> None:
+    assert load_settings(env=HOME_ENV) == Settings(state_dir=Path("/var/lib/state/jeeves"))
+
+
+def test_the_shipped_file_names_every_setting() -> None:
+    text = (shipped_config_dir() / "jeeves.yaml").read_text(encoding="utf-8")
+    keys = {line.split(":")[0].strip() for line in text.splitlines() if ":" in line and not line.startswith("#")}
+    sections = [getattr(load_settings(env=HOME_ENV), name) for name in Settings.model_fields]
+    nested = {name for section in sections for name in getattr(type(section), "model_fields", {})}
+    assert keys == set(Settings.model_fields) | nested
+
+
+def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+    changed = load_settings(settings_file(tmp_path, "ray:\n  num_cpus: 3\nreasoner: llm\n"), env=HOME_ENV)
+    assert (changed.ray.num_cpus, changed.reasoner) == (3, "llm")
+    assert changed.ray.node_ip == "127.0.0.1"
+    assert changed.http == load_settings(env=HOME_ENV).http
+
+
+def test_a_variable_goes_before_the_file(tmp_path: Path) -> None:
+    path = settings_file(tmp_path, "ray:\n  num_cpus: 3\n  object_store_mb: 200\n")
+    settings = load_settings(path, env={"JEEVES_RAY__NUM_CPUS": "5"})
+    assert (settings.ray.num_cpus, settings.ray.object_store_mb) == (5, 200)
+
+
+def test_an_empty_variable_and_a_key_without_value_choose_nothing(tmp_path: Path) -> None:
+    path = settings_file(tmp_path, "ray:\nhttp:\n  port:\nstate_dir:\n")
+    settings = load_settings(path, env=HOME_ENV | {"JEEVES_REASONER": "", "JEEVES_STATE_DIR": ""})
+    assert settings == load_settings(env=HOME_ENV)
+
+
+def test_a_list_in_a_variable_is_separated_by_commas() -> None:
+    settings = load_settings(env={"JEEVES_CODE_INDEX__EXCLUDES": "build/, *.min.js"})
+    assert settings.code_index.excludes == ("build/", "*.min.js")
+
+
+def test_state_lives_where_the_environment_says_or_in_the_xdg_folder() -> None:
+    assert load_settings(env={"JEEVES_STATE_DIR": "/srv/jeeves"} | HOME_ENV).state_dir == Path("/srv/jeeves")
+    assert load_settings(env=HOME_ENV).state_dir == Path("/var/lib/state/jeeves")
+    assert load_settings(env={}).state_dir == Path("~/.local/state/jeeves").expanduser()
+    assert load_settings(env={"XDG_STATE_HOME": "relative"}).state_dir == load_settings(env={}).state_dir
+
+
+def test_paths_are_absolute_whatever_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings(env={"JEEVES_STATE_DIR": "here", "JEEVES_CONFIG_DIR": "~/there"})
+    assert settings.state_dir == tmp_path / "here"
+    assert settings.config_dir == Path("~/there").expanduser()
+
+
+def test_every_fault_is_told_at_once_with_its_place(tmp_path: Path) -> None:
+    path = settings_file(tmp_path, "reasoner: magic\nray:\n  num_cpu: 3\nhttp: 5\ncolour: red\n")
+    env = {"JEEVES_RAY__OBJECT_STORE_MB": "many", "JEEVES_RAY__CORES": "2", "JEEVES_CAPABILITIES": "a,a"}
+    told = faults_of(path, env)
+    assert [fault.split(": ")[0:2] for fault in told] == [
+        ["environment", "JEEVES_CAPABILITIES"],
+        [f"{path}:1", "reasoner"],
+        ["environment", "JEEVES_RAY__OBJECT_STORE_MB"],
+        [f"{path}:3", "ray.num_cpu"],
+        ["environment", "JEEVES_RAY__CORES"],
+        [f"{path}:4", "http"],
+        [f"{path}:5", "colour"],
+    ]
+
+
+def test_a_fault_says_what_is_allowed_and_what_was_given(tmp_path: Path) -> None:
+    [reasoner, unknown] = faults_of(settings_file(tmp_path, "reasoner: magic\nray:\n  num_cpu: 3\n"))
+    assert "'rules' or 'llm', not 'magic'" in reasoner
+    assert "num_cpus" in unknown
+
+
+def test_a_misspelt_variable_is_a_fault_and_a_foreign_one_is_not() -> None:
+    [fault] = faults_of(env={"JEEVES_REASONNER": "llm"})
+    assert fault.startswith("environment: JEEVES_REASONNER") and "JEEVES_REASONER" in fault
+    [fault] = faults_of(env={"JEEVES_RAYS__NUM_CPUS": "1"})
+    assert fault.startswith("environment: JEEVES_RAYS__NUM_CPUS")
+    assert load_settings(env=HOME_ENV | {"JEEVES_X_OF_SOMEBODY_ELSE": "1"}) == load_settings(env=HOME_ENV)
+
+
+def test_joining_a_cluster_needs_its_address(tmp_path: Path) -> None:
+    [fault] = faults_of(settings_file(tmp_path, "ray:\n  mode: attach\n"), {"JEEVES_RAY__NODE_IP": "127.0.0.1"})
+    assert fault.startswith(f"{tmp_path}/mine.yaml:1: ray: ") and "needs an address" in fault
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "42\n", "reasoner: [\n", "reasoner: rules\nreasoner: llm\n"])
+def test_a_document_that_is_no_mapping_of_keys_is_a_fault(tmp_path: Path, text: str) -> None:
+    path = settings_file(tmp_path, text)
+    assert all(fault.startswith(str(path)) for fault in faults_of(path))
+
+
+def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
+    assert faults_of(tmp_path / "none.yaml") == [f"{tmp_path}/none.yaml: No such file or directory"]
+
+
+def test_an_empty_file_chooses_nothing(tmp_path: Path) -> None:
+    assert load_settings(settings_file(tmp_path, ""), env=HOME_ENV) == load_settings(env=HOME_ENV)
+
+
+def test_a_configuration_of_ones_own_goes_before_the_shipped_one(tmp_path: Path) -> None:
+    own = tmp_path / "pipelines" / "code_analysis.yaml"
+    own.parent.mkdir()
+    (tmp_path / "jeeves.yaml").write_text("reasoner: llm\n", encoding="utf-8")
+    settings = load_settings(env={"JEEVES_CONFIG_DIR": str(tmp_path)})
+    assert settings.reasoner == "llm"
+    assert settings.config_path("pipelines/code_analysis.yaml") == (
+        shipped_config_dir() / "pipelines" / "code_analysis.yaml"
+    )
+    own.touch()
+    assert settings.config_path("pipelines/code_analysis.yaml") == own
+
+
+def test_a_configuration_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(UnknownNameError, match=r"pipelines/none\.yaml.*code_analysis\.yaml"):
+        load_settings(env={}).config_path("pipelines/none.yaml")
+
+
+def test_a_name_never_leads_out_of_the_configuration_folders() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        load_settings(env={}).config_path("../pyproject.toml")
+    assert caught.value.values["known"] == []
+
+
+def test_settings_travel_as_plain_data() -> None:
+    settings = load_settings(env=HOME_ENV)
+    plain = settings.model_dump(mode="json")
+    assert plain["state_dir"] == "/var/lib/state/jeeves"
+    assert Settings.model_validate(plain) == settings
+
+
+def test_the_state_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b"
+    assert open_state_dir(path) == path
+    assert path.stat().st_mode & 0o777 == 0o700
+    assert list(path.iterdir()) == []
+
+
+def test_a_state_folder_that_cannot_be_is_told_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StateStorageError, match=rf"{tmp_path}/file is no folder; set JEEVES_STATE_DIR"):
+        open_state_dir(tmp_path / "file" / "state")
+    with pytest.raises(StateStorageError, match=r"cannot be written"):
+        open_state_dir(Path("/proc/jeeves"))
+
+
+def test_a_state_folder_without_room_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StateStorageError, match=r"bytes of room, 9223372036854775808 are needed; free some"):
+        open_state_dir(tmp_path, min_free_bytes=2**63)
