@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import msgspec
@@ -10,21 +11,27 @@ import msgspec
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
 from runtime.agent_step import Agent
+from runtime.bounds import Grant
 from runtime.capability import load_capability
 from runtime.clock import SystemClock
 from runtime.endpoint import Endpoint
 from runtime.ids import Address
 from runtime.messages import Frame
 from runtime.pipeline import AgentConfig
-from runtime.supervision.commands import CancelStage, RunStage
-from runtime.supervision.events import Payload, StageStarted, ToolCalled
+from runtime.supervision.commands import CancelStage, GiveGrant, RunStage
+from runtime.supervision.events import BudgetRequested, Payload, StageStarted, ToolCalled
 
 SUPERVISOR = Address("supervisor")
 RUN_STAGE = "stage.run"
 CANCEL_STAGE = "stage.cancel"
+GIVE_GRANT = "stage.grant"
 REPORT = "stage.report"
+GRANT_TIMEOUT_S = 30.0
+
+log = logging.getLogger(__name__)
 
 _RUN_DECODER = msgspec.msgpack.Decoder(RunStage)
+_GRANT_DECODER = msgspec.msgpack.Decoder(GiveGrant)
 _CANCEL_DECODER = msgspec.msgpack.Decoder(CancelStage)
 
 
@@ -46,10 +53,11 @@ class AgentActor(Participant):
             agent_address(pipeline, agent_config.name),
             RayTransport(),
             clock,
-            frames={RUN_STAGE: self._run, CANCEL_STAGE: self._cancel},
+            frames={RUN_STAGE: self._run, CANCEL_STAGE: self._cancel, GIVE_GRANT: self._granted},
         )
         self._agent = Agent(agent_config, load_capability(capability), reasoner, settings, clock, self.endpoint)
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
+        self._grants: dict[str, asyncio.Future[Grant]] = {}
         self.endpoint.bind()
 
     async def _run(self, frame: Frame) -> None:
@@ -66,7 +74,7 @@ class AgentActor(Participant):
 
         try:
             await self._report(StageStarted(command.key))
-            await self._report(await self._agent.run(command, cancelled, report))
+            await self._report(await self._agent.run(command, cancelled, report, self._more))
         except asyncio.CancelledError:
             cancelled.set()
             raise
@@ -79,6 +87,26 @@ class AgentActor(Participant):
         if work is not None:
             work[1].set()
             work[0].cancel()
+
+    async def _more(self, asked: BudgetRequested) -> Grant:
+        """Ask the supervisor for more; no answer in time is a no, so that a stage never hangs on its budget."""
+        key = str(asked.key)
+        future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
+        self._grants[key] = future
+        await self._report(asked)
+        try:
+            return await asyncio.wait_for(future, GRANT_TIMEOUT_S)
+        except TimeoutError:
+            log.warning("stage.no_grant", extra={"run_id": asked.key.run_id, "stage": self.endpoint.address})
+            return Grant(tokens=0)
+        finally:
+            self._grants.pop(key, None)
+
+    async def _granted(self, frame: Frame) -> None:
+        command = _GRANT_DECODER.decode(frame.body)
+        future = self._grants.get(str(command.key))
+        if future is not None and not future.done():
+            future.set_result(command.grant)
 
     async def _report(self, payload: Payload) -> None:
         run_id = payload.key.run_id if hasattr(payload, "key") else None

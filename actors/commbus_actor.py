@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
 from actors.origin import check_origin
+from actors.ray_transport import NAMESPACE
+from runtime.clock import Clock, SystemClock
 from runtime.commbus import BusTable
+from runtime.dispatch import Delivery, Dispatcher
 from runtime.errors import DuplicateHandlerError
 from runtime.ids import Address, new_message_id
-from runtime.messages import Frame, Header, SendOutcome, decode_header, encode_frame, pack_body
+from runtime.messages import BUS, Frame, Header, SendOutcome, encode_frame, pack_body
+from runtime.shipped_middleware import DEFAULT_CHAIN, build_chain
 
 log = logging.getLogger(__name__)
 
-BUS_ADDRESS = Address("bus")
 ENDPOINT_LOST = "endpoint.lost"
 FRAMES_UNDER_WAY = 10_000
 
@@ -27,16 +32,26 @@ FRAMES_UNDER_WAY = 10_000
 class CommBusActor:
     """One bus. Created by `actors.system`; endpoints call `connect` and `deliver`.
 
-    `expected`: address → the query types that it will handle, for endpoints whose processes are still coming up.
+    `expected`: address → the query types that it will handle, for endpoints whose processes are still coming up; each
+    is a named actor. `middleware`: what looks at messages, in the words of `runtime.shipped_middleware.build_chain`.
     """
 
-    def __init__(self, expected: dict[Address, tuple[str, ...]]) -> None:
+    def __init__(
+        self,
+        expected: dict[Address, tuple[str, ...]],
+        middleware: Iterable[Mapping[str, Any]] = DEFAULT_CHAIN,
+        clock: Clock | None = None,
+    ) -> None:
         check_origin()
+        clock = clock or SystemClock()
         self._table = BusTable()
+        self._dispatcher = Dispatcher(self._table, build_chain(middleware, clock), clock)
         for address, handles in expected.items():
             self._table.expect(address, tuple(handles))
         self._handles: dict[Address, Any] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        if ray.is_initialized() and ray.get_runtime_context().was_current_actor_reconstructed:
+            _call_back(expected)
 
     async def connect(
         self, address: Address, handle: Any, handles: tuple[str, ...], subscribes: tuple[str, ...]
@@ -49,30 +64,29 @@ class CommBusActor:
             return
         self._handles[address] = handle
         self._spawn(self._watch(address, handle, self._table.incarnation(address)))
-        for data in parked:
-            self._spawn(self._hand_over(address, data))
+        self._hand_over_all((address, data) for data in parked)
 
     async def deliver(self, data: bytes) -> SendOutcome:
         """Route one frame; says whether it was taken."""
         if len(self._tasks) >= FRAMES_UNDER_WAY:
             return "full"
-        header, _ = decode_header(data)
-        routing = self._table.route(header)
-        if routing.refused is not None:
-            log.warning("bus.dead_letter", extra={"type": header.type, "run_id": header.run_id, "why": routing.refused})
-            return "unreachable"
-        for address in routing.deliver:
-            self._spawn(self._hand_over(address, data))
-        kept = [self._table.park(address, data) for address in routing.park]
-        return "accepted" if all(kept) else "full"
+        taken = self._dispatcher.take(data)
+        if taken.why is not None:
+            log.warning("bus.not_taken", extra={"outcome": taken.outcome, "why": taken.why})
+        self._hand_over_all(taken.deliver)
+        return taken.outcome
 
-    async def stats(self) -> dict[str, object]:
-        """Counters and tables of the bus."""
-        return self._table.stats()
+    async def stats(self) -> dict[str, Any]:
+        """Counters and tables of the bus, its latest dead letters, and what its middleware knows."""
+        return self._dispatcher.stats()
 
     async def connected(self, addresses: list[Address]) -> bool:
         """True once every one of `addresses` has appeared."""
         return all(address in self._handles for address in addresses)
+
+    def _hand_over_all(self, deliveries: Iterable[Delivery]) -> None:
+        for address, data in deliveries:
+            self._spawn(self._hand_over(address, data))
 
     async def _hand_over(self, address: Address, data: bytes) -> None:
         incarnation = self._table.incarnation(address)
@@ -90,13 +104,24 @@ class CommBusActor:
             await handle.stay_alive.remote()
         except RayActorError as error:
             for_good = isinstance(error, ActorDiedError)
-            if self._table.lose(address, incarnation, for_good):
+            news, failures = self._dispatcher.lose(address, incarnation, for_good)
+            self._hand_over_all(failures)
+            if news:
                 log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
                 body = pack_body({"address": address, "for_good": for_good})
-                header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS_ADDRESS)
+                header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS)
                 await self.deliver(encode_frame(Frame(header, body)))
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _call_back(addresses: Iterable[Address]) -> None:
+    """Tell the endpoints that their bus was restarted: those that only answer would not notice."""
+    for address in addresses:
+        try:
+            ray.get_actor(address, namespace=NAMESPACE).rebind.remote()
+        except ValueError:
+            log.info("bus.endpoint_missing", extra={"address": address})

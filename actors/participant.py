@@ -1,4 +1,4 @@
-"""What every actor on the bus has in common: an endpoint, and the two calls that the bus makes."""
+"""What every actor on the bus has in common: an endpoint, and the calls that the bus makes."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ class Participant:
     async def on_frame(self, data: bytes) -> None:
         """Take one frame from the bus."""
         self.endpoint.on_frame(decode_frame(data))
+
+    async def rebind(self) -> None:
+        """Appear again on a bus that was restarted; it forgot who was there."""
+        self.endpoint.bind()
 
     async def stay_alive(self) -> None:
         """Never returns: the bus holds this call and learns from its failure that the process died."""

@@ -12,20 +12,21 @@ from typing import Any
 
 import msgspec
 
-from actors.agent_actor import CANCEL_STAGE, REPORT, RUN_STAGE, SUPERVISOR, agent_address
+from actors.agent_actor import CANCEL_STAGE, GIVE_GRANT, REPORT, RUN_STAGE, SUPERVISOR, agent_address
 from actors.commbus_actor import ENDPOINT_LOST
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
+from runtime.admission import Quotas, RateLimiter, RateLimits
 from runtime.clock import SystemClock
 from runtime.endpoint import Endpoint
-from runtime.envelope import Request, encode_envelope
+from runtime.envelope import InterruptResponse, Request, encode_envelope
 from runtime.ids import RunId
 from runtime.messages import Frame, unpack_body
 from runtime.pipeline import PipelineConfig
 from runtime.run_table import RunTable
 from runtime.store.run_log import SqliteRunLog
-from runtime.supervision.commands import CancelStage, Command, Finish, RunStage, SetTimer
-from runtime.supervision.events import ActorLost, CancelRequested, Payload, StageFailed, TimerFired
+from runtime.supervision.commands import CancelStage, Command, Finish, GiveGrant, RunStage, SetTimer
+from runtime.supervision.events import ActorLost, CancelRequested, PauseRequested, Payload, StageFailed, TimerFired
 from runtime.timers import Timers
 
 log = logging.getLogger(__name__)
@@ -33,20 +34,26 @@ log = logging.getLogger(__name__)
 LONGEST_WAIT_S = 20.0
 
 _PAYLOAD_DECODER: msgspec.msgpack.Decoder[Payload] = msgspec.msgpack.Decoder(Payload)
+_RESPONSE_DECODER = msgspec.msgpack.Decoder(InterruptResponse)
 _REQUEST_DECODER = msgspec.msgpack.Decoder(Request)
 
 
 class SupervisorActor(Participant):
     """Drives every run of this system."""
 
-    def __init__(self, pipelines: list[dict[str, Any]], log_path: str) -> None:
+    def __init__(self, pipelines: list[dict[str, Any]], log_path: str, quotas: dict[str, int] | None = None) -> None:
         super().__init__()
         clock = SystemClock()
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
-        self._table = RunTable(configs, SqliteRunLog(Path(log_path)), clock)
+        self._table = RunTable(
+            configs,
+            SqliteRunLog(Path(log_path)),
+            clock,
+            msgspec.convert(quotas or {}, Quotas),
+            RateLimiter(RateLimits()),
+        )
         self._timers = Timers(clock, self._timer_fired)
         self._changed = asyncio.Condition()
-        self._pipeline_of: dict[RunId, str] = {}
         self.endpoint = Endpoint(
             SUPERVISOR,
             RayTransport(),
@@ -60,7 +67,6 @@ class SupervisorActor(Participant):
         """Accept a request; its record is on disk when the run id is returned."""
         decoded = _REQUEST_DECODER.decode(request)
         run_id, commands = self._table.submit(decoded)
-        self._pipeline_of[run_id] = decoded.pipeline
         await self._carry_out(run_id, commands)
         return run_id
 
@@ -82,6 +88,22 @@ class SupervisorActor(Participant):
         """End a run now."""
         await self._happened(run_id, CancelRequested(reason))
 
+    async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: bytes) -> None:
+        """Answer a question of a run that waits. Raises InterruptError."""
+        decoded = _RESPONSE_DECODER.decode(response)
+        await self._carry_out(run_id, self._table.answer(run_id, interrupt_id, user_id, decoded))
+        await self._admit()
+
+    async def pause(self, run_id: RunId, reason: str) -> None:
+        """Hold a run at its next step."""
+        await self._happened(run_id, PauseRequested(reason))
+
+    async def fork(self, source: RunId, at_seq: int) -> RunId:
+        """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
+        run_id, commands = self._table.fork(source, at_seq)
+        await self._carry_out(run_id, commands)
+        return run_id
+
     async def running(self) -> int:
         """How many runs are under way."""
         return self._table.running
@@ -95,7 +117,7 @@ class SupervisorActor(Participant):
         address = str(unpack_body(frame.body)["address"])
         pipeline, _, stage = address.removeprefix("agent:").partition(".")
         for run_id in self._table.runs_with(stage):
-            if self._pipeline_of.get(run_id) == pipeline:
+            if self._table.pipeline_of(run_id) == pipeline:
                 await self._happened(run_id, ActorLost(stage))
 
     async def _timer_fired(self, run_id: RunId, timer_id: str) -> None:
@@ -103,14 +125,22 @@ class SupervisorActor(Participant):
 
     async def _happened(self, run_id: RunId, payload: Payload) -> None:
         await self._carry_out(run_id, self._table.handle(run_id, payload))
+        await self._admit()
+
+    async def _admit(self) -> None:
+        for run_id, commands in self._table.admit():
+            await self._carry_out(run_id, commands)
 
     async def _carry_out(self, run_id: RunId, commands: list[Command]) -> None:
         for command in commands:
             if isinstance(command, RunStage):
                 await self._start(run_id, command)
             elif isinstance(command, CancelStage):
-                address = agent_address(self._pipeline_of[run_id], command.stage)
+                address = agent_address(self._table.pipeline_of(run_id), command.stage)
                 await self.endpoint.command(address, CANCEL_STAGE, msgspec.msgpack.encode(command), run_id)
+            elif isinstance(command, GiveGrant):
+                address = agent_address(self._table.pipeline_of(run_id), command.stage)
+                await self.endpoint.command(address, GIVE_GRANT, msgspec.msgpack.encode(command), run_id)
             elif isinstance(command, SetTimer):
                 self._timers.set(run_id, command)
             elif isinstance(command, Finish):
@@ -119,7 +149,7 @@ class SupervisorActor(Participant):
             self._changed.notify_all()
 
     async def _start(self, run_id: RunId, command: RunStage) -> None:
-        address = agent_address(self._pipeline_of[run_id], command.stage)
+        address = agent_address(self._table.pipeline_of(run_id), command.stage)
         outcome = await self.endpoint.command(address, RUN_STAGE, msgspec.msgpack.encode(command), run_id)
         if outcome != "accepted":
             error = f"the bus could not hand the stage to {address}: {outcome}"

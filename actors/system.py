@@ -23,7 +23,7 @@ from actors.ray_transport import BUS_NAME, NAMESPACE
 from actors.service_actors import QUERIES_OF, IndexActor, StoreActor
 from actors.supervisor_actor import SupervisorActor
 from runtime import errors
-from runtime.envelope import Envelope, Request, decode_envelope
+from runtime.envelope import Envelope, InterruptResponse, Request, decode_envelope
 from runtime.errors import ClusterError, InputError, JeevesError
 from runtime.ids import RunId
 from runtime.supervision.commands import ClientEvent
@@ -82,6 +82,19 @@ class System:
         """End a run now."""
         await _called(self._supervisor.cancel.remote(run_id, reason))
 
+    async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
+        """Answer a question of a run that waits. Raises InterruptError."""
+        await _called(self._supervisor.answer.remote(run_id, interrupt_id, user_id, msgspec.msgpack.encode(response)))
+
+    async def pause(self, run_id: RunId, reason: str) -> None:
+        """Hold a run at its next step; answering the checkpoint lets it go on."""
+        await _called(self._supervisor.pause.remote(run_id, reason))
+
+    async def fork(self, source: RunId, at_seq: int) -> RunId:
+        """A new run with the past of `source` up to event `at_seq` (inclusive)."""
+        run_id: RunId = await _called(self._supervisor.fork.remote(source, at_seq))
+        return run_id
+
     async def running(self) -> int:
         """How many runs are under way."""
         count: int = await _called(self._supervisor.running.remote())
@@ -113,7 +126,7 @@ def start_system(spec: SystemSpec) -> System:
     """Create every actor on the connected cluster and return at once; `System.ready` waits for them."""
     stages = [(str(pipeline["name"]), config) for pipeline in spec.pipelines for config in pipeline["agents"]]
     agents = [agent_address(pipeline, config["name"]) for pipeline, config in stages]
-    bus = _create(CommBusActor, BUS_NAME, dict.fromkeys([SUPERVISOR, *agents], ()) | QUERIES_OF)
+    bus = _create(CommBusActor, BUS_NAME, dict.fromkeys([SUPERVISOR, *agents], ()) | QUERIES_OF, max_restarts=-1)
     index = _create(IndexActor, "index", f"{spec.state_dir}/index", spec.index_options)
     supervisor = _create(SupervisorActor, "supervisor", spec.pipelines, f"{spec.state_dir}/runs/supervisor-0.sqlite")
     others = [_create(StoreActor, "store", f"{spec.state_dir}/sessions.sqlite")]

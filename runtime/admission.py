@@ -6,7 +6,7 @@ user and batch workers are not limited.
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -81,7 +81,7 @@ class RateLimiter:
         self._default = default
         self._by_user = dict(by_user or {})
         self._by_endpoint = dict(by_endpoint or {})
-        self._seen: dict[tuple[str, str], deque[int]] = {}
+        self._seen: dict[tuple[str, str], list[int]] = {}
         self._bucket: dict[tuple[str, str], tuple[float, int]] = {}
 
     def take(self, user_id: str, now_ms: int, endpoint: str = "") -> None:
@@ -90,9 +90,8 @@ class RateLimiter:
         if limits is None or user_id in UNLIMITED_USERS:
             return
         key = (user_id, endpoint if endpoint in self._by_endpoint else "")
-        seen = self._seen.setdefault(key, deque())
-        while seen and now_ms - seen[0] >= _DAY_MS:
-            seen.popleft()
+        seen = self._seen.setdefault(key, [])
+        del seen[: bisect_right(seen, now_ms - _DAY_MS)]
         wait_ms = max(self._window_wait_ms(seen, limits, now_ms), self._burst_wait_ms(key, limits, now_ms))
         if wait_ms > 0:
             retry_after_s = -(-wait_ms // 1000)
@@ -101,12 +100,12 @@ class RateLimiter:
                 user_id=user_id,
                 retry_after_s=retry_after_s,
             )
-        seen.append(now_ms)
+        insort(seen, now_ms)
         if limits.burst is not None:
             tokens, _ = self._tokens(key, limits, now_ms)
             self._bucket[key] = (tokens - 1, now_ms)
 
-    def _window_wait_ms(self, seen: deque[int], limits: RateLimits, now_ms: int) -> int:
+    def _window_wait_ms(self, seen: list[int], limits: RateLimits, now_ms: int) -> int:
         waits = [0]
         for allowed, span_ms in (
             (limits.per_minute, _MINUTE_MS),
@@ -115,9 +114,9 @@ class RateLimiter:
         ):
             if allowed is None:
                 continue
-            within = [at for at in seen if now_ms - at < span_ms]
-            if len(within) >= allowed:
-                waits.append(within[len(within) - allowed] + span_ms - now_ms if allowed else span_ms)
+            within = len(seen) - bisect_right(seen, now_ms - span_ms)
+            if within >= allowed:
+                waits.append(seen[-allowed] + span_ms - now_ms if allowed else span_ms)
         return max(waits)
 
     def _burst_wait_ms(self, key: tuple[str, str], limits: RateLimits, now_ms: int) -> int:
@@ -131,4 +130,5 @@ class RateLimiter:
         burst = limits.burst or 0
         refill_ms = _MINUTE_MS / (limits.per_minute or 60)
         tokens, at_ms = self._bucket.get(key, (float(burst), now_ms))
-        return min(float(burst), tokens + (now_ms - at_ms) / refill_ms), refill_ms
+        since_ms = max(0, now_ms - at_ms)  # a clock that was set back takes nothing away
+        return min(float(burst), tokens + since_ms / refill_ms), refill_ms

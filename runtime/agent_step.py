@@ -145,9 +145,13 @@ class Agent:
         if not self.config.has_policies or self._hooks.policy is None:
             return None
         verdict: object = await self._hooks.policy(context, view, result)
-        if isinstance(verdict, PolicyVerdict):
-            return verdict
-        raise StageError(f"the policy returned a {type(verdict).__name__}, not a PolicyVerdict")
+        if not isinstance(verdict, PolicyVerdict):
+            raise StageError(f"the policy returned a {type(verdict).__name__}, not a PolicyVerdict")
+        try:
+            read = msgspec.convert(msgspec.to_builtins(verdict), PolicyVerdict)
+        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+            raise StageError(f"the policy's verdict cannot be put on the wire: {error}") from error
+        return msgspec.structs.replace(read, reason=_speakable(read.reason))
 
     def _against_schema(self, result: StageResult) -> str | None:
         if self._schema is None or result.interrupt is not None:

@@ -6,7 +6,7 @@ Whoever stops waiting says so with a cancel frame that tells a timeout from a ca
 from __future__ import annotations
 
 import asyncio
-import logging
+from collections.abc import Coroutine
 from typing import Any, NoReturn
 
 import msgspec
@@ -17,8 +17,6 @@ from runtime.ids import MessageId
 from runtime.messages import CancelReason, Frame, Header, SendOutcome, cancel_of, unpack_body
 from runtime.ports import error_from_wire
 from runtime.sending import Sender
-
-log = logging.getLogger(__name__)
 
 
 class _Waiting(msgspec.Struct, frozen=True):
@@ -67,7 +65,7 @@ class Asking:
     def send_again(self) -> None:
         """Send all that has no answer to a bus that may have forgotten it; copies are dropped on the way."""
         for waiting in self._waiting.values():
-            self._spawn(waiting.frame)
+            self._spawn(self._sender.send_once(waiting.frame))
 
     def close(self) -> None:
         """Fail all that has no answer with QueryCancelledError."""
@@ -84,10 +82,10 @@ class Asking:
         return await waiting.reply
 
     def _call_off(self, query: Header, reason: CancelReason) -> None:
-        self._spawn(cancel_of(query, reason))
+        self._spawn(self._sender.send(cancel_of(query, reason)))
 
-    def _spawn(self, frame: Frame) -> None:
-        task = asyncio.create_task(self._sender.send(frame))
+    def _spawn(self, work: Coroutine[Any, Any, SendOutcome]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -77,19 +77,18 @@ def grant_for(envelope: Envelope, reserved: Iterable[Grant]) -> Grant:
     )
 
 
-def first_grant(agent: AgentConfig, envelope: Envelope, reserved: Iterable[Grant], shared: bool) -> Grant:
-    """What a stage is given to begin with: a model call with its tokens if it has a model; tool calls if it has tools,
-    all that are left or, when others run beside it, a share.
+def first_grant(agent: AgentConfig, envelope: Envelope, reserved: Iterable[Grant]) -> Grant:
+    """What a stage is given to begin with: a model call with its tokens if it has a model, some tool calls if it has
+    tools.
 
     More is asked for while it works. Small first grants keep what a lost attempt costs small, and leave something for
     the stages beside it.
     """
     left = grant_for(envelope, reserved)
-    tool_calls = min(left.tool_calls, FIRST_TOOL_CALLS) if shared else left.tool_calls
     first_tokens = (agent.max_tokens or FIRST_TOKENS) if agent.has_llm else 0
     return Grant(
         llm_calls=min(left.llm_calls, FIRST_LLM_CALLS) if agent.has_llm else 0,
-        tool_calls=tool_calls if agent.has_tools else 0,
+        tool_calls=min(left.tool_calls, FIRST_TOOL_CALLS) if agent.has_tools else 0,
         tokens=None if left.tokens is None else min(left.tokens, first_tokens),
     )
 

@@ -75,7 +75,7 @@ class FakeClock:
 
 
 async def wait_at_most(clock: Clock, timeout_s: float, work: Awaitable[Result]) -> Result:
-    """What `work` returns or raises. Raises TimeoutError, and cancels `work`, after `timeout_s` seconds of the clock."""
+    """What `work` returns or raises. Cancels it after `timeout_s` seconds of the clock, and raises TimeoutError."""
     task = asyncio.ensure_future(work)
     timer = asyncio.create_task(clock.sleep(timeout_s))
     try:

@@ -59,36 +59,17 @@ def unsatisfied(config: PipelineConfig, statuses: Statuses) -> list[str]:
 
 
 def losers(config: PipelineConfig, winner_of: AgentConfig, statuses: Statuses) -> list[str]:
-    """What a stage with join `any` no longer needs when it starts: the branches behind its other requirements, as far
-    as they have not settled, save what some other stage still waits for and what routes onwards by itself."""
+    """What a stage with join `any` no longer needs when it starts: the branches behind its other requirements."""
     if winner_of.join_strategy != "any":
         return []
-    lost: list[str] = []
-    candidates = list(winner_of.requires)
-    while candidates:
-        name = candidates.pop(0)
-        waited_for = {
-            required
-            for agent in config.scheduled
-            if agent.name not in statuses and agent.name not in lost and agent.name != winner_of.name
-            for required in agent.requires
-        }
-        if name in lost or name in waited_for or statuses.get(name) in SETTLED:
-            continue
-        lost.append(name)
-        candidates += [
-            required
-            for required in config.stages[name].requires
-            if set(config.targets_of(config.stages[required])) == {END}
-        ]
-    return lost
+    return _not_needed(config, list(winner_of.requires), {**statuses, winner_of.name: "active"})
 
 
 def lost_with(config: PipelineConfig, failed: str, statuses: Statuses) -> list[str] | None:
-    """The stages that can never start now that `failed` has failed, if the run can do without all of them.
+    """What can never start, or is not needed, now that `failed` has failed, if the run can do without all of it.
 
-    It can when each stage that requires a lost one may still start, or is itself lost and can be done without. None
-    when it cannot, and when nothing requires `failed`: then its failure is the run's.
+    It can when each stage that requires one that cannot start may start itself, or is in turn done without. None when
+    it cannot, and when nothing requires `failed`: then its failure is the run's.
     """
     after: dict[str, StageStatus] = {**statuses, failed: "failed"}
     lost: list[str] = []
@@ -103,7 +84,30 @@ def lost_with(config: PipelineConfig, failed: str, statuses: Statuses) -> list[s
                 after[agent.name] = "cancelled"
                 lost.append(agent.name)
                 frontier.append(agent.name)
-    return lost
+    feeding = [name for other in lost for name in _feeding(config, other)]
+    return lost + _not_needed(config, feeding, after)
+
+
+def _not_needed(config: PipelineConfig, candidates: list[str], statuses: Statuses) -> list[str]:
+    """Of the candidates and of what only feeds them, the stages that have not settled and that nobody waits for."""
+    found: list[str] = []
+    while candidates:
+        name = candidates.pop(0)
+        waited_for = {
+            required
+            for agent in config.scheduled
+            if agent.name not in statuses and agent.name not in found
+            for required in agent.requires
+        }
+        if name not in found and name not in waited_for and statuses.get(name) not in SETTLED:
+            found.append(name)
+            candidates += _feeding(config, name)
+    return found
+
+
+def _feeding(config: PipelineConfig, stage: str) -> list[str]:
+    """What `stage` requires, save what routes onwards by itself and so has a purpose of its own."""
+    return [name for name in config.stages[stage].requires if set(config.targets_of(config.stages[name])) == {END}]
 
 
 def dependants(config: PipelineConfig, stage: str) -> set[str]:

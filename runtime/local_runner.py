@@ -58,6 +58,7 @@ class LocalRunner:
         """Start a run; its request is in the log when this returns."""
         run_id, commands = self._table.submit(request)
         await self._carry_out(run_id, commands)
+        await self._admit()
         return run_id
 
     async def run(self, request: Request) -> Envelope:
@@ -78,7 +79,8 @@ class LocalRunner:
             if run_id in self._broken:
                 raise self._broken[run_id]
             async with self._changed:
-                if not self._table.client_events(run_id, after_seq) and not self._table.is_over(run_id):
+                is_news = self._table.is_over(run_id) or run_id in self._broken
+                if not is_news and not self._table.client_events(run_id, after_seq):
                     await self._changed.wait()
 
     async def cancel(self, run_id: RunId, reason: str = "") -> None:
@@ -98,6 +100,7 @@ class LocalRunner:
         """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
         run_id, commands = self._table.fork(source, at_seq)
         await self._carry_out(run_id, commands)
+        await self._admit()
         return run_id
 
     def envelope(self, run_id: RunId) -> Envelope:

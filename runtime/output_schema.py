@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runtime.errors import SettingsError
@@ -14,20 +15,47 @@ class OutputSchema:
         # Imported here: most agents declare none, and each runs in a process that should start fast.
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import SchemaError
+        from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
 
         try:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
             raise SettingsError(f"output_schema of agent '{agent}' is no JSON schema: {error.message}") from error
+        root = DRAFT202012.create_resource(schema)
+        lost = next(_unresolved(root, EMPTY_REGISTRY.resolver_with_root(root)), None)
+        if lost is not None:
+            raise SettingsError(
+                f"output_schema of agent '{agent}' refers to '{lost}', which is not in it; nothing is fetched"
+            )
         self._agent = agent
-        self._validator = Draft202012Validator(schema)
+        # With a registry of its own the validator fetches nothing from the network.
+        self._validator = Draft202012Validator(schema, registry=EMPTY_REGISTRY)
 
     def fault(self, output: dict[str, Any]) -> str | None:
         """The gravest fault of an output, with its place, or None."""
         from jsonschema.exceptions import best_match
 
-        worst = best_match(self._validator.iter_errors(output))
+        try:
+            worst = best_match(self._validator.iter_errors(output))
+        except RecursionError:
+            return f"output of stage '{self._agent}' cannot be checked: its schema leads round in a circle"
         if worst is None:
             return None
         place = ".".join(str(part) for part in worst.absolute_path) or "the output"
         return f"output of stage '{self._agent}' does not fit its schema: {place}: {worst.message}"
+
+
+def _unresolved(resource: Any, resolver: Any) -> Iterator[str]:
+    """The references of a schema and its parts that lead nowhere."""
+    from referencing.exceptions import Unresolvable
+
+    if isinstance(resource.contents, Mapping):
+        for keyword in ("$ref", "$dynamicRef"):
+            if keyword not in resource.contents:
+                continue
+            try:
+                resolver.lookup(resource.contents[keyword])
+            except Unresolvable:
+                yield str(resource.contents[keyword])
+    for part in resource.subresources():
+        yield from _unresolved(part, resolver.in_subresource(part))

@@ -135,11 +135,17 @@ class PipelineConfig(_Frozen):
     def scheduled(self) -> tuple[AgentConfig, ...]:
         """The stages of a parallel run that need no routing to be part of it, in stage order.
 
-        They are those that require something, and those that nothing routes to; the first stage when all others do.
+        They are those that require something, and those that no earlier stage routes to; routes back do not count. The
+        final stage is none, unless it requires something.
         """
-        routed_to = {target for agent in self.agents for target in self.targets_of(agent)}
+        forward = {
+            target
+            for agent in self.agents
+            for target in self.targets_of(agent)
+            if target in self.stages and self.stages[target].stage_order > agent.stage_order
+        }
         in_order = sorted(self.agents, key=lambda agent: agent.stage_order)
-        found = [a for a in in_order if a.requires or (a.name not in routed_to and a.name != self.final_stage)]
+        found = [a for a in in_order if a.requires or (a.name not in forward and a.name != self.final_stage)]
         return tuple(found) if any(not a.requires for a in found) else (self.first_stage, *found)
 
     @cached_property

@@ -6,11 +6,13 @@ The shape of single values is pydantic's business (`runtime.pipeline`); here are
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from runtime.documents import KeyPath
-from runtime.pipeline import END, INTERRUPT_TARGETS, PipelineConfig, edge_name
+from runtime.interrupts import TIME_TO_LIVE_MS
+from runtime.loop_detection import KINDS
+from runtime.pipeline import END, INTERRUPT_TARGETS, AgentConfig, PipelineConfig, edge_name
 
 Problem = tuple[KeyPath, str]
 
@@ -58,15 +60,112 @@ def _known_targets(config: PipelineConfig) -> Iterator[Problem]:
         for field, name in (("from", limit.source), ("to", limit.target)):
             if name not in stages:
                 yield ("edge_limits", index, field), _unknown(name, stages)
-    if config.final_stage is not None and config.final_stage not in stages:
-        yield ("final_stage",), _unknown(config.final_stage, stages)
+    for field, target in [("final_stage", config.final_stage), *_resume_stages(config)]:
+        if target is not None and target not in stages:
+            yield (field,), _unknown(target, stages)
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
+def _resume_stages(config: PipelineConfig) -> list[tuple[str, str | None]]:
+    return [(f"{kind}_resume_stage", config.resume_stage(kind)) for kind in INTERRUPT_TARGETS]
+
+
+def _unknown(name: str, known: Iterable[str], what: str = "target") -> str:
     names = sorted(known)
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
-    return f"unknown target '{name}'; {hint}"
+    return f"unknown {what} '{name}'; {hint}"
+
+
+def _kinds(config: PipelineConfig) -> Iterator[Problem]:
+    for kind in config.interrupt_expiry:
+        if kind not in TIME_TO_LIVE_MS:
+            yield ("interrupt_expiry", kind), _unknown(kind, TIME_TO_LIVE_MS, "kind of interrupt")
+        elif TIME_TO_LIVE_MS[kind] is None:
+            yield ("interrupt_expiry", kind), f"a {kind} never expires"
+    for kind, threshold in config.loop_detection.items():
+        if kind not in KINDS:
+            yield ("loop_detection", kind), _unknown(kind, KINDS, "kind of loop")
+        elif threshold < 2:
+            yield ("loop_detection", kind), f"{threshold} is no repetition; at least 2"
+
+
+def _dependencies(config: PipelineConfig) -> Iterator[Problem]:
+    for index, agent in enumerate(config.agents):
+        for field, names in (("requires", agent.requires), ("after", agent.after)):
+            for number, name in enumerate(names):
+                path = ("agents", index, field, number)
+                if name not in config.stages:
+                    yield path, _unknown(name, config.stages, "stage")
+                elif name == agent.name:
+                    verb = "require" if field == "requires" else "come after"
+                    yield path, f"'{name}' cannot {verb} itself"
+                elif name in names[:number]:
+                    yield path, f"'{name}' is given twice"
+        if agent.join_strategy == "any" and len(agent.requires) < 2:
+            yield ("agents", index, "join_strategy"), f"'any' of {len(agent.requires)} required stages; at least 2"
+
+
+def _circles(config: PipelineConfig) -> Iterator[Problem]:
+    requires = {agent.name: set(agent.requires) for agent in config.agents}
+    yield from _each_circle(config, requires, "requires", "require one another in a circle")
+    in_circles = {name for circle in _circles_in(requires) for name in circle}
+    order = {
+        agent.name: (requires[agent.name] | set(agent.after)) - in_circles
+        for agent in config.agents
+        if agent.name not in in_circles
+    }
+    yield from _each_circle(config, order, "after", "wait for one another in a circle")
+
+
+def _each_circle(config: PipelineConfig, edges: Mapping[str, set[str]], field: str, problem: str) -> Iterator[Problem]:
+    index_of = {agent.name: index for index, agent in enumerate(config.agents)}
+    for circle in _circles_in(edges):
+        path = " -> ".join(f"'{name}'" for name in [*circle, circle[0]])
+        yield ("agents", index_of[circle[0]], field), f"{path}: they {problem}"
+
+
+def _circles_in(edges: Mapping[str, set[str]]) -> list[list[str]]:
+    """Circles of two and more stages, so many that every stage that is on one is on one of these."""
+    found: list[list[str]] = []
+    for start in edges:
+        if any(start in circle for circle in found):
+            continue
+        came_from: dict[str, str] = {}
+        frontier = [start]
+        while frontier and start not in came_from:
+            name = frontier.pop(0)
+            for following in sorted(edges.get(name, ())):
+                if following not in came_from and following != name:
+                    came_from[following] = name
+                    frontier.append(following)
+        if start in came_from:
+            circle = [start]
+            while came_from[circle[0]] != start:
+                circle.insert(0, came_from[circle[0]])
+            found.append([start, *circle[:-1]])
+    return found
+
+
+def _fan_outs(config: PipelineConfig) -> Iterator[Problem]:
+    for index, agent in enumerate(config.agents):
+        if agent.foreach is None:
+            if "foreach_concurrency" in agent.model_fields_set:
+                yield ("agents", index, "foreach_concurrency"), "given although there is no foreach"
+            continue
+        if agent.foreach.split(".")[1] == agent.key:
+            yield ("agents", index, "foreach"), "the stage's own output, which is not there when it begins"
+        for number, rule in enumerate(agent.routing_rules):
+            if rule.condition != "items":
+                problem = f"the output of a stage with foreach has the field 'items' alone, not '{rule.condition}'"
+                yield ("agents", index, "routing_rules", number, "condition"), problem
+
+
+def _fan_out_sources(config: PipelineConfig) -> Iterator[Problem]:
+    keys = {agent.key for agent in config.agents}
+    for index, agent in enumerate(config.agents):
+        key = agent.foreach.split(".")[1] if agent.foreach else None
+        if key is not None and key not in keys:
+            yield ("agents", index, "foreach"), _unknown(key, keys, "output key")
 
 
 def _clear_keys(config: PipelineConfig) -> Iterator[Problem]:
@@ -108,26 +207,82 @@ def _self_loops(config: PipelineConfig) -> Iterator[Problem]:
 
 
 def _reachable(config: PipelineConfig) -> Iterator[Problem]:
-    reached = {config.first_stage.name} | ({config.final_stage} if config.final_stage else set())
-    frontier = [name for name in reached if name in config.stages]
-    while frontier:
-        for target in config.targets_of(config.stages[frontier.pop()]):
-            if target in config.stages and target not in reached:
-                reached.add(target)
-                frontier.append(target)
+    """Every stage can be part of a run; in a parallel one it can also start. The final stage answers at the limit."""
+    if any(True for _ in _circles(config)):
+        return
+    resumed = {stage for _, stage in _resume_stages(config) if stage in config.stages}
+    if config.is_parallel:
+        reached = _reach(config, config.scheduled_names | resumed, _has_what_it_requires)
+    else:
+        reached = _reach(config, {config.first_stage.name, *resumed})
     for index, agent in enumerate(config.agents):
-        if agent.name not in reached:
+        if agent.name in reached or agent.name == config.final_stage:
+            continue
+        lacking = [f"'{name}'" for name in agent.requires if name not in reached]
+        if config.is_parallel and lacking:
+            yield ("agents", index, "requires"), f"'{agent.name}' can never start: it lacks {', '.join(lacking)}"
+        elif config.is_parallel:
+            yield ("agents", index), f"stage '{agent.name}' can never start: no stage that runs routes to it"
+        else:
             yield ("agents", index), f"stage '{agent.name}' cannot be reached from '{config.first_stage.name}'"
+
+
+MayRun = Callable[[AgentConfig, set[str]], bool]
+
+
+def _reach(
+    config: PipelineConfig, first: Iterable[str | None], may_run: MayRun = lambda agent, reached: True
+) -> set[str]:
+    """The stages that a run can come to from `first` along routes, each where `may_run` allows it."""
+    wanted = {name for name in first if name in config.stages}
+    reached: set[str] = set()
+    while True:
+        grown = {str(name) for name in wanted - reached if may_run(config.stages[str(name)], reached)}
+        if not grown:
+            return reached
+        reached |= grown
+        wanted |= {t for name in grown for t in config.targets_of(config.stages[name]) if t in config.stages}
+
+
+def _has_what_it_requires(agent: AgentConfig, reached: set[str]) -> bool:
+    there = [name in reached for name in agent.requires]
+    return any(there) if agent.join_strategy == "any" and there else all(there)
+
+
+def _required_in_time(config: PipelineConfig) -> Iterator[Problem]:
+    """In a sequential run, what a stage requires must be able to come before it."""
+    if config.is_parallel:
+        return
+    for index, agent in enumerate(config.agents):
+        before = _reached_before(config, agent.name) if agent.requires else set()
+        late = [name for name in agent.requires if name in config.stages and name not in before]
+        is_fatal = late and (agent.join_strategy == "all" or len(late) == len(agent.requires))
+        if is_fatal and agent.name not in late:
+            names = ", ".join(f"'{name}'" for name in late)
+            yield ("agents", index, "requires"), f"no way leads through {names} before '{agent.name}'"
+
+
+def _reached_before(config: PipelineConfig, stage: str) -> set[str]:
+    def is_another(agent: AgentConfig, _reached: set[str]) -> bool:
+        return agent.name != stage
+
+    return _reach(config, {config.first_stage.name}, is_another)
 
 
 CHECKS: tuple[Callable[[PipelineConfig], Iterator[Problem]], ...] = (
     _unique_names,
     _known_targets,
     _clear_keys,
+    _kinds,
+    _dependencies,
+    _circles,
+    _fan_outs,
+    _fan_out_sources,
     _model_and_tools,
     _edges_exist,
     _self_loops,
     _reachable,
+    _required_in_time,
 )
 
-NEED_EVERY_TARGET = (_edges_exist, _reachable)
+NEED_EVERY_TARGET = (_edges_exist, _reachable, _required_in_time, _fan_out_sources)

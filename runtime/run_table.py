@@ -8,23 +8,32 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from runtime.admission import Candidate, Quotas, RateLimiter, next_admitted
 from runtime.clock import Clock
 from runtime.envelope import Envelope, InterruptResponse, Request
-from runtime.errors import InputError, InterruptError, SettingsError, UnknownNameError
+from runtime.errors import InputError, InterruptError, SettingsError, StateStorageError, UnknownNameError
 from runtime.ids import RunId, new_run_id
 from runtime.interrupts import refusal
 from runtime.pipeline import PipelineConfig
 from runtime.store.run_log import RunLog
 from runtime.supervision.commands import ClientEvent, Command, Emit
 from runtime.supervision.decide import decide
-from runtime.supervision.events import Event, InterruptAnswered, Payload, RunAdmitted, RunAdopted, RunRequested
+from runtime.supervision.events import (
+    BudgetRequested,
+    Event,
+    InterruptAnswered,
+    Payload,
+    RunAdmitted,
+    RunAdopted,
+    RunRequested,
+    ToolCalled,
+)
 from runtime.supervision.replay import fold, renamed, shown
-from runtime.supervision.state import RunState, new_state
+from runtime.supervision.state import Decision, RunState, new_state
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +51,18 @@ class RunTable:
         clock: Clock,
         quotas: Quotas = NO_QUOTAS,
         rates: RateLimiter | None = None,
+        owner: str | None = None,
     ) -> None:
+        """With an `owner` the log is taken over: what its former owner still tries to write is refused."""
         self._pipelines = dict(pipelines)
         self._quotas = quotas
         self._rates = rates
         self._candidates: dict[RunId, Candidate] = {}
         self._log = run_log
+        self._epoch = None if owner is None else run_log.take_over(owner)
+        self._unsure: dict[RunId, Payload] = {}
+        self._said_again: dict[RunId, Payload] = {}
+        self._owed: dict[RunId, list[Command]] = {}
         self._clock = clock
         self._states: dict[RunId, RunState] = {}
         self._rules: dict[RunId, PipelineConfig] = {}
@@ -67,13 +82,16 @@ class RunTable:
             request = msgspec.msgpack.decode(msgspec.msgpack.encode(request), type=Request)
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise InputError(f"the request cannot be recorded: {error}") from error
+        if run_id is not None and run_id not in self._states and (events := self._log.events(run_id)):
+            return run_id, self._take_up(config, events)
         run_id = run_id or new_run_id(self._clock.now_ms())
         if run_id in self._states:
             return run_id, self.handle(run_id, RunRequested(request))
         if self._rates is not None:
             self._rates.take(request.user_id, self._clock.now_ms())
         candidate = Candidate(run_id, request.user_id, request.session_id, request.priority or config.priority)
-        begins = bool(next_admitted([candidate], self._under_way(), self._quotas))
+        # Who waits already comes before it: a slot that is free right now may be theirs.
+        begins = run_id in next_admitted([*self._waiting(), candidate], self._under_way(), self._quotas)
         self._open(run_id, config, candidate)
         try:
             return run_id, self.handle(run_id, RunRequested(request, not begins, config.config_hash))
@@ -81,16 +99,39 @@ class RunTable:
             self._forget(run_id)
             raise
 
-    def admit(self) -> list[tuple[RunId, list[Command]]]:
-        """Let waiting runs begin as far as the quotas allow, by priority; a host calls it when a run ended or waits."""
-        waiting = [self._candidates[r] for r, state in self._states.items() if state.envelope.lifecycle == "ready"]
-        if not waiting:
-            return []
-        admitted = next_admitted(waiting, self._under_way(), self._quotas)
-        return [(run_id, self.handle(run_id, RunAdmitted())) for run_id in admitted]
+    def recover(self) -> Iterator[tuple[RunId, list[Command]]]:
+        """Take up the unfinished runs of the log, oldest first; the commands issue again what was in flight.
+
+        A host that owns the log calls it once at its start, before anything else, and again from the beginning when
+        the log fails meanwhile. A run whose pipeline is gone or has changed stays in the log untouched.
+        """
+        for row in self._log.unfinished():
+            if row.run_id in self._states:
+                continue
+            try:
+                yield row.run_id, self._take_up(self._config(row.pipeline), self._log.events(row.run_id))
+            except (UnknownNameError, SettingsError) as error:
+                log.error("run.not_taken_up", extra={"run_id": row.run_id, "reason": error.message})
+
+    def catch_up(self, run_id: RunId) -> list[Command]:
+        """What is owed since a record failed that was kept after all. Raises StateStorageError as long as nobody knows.
+
+        A host calls it some time after `handle` or `answer` raised; any later event of the run does the same.
+        """
+        self._make_sure(run_id)
+        return self._owed.pop(run_id, [])
+
+    def admit(self) -> Iterator[tuple[RunId, list[Command]]]:
+        """Let waiting runs begin as far as the quotas allow, by priority; a host calls it when a run ended or waits.
+
+        One after the other, so that what one of them is given is not lost when the next cannot be recorded.
+        """
+        while admitted := next_admitted(self._waiting(), self._under_way(), self._quotas):
+            yield admitted[0], self.handle(admitted[0], RunAdmitted())
 
     def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> list[Command]:
         """Take a person's answer. Raises InterruptError that says why it cannot be taken; nothing is changed then."""
+        self._make_sure(run_id)
         envelope = self._state(run_id).envelope
         now_ms = self._clock.now_ms()
         refused = refusal(envelope.interrupt, interrupt_id, user_id, envelope.request.user_id, now_ms)
@@ -103,8 +144,11 @@ class RunTable:
     def fork(self, source: RunId, at_seq: int, run_id: RunId | None = None) -> tuple[RunId, list[Command]]:
         """A new run with the same past as `source` up to event `at_seq` (inclusive), and a future of its own.
 
-        Raises UnknownNameError when there is no such run or event, and SettingsError when its pipeline has changed.
+        A run id that is known already changes nothing. Raises UnknownNameError when there is no such run or event, and
+        SettingsError when its pipeline has changed.
         """
+        if run_id is not None and run_id in self._states:
+            return run_id, []
         events = [event for event in self._log.events(source) if event.seq <= at_seq]
         if not events or events[-1].seq != at_seq:
             raise UnknownNameError(f"run '{source}' has no event {at_seq}", name=source, known=[])
@@ -116,20 +160,27 @@ class RunTable:
         run_id = run_id or new_run_id(self._clock.now_ms())
         copies = [renamed(event, run_id) for event in events]
         state = fold(config, copies)
-        request = first.request
-        self._open(run_id, config, Candidate(run_id, request.user_id, request.session_id, config.priority))
+        is_over = state.envelope.lifecycle == "terminated"
         for event in copies:
-            self._log.append(config.name, event)
-        self._states[run_id], self._logged[run_id] = state, at_seq
-        self._events[run_id] = list(shown(config, copies))
-        return run_id, self.handle(run_id, RunAdopted(f"forked from {source} at event {at_seq}"))
+            self._log.append(config.name, event, self._epoch, is_over and event.seq == at_seq)
+        self._remember(config, first.request, state, copies)
+        try:
+            return run_id, self.handle(run_id, RunAdopted(f"forked from {source} at event {at_seq}"))
+        except Exception:
+            self._forget(run_id)
+            raise
 
     def handle(self, run_id: RunId, payload: Payload) -> list[Command]:
         """Record what happened and return what is to be done about it.
 
         Deciding is pure, so it comes first: what changes nothing (late, doubled, of an unknown run) is not recorded,
-        and nothing is handed out or remembered before the record is kept.
+        and nothing is handed out or remembered before the record is kept. Raises StateStorageError when it may not have
+        been kept: the host says it again later, and is then given what an event led to that was kept after all.
         """
+        self._make_sure(run_id)
+        if self._said_again.get(run_id) == payload:
+            del self._said_again[run_id]
+            return self._owed.pop(run_id, [])
         state = self._states.get(run_id)
         if state is None:
             log.info("event.unknown_run", extra={"run_id": run_id, "event": type(payload).__name__})
@@ -140,15 +191,58 @@ class RunTable:
         if decision.ignored is not None:
             fields = {"run_id": run_id, "event": type(payload).__name__, "reason": decision.ignored}
             log.debug("event.ignored", extra=fields)
-            return []
-        self._log.append(config.name, event)
+            return self._owed.pop(run_id, [])
+        try:
+            self._log.append(config.name, event, self._epoch, decision.state.envelope.lifecycle == "terminated")
+        except StateStorageError:
+            self._unsure[run_id] = payload
+            raise
+        return [*self._owed.pop(run_id, []), *self._took_effect(event, decision)]
+
+    def _took_effect(self, event: Event, decision: Decision) -> tuple[Command, ...]:
+        run_id = event.run_id
         self._logged[run_id] = event.seq
         self._states[run_id] = decision.state
-        shown = [command.event for command in decision.commands if isinstance(command, Emit)]
-        self._events[run_id].extend(shown)
+        self._events[run_id].extend(command.event for command in decision.commands if isinstance(command, Emit))
         if decision.state.envelope.lifecycle == "terminated":
             self._note_finished(run_id)
-        return list(decision.commands)
+        return decision.commands
+
+    def _make_sure(self, run_id: RunId) -> None:
+        """After a record failed, read what the log has: an event that was kept after all takes effect now."""
+        if run_id not in self._unsure:
+            return
+        for event in self._log.events(run_id)[self._logged[run_id] :]:
+            decision = decide(self._rules[run_id], self._states[run_id], event)
+            self._owed.setdefault(run_id, []).extend(self._took_effect(event, decision))
+            if isinstance(event.payload, ToolCalled | BudgetRequested) and event.payload == self._unsure[run_id]:
+                self._said_again[run_id] = event.payload  # whoever said it says it again, and means the same one
+        del self._unsure[run_id]
+
+    def _take_up(self, config: PipelineConfig, events: list[Event]) -> list[Command]:
+        """Drive a run of the log from where it stands."""
+        run_id, first = events[0].run_id, events[0].payload
+        assert isinstance(first, RunRequested)
+        if first.config_hash and first.config_hash != config.config_hash:
+            raise SettingsError(f"pipeline '{config.name}' has changed since run {run_id} began; it cannot go on")
+        state = fold(config, events)
+        self._remember(config, first.request, state, events)
+        if state.envelope.lifecycle == "terminated":
+            return []
+        try:
+            return self.handle(run_id, RunAdopted(f"taken up from the log at event {len(events)}"))
+        except Exception:
+            self._forget(run_id)
+            raise
+
+    def _remember(self, config: PipelineConfig, request: Request, state: RunState, events: list[Event]) -> None:
+        """Take a run of the log into the table as it stands."""
+        run_id, priority = state.envelope.run_id, request.priority or config.priority
+        self._open(run_id, config, Candidate(run_id, request.user_id, request.session_id, priority))
+        self._states[run_id], self._logged[run_id] = state, len(events)
+        self._events[run_id] = list(shown(config, events))
+        if state.envelope.lifecycle == "terminated":
+            self._note_finished(run_id)
 
     def envelope(self, run_id: RunId) -> Envelope:
         """The envelope of a run as it stands. Raises UnknownNameError."""
@@ -176,6 +270,20 @@ class RunTable:
         self._state(run_id)
         return self._rules[run_id].name
 
+    def check_owner(self) -> None:
+        """Raise FencedError when somebody else took the log over; a host asks at every heartbeat.
+
+        A deposed owner that has nothing to write would never learn of it otherwise, and keep the new one from being
+        heard.
+        """
+        if self._epoch is not None:
+            self._log.check_owner(self._epoch)
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch under which this table's owner writes; None without an owner."""
+        return self._epoch
+
     @property
     def running(self) -> int:
         """How many runs are not over."""
@@ -197,15 +305,33 @@ class RunTable:
         self._logged[run_id] = 0
         self._events[run_id] = []
 
+    def _waiting(self) -> list[Candidate]:
+        return [self._candidates[r] for r, state in self._states.items() if state.envelope.lifecycle == "ready"]
+
     def _under_way(self) -> list[Candidate]:
         if self._quotas == NO_QUOTAS:
             return []
         return [self._candidates[r] for r, state in self._states.items() if state.envelope.lifecycle == "running"]
 
     def _state(self, run_id: RunId) -> RunState:
-        state = self._states.get(run_id)
+        state = self._states.get(run_id) or self._finished_before(run_id)
         if state is None:
             raise UnknownNameError(f"no run '{run_id}' is known here", name=run_id, known=[])
+        return state
+
+    def _finished_before(self, run_id: RunId) -> RunState | None:
+        """A run that is over and is not in the table any more, or never was in this one: read from the log again."""
+        events = self._log.events(run_id)
+        first = events[0].payload if events else None
+        if not isinstance(first, RunRequested) or first.request.pipeline not in self._pipelines:
+            return None
+        config = self._pipelines[first.request.pipeline]
+        if first.config_hash and first.config_hash != config.config_hash:
+            return None
+        state = fold(config, events)
+        if state.envelope.lifecycle != "terminated":
+            return None
+        self._remember(config, first.request, state, events)
         return state
 
     def _note_finished(self, run_id: RunId) -> None:
@@ -215,5 +341,7 @@ class RunTable:
             self._forget(oldest)
 
     def _forget(self, run_id: RunId) -> None:
-        for table in (self._states, self._rules, self._logged, self._events, self._candidates):
+        self._unsure.pop(run_id, None)
+        self._said_again.pop(run_id, None)
+        for table in (self._states, self._rules, self._logged, self._events, self._candidates, self._owed):
             table.pop(run_id, None)

@@ -56,10 +56,9 @@ class Sender:
 
     async def send(self, frame: Frame) -> SendOutcome:
         """Whether the bus took the frame; `unreachable` after all tries, `full` when too many frames wait already."""
-        outcome = await self._transport.send(frame)
+        outcome = await self.send_once(frame)
         if outcome != "unreachable":
             return outcome
-        self._lost = True
         if self.waiting >= self._rules.most_waiting:
             return "full"
         self.waiting += 1
@@ -68,15 +67,20 @@ class Sender:
         finally:
             self.waiting -= 1
 
+    async def send_once(self, frame: Frame) -> SendOutcome:
+        """Whether the bus took the frame, after one try."""
+        outcome = await self._transport.send(frame)
+        self._lost = self._lost or outcome == "unreachable"
+        return outcome
+
     async def _try_again(self, frame: Frame) -> SendOutcome:
         for pause_s in self._rules.pauses_s():
             await self._clock.sleep(pause_s)
             if self._lost:
                 self._lost = False
                 self._rebind()
-            outcome = await self._transport.send(frame)
+            outcome = await self.send_once(frame)
             if outcome != "unreachable":
                 return outcome
-            self._lost = True
         log.warning("bus.unreachable", extra={"type": frame.header.type, "run_id": frame.header.run_id})
         return "unreachable"

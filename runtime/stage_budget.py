@@ -1,7 +1,7 @@
 """What one stage may spend: taken from its grant first, then asked for, and refused when the run has no more.
 
-Everything is taken *before* it is spent. Several calls of one stage may race: asking is serialised, so that a refusal
-is final and nothing is asked for twice.
+Everything is taken *before* it is spent. Several calls of one stage may race: asking is serialised, and who was given
+nothing does not ask again, so that a refusal is final and nothing is asked for twice.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class StageBudget:
         self._tokens = grant.tokens
         self._more = more
         self._asking = asyncio.Lock()
+        self._is_refused = {"llm_calls": False, "tool_calls": False}
+        self._tokens_reserved = 0
         self.llm_calls = 0
         self.tool_calls = 0
         self.tokens_in = 0
@@ -40,8 +42,10 @@ class StageBudget:
     async def take_tool_call(self) -> bool:
         """Reserve one tool call; False when the run has none left."""
         async with self._asking:
-            if self.tool_calls >= self._tool_calls:
-                self._tool_calls += (await self._asked(Grant(tool_calls=ASKED_TOOL_CALLS))).tool_calls
+            if self.tool_calls >= self._tool_calls and not self._is_refused["tool_calls"]:
+                given = (await self._asked(Grant(tool_calls=ASKED_TOOL_CALLS))).tool_calls
+                self._tool_calls += given
+                self._is_refused["tool_calls"] = given == 0
             if self.tool_calls >= self._tool_calls:
                 return False
             self.tool_calls += 1
@@ -50,24 +54,28 @@ class StageBudget:
     async def take_llm_call(self, tokens: int) -> None:
         """Reserve one model call of at most `tokens`. Raises BudgetExhaustedError that names the bound."""
         async with self._asking:
-            if self.llm_calls >= self._llm_calls:
-                self._llm_calls += (await self._asked(Grant(llm_calls=ASKED_LLM_CALLS))).llm_calls
+            if self.llm_calls >= self._llm_calls and not self._is_refused["llm_calls"]:
+                given = (await self._asked(Grant(llm_calls=ASKED_LLM_CALLS))).llm_calls
+                self._llm_calls += given
+                self._is_refused["llm_calls"] = given == 0
             if self.llm_calls >= self._llm_calls:
                 raise BudgetExhaustedError(f"{self.llm_calls} model calls made, none is left", bound="llm_calls")
             await self._take_tokens(tokens)
+            self._tokens_reserved += tokens
             self.llm_calls += 1
 
     async def _take_tokens(self, tokens: int) -> None:
         if self._tokens is None:
             return
-        spent = self.tokens_in + self.tokens_out
+        spent = self.tokens_in + self.tokens_out + self._tokens_reserved
         if spent + tokens > self._tokens:
             self._tokens += (await self._asked(Grant(tokens=spent + tokens - self._tokens))).tokens or 0
         if spent + tokens > self._tokens:
             raise BudgetExhaustedError(f"{spent} tokens spent, {tokens} more would be too many", bound="tokens")
 
-    def book_tokens(self, tokens_in: int, tokens_out: int) -> None:
-        """Note what a model call really took."""
+    def book_tokens(self, reserved: int, tokens_in: int, tokens_out: int) -> None:
+        """Note what a model call really took of the tokens that were reserved for it; the rest is free again."""
+        self._tokens_reserved -= reserved
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
 

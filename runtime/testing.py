@@ -63,7 +63,7 @@ class PipelineBuilder:
     """A pipeline written in code; `stage` numbers stages in the order of the calls."""
 
     def __init__(self, name: str = "sample", /, **settings: Any) -> None:
-        self._data: dict[str, Any] = {"name": name, "agents": [], **settings}
+        self.data: dict[str, Any] = {"name": name, "agents": [], **settings}
 
     @classmethod
     def parallel(cls, name: str = "sample", /, **settings: Any) -> PipelineBuilder:
@@ -72,24 +72,24 @@ class PipelineBuilder:
 
     def stage(self, name: str, **settings: Any) -> PipelineBuilder:
         """Add a stage; `settings` are keys of its configuration."""
-        order = 10 * (len(self._data["agents"]) + 1)
-        self._data["agents"].append({"name": name, "stage_order": order, **settings})
+        order = 10 * (len(self.data["agents"]) + 1)
+        self.data["agents"].append({"name": name, "stage_order": order, **settings})
         return self
 
     def rule(self, condition: str, value: Any, target: str, clear: Sequence[str] = ()) -> PipelineBuilder:
         """Add a routing rule to the stage that was added last."""
         rule = {"condition": condition, "value": value, "target": target, "clear": list(clear)}
-        self._data["agents"][-1].setdefault("routing_rules", []).append(rule)
+        self.data["agents"][-1].setdefault("routing_rules", []).append(rule)
         return self
 
     def edge_limit(self, source: str, target: str, max_count: int) -> PipelineBuilder:
         """Let the edge source → target be taken `max_count` times."""
-        self._data.setdefault("edge_limits", []).append({"from": source, "to": target, "max_count": max_count})
+        self.data.setdefault("edge_limits", []).append({"from": source, "to": target, "max_count": max_count})
         return self
 
     def yaml(self) -> str:
         """The pipeline as a YAML document."""
-        return yaml.safe_dump(self._data, sort_keys=False)
+        return yaml.safe_dump(self.data, sort_keys=False)
 
     def build(self) -> PipelineConfig:
         """The pipeline, validated as one from a file is. Raises DocumentFaults."""

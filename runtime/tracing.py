@@ -21,7 +21,8 @@ class Trace(msgspec.Struct, frozen=True):
     run_id: RunId | None = None
 
 
-_CURRENT: ContextVar[Trace] = ContextVar("jeeves_trace", default=Trace())
+_NONE = Trace()
+_CURRENT: ContextVar[Trace] = ContextVar("jeeves_trace", default=_NONE)
 
 
 def current_trace() -> Trace:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,6 +23,7 @@ from runtime.ids import RunId
 from runtime.supervision.events import Event, decode_event, encode_event
 
 SCHEMA_VERSION = 2
+NEWEST_OWNER = "SELECT epoch, name FROM owner"
 
 
 class RunSummary(msgspec.Struct, frozen=True):
@@ -40,6 +41,9 @@ class RunLog(Protocol):
 
     def take_over(self, owner: str) -> int:
         """Make `owner` the one who writes here; its epoch is higher than every one before."""
+
+    def check_owner(self, epoch: int) -> None:
+        """Raise FencedError when a newer owner took the log over since `epoch`."""
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         """Return once the event is kept; `ends`: it is the last of its run.
@@ -74,9 +78,13 @@ class MemoryRunLog:
         self._epoch, self._owner = self._epoch + 1, owner
         return self._epoch
 
+    def check_owner(self, epoch: int) -> None:
+        if epoch < self._epoch:
+            raise _fenced(epoch, self._epoch, self._owner)
+
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
-        if epoch is not None and epoch < self._epoch:
-            raise _fenced(event, epoch, self._epoch, self._owner)
+        if epoch is not None:
+            self.check_owner(epoch)
         events = self._events.setdefault(event.run_id, [])
         if event.seq != len(events) + 1:
             if not events:
@@ -147,10 +155,11 @@ class SqliteRunLog:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
 
     def take_over(self, owner: str) -> int:
         newer = (
@@ -166,15 +175,20 @@ class SqliteRunLog:
                 path=str(self.path),
             ) from error
 
+    def check_owner(self, epoch: int) -> None:
+        for newest, owner in self._read(NEWEST_OWNER):
+            if epoch < newest:
+                raise _fenced(epoch, newest, owner)
+
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         row = (event.run_id, event.seq, event.at_ms, pipeline, encode_event(event))
         is_next = "? = (SELECT coalesce(max(seq), 0) + 1 FROM events WHERE run_id = ?)"
         insert = f"INSERT INTO events SELECT ?, ?, ?, ?, ? WHERE {is_next}"
         try:
             with self._transaction() as db:
-                newest = None if epoch is None else db.execute("SELECT epoch, name FROM owner").fetchone()
+                newest = None if epoch is None else db.execute(NEWEST_OWNER).fetchone()
                 if epoch is not None and newest is not None and epoch < newest[0]:
-                    raise _fenced(event, epoch, *newest)
+                    raise _fenced(epoch, *newest)
                 if db.execute(insert, (*row, event.seq, event.run_id)).rowcount != 1:
                     raise _out_of_order(event)
                 if ends:
@@ -188,8 +202,7 @@ class SqliteRunLog:
             ) from error
 
     def events(self, run_id: RunId) -> list[Event]:
-        with self._lock:
-            rows = self._db.execute("SELECT body FROM events WHERE run_id = ? ORDER BY seq", (run_id,)).fetchall()
+        rows = self._read("SELECT body FROM events WHERE run_id = ? ORDER BY seq", run_id)
         return [decode_event(row[0]) for row in rows]
 
     def runs(self, limit: int) -> list[RunSummary]:
@@ -200,9 +213,17 @@ class SqliteRunLog:
 
     def _summaries(self, which: str, *values: int) -> list[RunSummary]:
         columns = "run_id, MIN(pipeline), MIN(at_ms), COUNT(*), run_id IN ended"
-        with self._lock:
-            rows = self._db.execute(f"SELECT {columns} FROM events {which}", values).fetchall()
+        rows = self._read(f"SELECT {columns} FROM events {which}", *values)
         return [RunSummary(RunId(row[0]), row[1], row[2], row[3], bool(row[4])) for row in rows]
+
+    def _read(self, query: str, *values: object) -> list[Any]:
+        try:
+            with self._lock:
+                return self._db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise StateStorageError(
+                f"run log {self.path} cannot be read: {error}; check the state folder", path=str(self.path)
+            ) from error
 
     def close(self) -> None:
         with self._lock:
@@ -216,11 +237,9 @@ def _out_of_order(event: Event) -> StateStorageError:
     )
 
 
-def _fenced(event: Event, epoch: int, newest: int, owner: str) -> FencedError:
+def _fenced(epoch: int, newest: int, owner: str) -> FencedError:
     return FencedError(
-        f"event {event.seq} of run {event.run_id} comes from an owner of epoch {epoch};"
-        f" '{owner}' took this log over with epoch {newest}",
-        run_id=event.run_id,
+        f"'{owner}' took this log over with epoch {newest}; an owner of epoch {epoch} must not go on",
         epoch=epoch,
         newest=newest,
     )

@@ -166,20 +166,24 @@ def end_unsatisfied(turn: Turn, stuck: list[str]) -> None:
 
 def end_by_bound(turn: Turn, blocked: Blocked, source: str | None) -> None:
     """The run ends here; the final stage, where there is one, still says what was found. At work already, it goes on
-    alone."""
+    alone. A further bound that the final stage runs into changes nothing: the first one is the reason."""
     final = turn.config.final_stage
-    if final is None or source == final or turn.ending is not None:
+    if turn.ending is not None:
+        turn.finish(turn.ending.reason, turn.ending.detail)
+        return
+    if final is None or source == final:
         turn.finish(blocked.reason, blocked.detail)
         return
     is_at_work = any(entry.stage == final and not entry.waiting_retry for entry in turn.in_flight.values())
     if not is_at_work and blocked_hop(turn.config, turn.envelope, final) is not None:
         turn.finish(blocked.reason, blocked.detail)
         return
-    for stage in dict.fromkeys(entry.stage for entry in turn.in_flight.values()):
+    asking = [question.stage for question in turn.held.questions if question.stage is not None]
+    for stage in [*turn.at_work, *asking]:
         if stage != final or not is_at_work:
             turn.drop(stage, "cancelled")
     turn.close_interrupt("cancelled")
-    turn.revisits, turn.held, turn.instant = (), Held(), []
+    turn.revisits, turn.held = (), Held()
     turn.ending = Ending(blocked.reason, blocked.detail, turn.at_ms)
     turn.envelope = replace(turn.envelope, lifecycle="running")
     if not is_at_work:
@@ -321,10 +325,10 @@ def _take_error_route(turn: Turn, agent: AgentConfig, target: str, error: str) -
 
 
 def _goes_on_without(turn: Turn, agent: AgentConfig) -> bool:
-    """True when every stage that needed the failed one has another to count on; those that can never start are out."""
+    """True when the run can do without the failed stage; what hangs on it alone is called off."""
     lost = joins.lost_with(turn.config, agent.name, turn.stages) if turn.config.is_parallel else None
     for name in lost or ():
-        turn.mark(name, "cancelled")
+        _call_off(turn, name)
     return lost is not None
 
 

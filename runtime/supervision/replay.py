@@ -6,18 +6,30 @@ and the pipeline alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from runtime.ids import RunId, StageKey
+from runtime.ids import RunId, StageKey, StageName
 from runtime.pipeline import PipelineConfig
 from runtime.routing import next_move
 from runtime.supervision.commands import ClientEvent, Emit, Finish, RunStage
 from runtime.supervision.decide import decide
-from runtime.supervision.events import Event, StageFailed, StageSucceeded
-from runtime.supervision.state import Decision, RunState, new_state
+from runtime.supervision.events import (
+    ActorLost,
+    CancelRequested,
+    Event,
+    InterruptAnswered,
+    PauseRequested,
+    RunAdmitted,
+    RunAdopted,
+    RunRequested,
+    StageFailed,
+    StageSucceeded,
+    TimerFired,
+)
+from runtime.supervision.state import Decision, FanOut, RunState, new_state
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -61,51 +73,147 @@ def renamed(event: Event, run_id: RunId) -> Event:
         changes["key"] = msgspec.structs.replace(key, run_id=run_id)
     for field in ("timer_id", "interrupt_id"):
         if hasattr(event.payload, field):
-            changes[field] = getattr(event.payload, field).replace(event.run_id, run_id)
+            kind, colon, named = _named(getattr(event.payload, field), field)
+            if named.startswith(event.run_id):
+                changes[field] = kind + colon + run_id + named.removeprefix(event.run_id)
     return Event(run_id, event.seq, event.at_ms, msgspec.structs.replace(event.payload, **changes))
+
+
+def _named(text: str, field: str) -> tuple[str, str, str]:
+    """What a timer is for, and what it is named after; an interrupt has no kind before its name."""
+    return text.partition(":") if field == "timer_id" else ("", "", text)
 
 
 def explain(config: PipelineConfig, events: Sequence[Event]) -> list[Reason]:
     """The chain of decisions that led a run to where it is, one line for each event from which something followed."""
     reasons = []
     for event, before, decision in decisions(config, events):
-        issued = [command for command in decision.commands if isinstance(command, RunStage)]
-        ended = next((command for command in decision.commands if isinstance(command, Finish)), None)
-        if not issued and ended is None:
-            continue
-        what = [f"stage '{command.stage}' was told to run" for command in issued]
-        if ended is not None:
-            detail = decision.state.envelope.terminal_detail
-            what.append(f"the run ended: {ended.reason}" + (f" ({detail})" if detail else ""))
-        name = str(event.payload.__struct_config__.tag)
-        reasons.append(
-            Reason(event.seq, event.at_ms, name, _stage(before, event), "; ".join(what), _why(config, before, event))
-        )
+        what = _what(before, decision)
+        if what:
+            name = str(event.payload.__struct_config__.tag)
+            why = _why(config, before, event, decision.state)
+            reasons.append(Reason(event.seq, event.at_ms, name, _stage(before, event), "; ".join(what), why))
     return reasons
 
 
-def _stage(before: RunState, event: Event) -> str | None:
+def _what(before: RunState, decision: Decision) -> list[str]:
+    """What followed from an event, in few words; empty when nothing did."""
+    after = decision.state
+    what = []
+    if after.ending is not None and before.ending is None:
+        what.append(f"the run is at its limit: {after.ending.detail}")
+    for command in decision.commands:
+        if isinstance(command, RunStage):
+            item = f" for item {command.key.item + 1}" if command.stage in after.fan_outs else ""
+            what.append(f"stage '{command.stage}' was told to run{item}")
+        elif isinstance(command, Emit) and command.event.type == "interrupt.raised":
+            if after.envelope.lifecycle == "waiting":
+                what.append(f"the run waits for an answer: {command.event.data['question']}")
+        elif isinstance(command, Finish):
+            detail = after.envelope.terminal_detail
+            what.append(f"the run ended: {command.reason}" + (f" ({detail})" if detail else ""))
+    for key, entry in after.in_flight.items():
+        if entry.waiting_retry and not (key in before.in_flight and before.in_flight[key].waiting_retry):
+            what.append(f"stage '{entry.stage}' is tried again after a pause")
+    return what
+
+
+def _stage(before: RunState, event: Event) -> StageName | None:
     key = getattr(event.payload, "key", None)
     entry = before.in_flight.get(str(key)) if key is not None else None
-    return str(entry.stage) if entry else None
+    return entry.stage if entry else None
 
 
-def _why(config: PipelineConfig, before: RunState, event: Event) -> str:
-    stage = _stage(before, event)
+def _why(config: PipelineConfig, before: RunState, event: Event, after: RunState) -> str:
     payload = event.payload
+    stage = _stage(before, event)
+    if isinstance(payload, StageSucceeded) and stage is not None:
+        return _why_after_success(config, before, stage, payload, after)
     if isinstance(payload, StageFailed):
         return f"'{stage}' failed ({payload.kind}): {payload.error}"
-    if not isinstance(payload, StageSucceeded) or stage is None:
-        return str(payload.__struct_config__.tag).replace("_", " ")
+    if isinstance(payload, TimerFired):
+        return _why_after_timer(before, payload.timer_id)
+    if isinstance(payload, InterruptAnswered):
+        return _why_after_answer(before, payload)
+    told = _TOLD.get(type(payload))
+    return told(payload) if told else str(payload.__struct_config__.tag).replace("_", " ")
+
+
+def _why_after_success(
+    config: PipelineConfig, before: RunState, stage: StageName, payload: StageSucceeded, after: RunState
+) -> str:
+    """Why things went on as they did after a stage gave a result: the first of these that decided."""
+    record = after.envelope.history[len(before.envelope.history)]
+    fan_out = before.fan_outs.get(stage)
+    if record.status == "error":
+        return f"'{stage}' failed (internal): {record.error}"
+    if fan_out is not None and len(fan_out.results) + 1 < len(fan_out.items):
+        return f"'{stage}' is done with item {payload.key.item + 1} of {len(fan_out.items)}"
+    verdicts = {part.policy.decision for part in _parts(fan_out, payload) if part.policy is not None}
+    if "denied" in verdicts:
+        return f"the policy of '{stage}' denied its result"
+    if "requires_confirmation" in verdicts:
+        return f"the policy of '{stage}' wants a person's word before its result takes effect"
     if before.ending is not None:
         return f"'{stage}' gave the answer at the limit ({before.ending.detail})"
+    if _went_in_a_circle(after):
+        return f"'{stage}' succeeded, and does again what it has done before"
     if payload.interrupt is not None:
         return f"'{stage}' asks: {payload.interrupt.question}"
+    output = payload.output if fan_out is None else {"items": [part.output for part in _parts(fan_out, payload)]}
+    return _why_routed(config, stage, output)
+
+
+def _went_in_a_circle(after: RunState) -> bool:
+    reason = after.ending.reason if after.ending is not None else after.envelope.terminal_reason
+    return reason == "loop_detected"
+
+
+def _parts(fan_out: FanOut | None, last: StageSucceeded) -> list[StageSucceeded]:
+    """A result, with those of the other items of its fan-out, in the order of the items."""
+    results = {**(fan_out.results if fan_out else {}), last.key.item: last}
+    return [results[index] for index in sorted(results)]
+
+
+def _why_routed(config: PipelineConfig, stage: StageName, output: dict[str, Any]) -> str:
     agent = config.stages[stage]
-    move = next_move(agent, payload.output)
-    if move.rule is None:
-        return f"'{stage}' succeeded; no rule matched, so its default is '{move.target}'"
-    rule = agent.routing_rules[move.rule]
-    return (
-        f"'{stage}' succeeded; rule {move.rule + 1} matched: {rule.condition} = {rule.value!r} leads to '{move.target}'"
-    )
+    move = next_move(agent, output)
+    if move.rule is not None:
+        rule = agent.routing_rules[move.rule]
+        found = f"rule {move.rule + 1} matched: {rule.condition} = {rule.value!r} leads to '{move.target}'"
+        return f"'{stage}' succeeded; {found}"
+    if config.is_parallel and agent.default_next is None:
+        return f"'{stage}' succeeded and routes nowhere; what requires it may start"
+    return f"'{stage}' succeeded; no rule matched, so its default is '{move.target}'"
+
+
+def _why_after_timer(before: RunState, timer_id: str) -> str:
+    kind, _, key = timer_id.partition(":")
+    entry = before.in_flight.get(key)
+    if kind == "timeout" and entry is not None:
+        return f"'{entry.stage}' took longer than its timeout"
+    if kind == "retry" and entry is not None:
+        return f"the pause before the next attempt of '{entry.stage}' is over"
+    if kind == "interrupt" and before.envelope.interrupt is not None:
+        return f"nobody answered in time: {before.envelope.interrupt.question}"
+    return "the run's deadline passed" if kind == "deadline" else "timer fired"
+
+
+def _why_after_answer(before: RunState, payload: InterruptAnswered) -> str:
+    response, interrupt = payload.response, before.envelope.interrupt
+    said = response.decision or {True: "yes", False: "no", None: response.text}[response.approved]
+    return f"'{payload.user_id}' answered '{interrupt.question if interrupt else ''}': {said or 'go on'}"
+
+
+def _reasoned(text: str) -> Callable[[Any], str]:
+    return lambda payload: f"{text}: {payload.reason}" if payload.reason else text
+
+
+_TOLD: dict[type, Callable[[Any], str]] = {
+    RunRequested: lambda payload: "a caller asked" + ("; the run waits to be admitted" if payload.queued else ""),
+    RunAdmitted: lambda payload: "there was room for the run",
+    RunAdopted: _reasoned("a supervisor took the run up"),
+    PauseRequested: _reasoned("a caller wanted the run to hold"),
+    CancelRequested: _reasoned("a caller wanted the run to stop"),
+    ActorLost: lambda payload: f"the process of agent '{payload.agent}' died",
+}

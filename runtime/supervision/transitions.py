@@ -65,6 +65,7 @@ class Turn:
         self.instant: list[tuple[AgentConfig, StageKey, str | None]] = []
         self._next_event_seq = state.next_event_seq
         self._warned = state.warned
+        self._booked = state.envelope.usage
         self._commands: list[Command] = []
 
     def decision(self) -> Decision:
@@ -86,6 +87,12 @@ class Turn:
     def is_over(self) -> bool:
         """True once the run has ended, in this turn or before."""
         return self.envelope.lifecycle == "terminated"
+
+    @property
+    def at_work(self) -> list[str]:
+        """The stages whose visit is not settled, in the order in which they were entered."""
+        visits = [*(entry.stage for entry in self.in_flight.values()), *(visit[0].name for visit in self.instant)]
+        return list(dict.fromkeys(visits))
 
     def emit(self, type_: ClientEventType, entry: InFlight | None = None, data: dict[str, Any] | None = None) -> None:
         """Show callers that something happened, under the next number."""
@@ -117,19 +124,22 @@ class Turn:
 
     def keep_output(self, key: str, output: dict[str, Any]) -> None:
         """Keep a stage's output, in the order of the pipeline whichever stage came first."""
-        outputs = {**self.envelope.outputs, key: output}
+        before = self.envelope.outputs
+        outputs = {**before, key: output}
         rank = self.config.output_order
-        self.envelope = replace(self.envelope, outputs=dict(sorted(outputs.items(), key=lambda item: rank[item[0]])))
+        if key not in before and any(rank[other] > rank[key] for other in before):
+            outputs = dict(sorted(outputs.items(), key=lambda item: rank[item[0]]))
+        self.envelope = replace(self.envelope, outputs=outputs)
 
     def issue(self, entry: InFlight) -> None:
         """Reserve what the stage may spend, and tell its agent to run."""
         agent = self.config.stages[entry.stage]
-        shared = self.config.is_parallel or agent.foreach is not None
-        grant = first_grant(agent, self.envelope, (other.grant for other in self.in_flight.values()), shared)
+        grant = first_grant(agent, self.envelope, (other.grant for other in self.in_flight.values()))
         if self.ending is not None:
             grant = replace(grant, llm_calls=0)
         entry = replace(entry, grant=grant, issued_at_ms=self.at_ms, waiting_retry=False, started=False, tool_calls=0)
-        self.in_flight[str(entry.key)] = entry
+        key = str(entry.key)
+        self.in_flight[key] = entry
         self.mark(entry.stage, "active")
         due_ms = self.at_ms + round((agent.timeout_s or self.config.default_timeout_s) * 1000)
         deadline_ms = self.envelope.bounds.deadline_ms
@@ -138,7 +148,7 @@ class Turn:
             due_ms = min(due_ms, max(deadline_ms, ended_at_ms) + FINAL_STAGE_GRACE_MS)
         view = msgspec.msgpack.encode(self._view(entry))
         self._commands.append(RunStage(entry.key, entry.stage, view, grant, due_ms))
-        self.set_timer(f"timeout:{entry.key}", due_ms)
+        self.set_timer(f"timeout:{key}", due_ms)
 
     def _view(self, entry: InFlight) -> StageView:
         envelope = self.envelope
@@ -176,15 +186,13 @@ class Turn:
     ) -> None:
         """Book what an attempt spent, give back what it did not, and record how it ended.
 
-        `spent` None: it was lost or cut off and reports nothing. Then its reserved model calls and tokens count as
-        spent, and the tool calls that it was seen to make.
+        `spent` None: it was lost or cut off and reports nothing. Then all that was reserved for it counts as spent: it
+        may go on calling until it learns of it.
         """
         booked = _unreported(entry) if spent is None else spent
         calls = max(booked.tool_calls, min(entry.tool_calls, entry.grant.tool_calls))
         booked = replace(booked, tool_calls=calls)
-        self.in_flight.pop(str(entry.key), None)
-        self.timers.pop(f"timeout:{entry.key}", None)
-        self.timers.pop(f"retry:{entry.key}", None)
+        self._forget(entry)
         usage = self.envelope.usage
         record = HistoryRecord(
             stage=entry.stage,
@@ -225,8 +233,7 @@ class Turn:
 
     def reissue(self, entry: InFlight, retries: int | None = None, reissues: int | None = None) -> None:
         """Run the same visit again under the next attempt number; no new hop."""
-        self.in_flight.pop(str(entry.key), None)
-        self.timers.pop(f"timeout:{entry.key}", None)
+        self._forget(entry)
         following = replace(
             entry,
             key=replace(entry.key, attempt=entry.key.attempt + 1),
@@ -249,17 +256,22 @@ class Turn:
 
     def drop_all(self) -> None:
         """Stop everything that is in flight."""
-        for stage in dict.fromkeys(entry.stage for entry in self.in_flight.values()):
+        for stage in self.at_work:
             self.drop(stage, "cancelled")
 
     def _drop_entry(self, entry: InFlight) -> None:
         if entry.waiting_retry:
             # Between two attempts nobody works on it, and its last attempt is in the record already.
-            self.in_flight.pop(str(entry.key), None)
-            self.timers.pop(f"retry:{entry.key}", None)
+            self._forget(entry)
             return
         self.cancel_stage(entry)
         self.settle(entry, "cancelled", None)
+
+    def _forget(self, entry: InFlight) -> None:
+        key = str(entry.key)
+        self.in_flight.pop(key, None)
+        self.timers.pop(f"timeout:{key}", None)
+        self.timers.pop(f"retry:{key}", None)
 
     def close_interrupt(self, status: InterruptStatus, response: InterruptResponse | None = None) -> None:
         """Note what became of the question that the run waits for, if it waits for one."""
@@ -292,7 +304,7 @@ class Turn:
 
     def warn_of_bounds(self) -> None:
         """Say once for each bound that 80 % of it is used."""
-        if self.is_over:
+        if self.is_over or self.envelope.usage is self._booked:
             return
         for name in sorted(soft_limits_passed(self.envelope) - self._warned):
             self._warned = self._warned | {name}
@@ -300,7 +312,8 @@ class Turn:
 
 
 def _unreported(entry: InFlight) -> StageUsage:
-    return StageUsage(llm_calls=entry.grant.llm_calls, tokens_out=entry.grant.tokens or 0)
+    grant = entry.grant
+    return StageUsage(llm_calls=grant.llm_calls, tool_calls=grant.tool_calls, tokens_out=grant.tokens or 0)
 
 
 def backoff_ms(key: StageKey, retries: int) -> int:

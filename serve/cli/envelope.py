@@ -1,23 +1,23 @@
 """`jeeves envelope`: the kernel for programs in any language, as JSON on standard input and output.
 
-    create        {pipeline, raw_input, …}                → the envelope of a run that begins
+    create        {pipeline, raw_input, …}                 → the envelope of a run that begins
     process       {request, events: [{at_ms, payload}]}    → the envelope after them, and the commands of the last one
     can-continue  an envelope                              → {can_continue, reason, detail}
     result        an envelope                              → {terminal_reason, outputs, …}
     validate      an envelope                              → {valid, faults}
     version                                                → {version, schema_version}
 
-What goes wrong is `{error, code, message}` on standard output and exit status 1.
+Fields of a request that this version does not know come back in the envelope. What goes wrong is
+`{error, code, message}` on standard output and exit status 1.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import typer
@@ -29,6 +29,7 @@ from runtime.errors import InputError, JeevesError
 from runtime.ids import RunId, new_run_id
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings, load_settings
+from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.decide import decide
 from runtime.supervision.events import Event, Payload, RunRequested
 from runtime.supervision.state import Decision, new_state
@@ -38,17 +39,19 @@ app = typer.Typer(help="The kernel as JSON on standard input and output.", no_ar
 
 Config = Annotated[Path | None, typer.Option(help="Settings file.")]
 
+T = TypeVar("T")
+
 
 @app.command("create")
 def create(config: Config = None) -> None:
     """Read a request, write the envelope of a run that begins with it."""
-    _answer(lambda: _created(load_settings(config), _read(Request)))
+    _answer(lambda: _created(load_settings(config), *_read(Request)))
 
 
 @app.command("process")
 def process(config: Config = None) -> None:
     """Read a request and events, write the envelope after them and the commands that follow."""
-    _answer(lambda: _processed(load_settings(config), _read(Script)))
+    _answer(lambda: _processed(load_settings(config), *_read(Script)))
 
 
 @app.command("can-continue")
@@ -99,14 +102,14 @@ class Script(msgspec.Struct, frozen=True, omit_defaults=True):
     at_ms: int = 0
 
 
-def _created(settings: Settings, request: Request) -> dict[str, Any]:
+def _created(settings: Settings, request: Request, given: dict[str, Any]) -> dict[str, Any]:
     now_ms = SystemClock().now_ms()
     pipeline = load_named_pipeline(settings, request.pipeline)
     begun = _begun(pipeline, request, new_run_id(now_ms), now_ms)
-    return _document(begun.state.envelope)
+    return _unknown(given) | _document(begun.state.envelope)
 
 
-def _processed(settings: Settings, script: Script) -> dict[str, Any]:
+def _processed(settings: Settings, script: Script, given: dict[str, Any]) -> dict[str, Any]:
     pipeline = load_named_pipeline(settings, script.request.pipeline)
     run_id = RunId(script.run_id)
     decision = _begun(pipeline, script.request, run_id, script.at_ms)
@@ -115,8 +118,9 @@ def _processed(settings: Settings, script: Script) -> dict[str, Any]:
         decision = decide(pipeline, decision.state, Event(run_id, number, moment.at_ms, moment.payload))
         if decision.ignored is not None:
             ignored.append({"event": number, "reason": decision.ignored})
-    commands = [_without_bytes(msgspec.to_builtins(command)) for command in decision.commands]
-    return {"envelope": _document(decision.state.envelope), "commands": commands, "ignored": ignored}
+    commands = [_shown(command) for command in decision.commands]
+    envelope = _unknown(given["request"]) | _document(decision.state.envelope)
+    return {"envelope": envelope, "commands": commands, "ignored": ignored}
 
 
 def _begun(pipeline: PipelineConfig, request: Request, run_id: RunId, at_ms: int) -> Decision:
@@ -126,6 +130,12 @@ def _begun(pipeline: PipelineConfig, request: Request, run_id: RunId, at_ms: int
 def _continuing(settings: Settings, envelope: Envelope) -> dict[str, Any]:
     if envelope.lifecycle == "terminated":
         return {"can_continue": False, "reason": envelope.terminal_reason, "detail": envelope.terminal_detail}
+    if envelope.lifecycle == "waiting":
+        question = envelope.interrupt.question if envelope.interrupt else None
+        return {"can_continue": False, "reason": "waiting", "detail": question}
+    deadline_ms = envelope.bounds.deadline_ms
+    if deadline_ms is not None and SystemClock().now_ms() >= deadline_ms:
+        return {"can_continue": False, "reason": "deadline_exceeded", "detail": f"it passed at {deadline_ms} ms"}
     pipeline = load_named_pipeline(settings, envelope.request.pipeline)
     blocked = blocked_hop(pipeline, envelope, envelope.current_stage or pipeline.first_stage.name)
     if blocked is not None:
@@ -148,17 +158,27 @@ def _result(envelope: Envelope) -> dict[str, Any]:
 def _envelope() -> Envelope:
     """The envelope on standard input, with fields that this version does not know kept."""
     try:
-        given = json.loads(sys.stdin.read())
-        return decode_envelope(msgspec.msgpack.encode(given))
-    except (ValueError, TypeError, JeevesError) as error:
+        return decode_envelope(msgspec.msgpack.encode(_given()))
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError, JeevesError) as error:
         raise InputError(f"not an envelope: {error}") from error
 
 
-def _read(kind: type[Any]) -> Any:
+def _read(kind: type[T]) -> tuple[T, dict[str, Any]]:
+    """What is on standard input, read as a `kind`, and as it stands there."""
     try:
-        return msgspec.json.decode(sys.stdin.read(), type=kind)
-    except msgspec.MsgspecError as error:
+        given = _given()
+        return msgspec.convert(given, kind), given
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise InputError(f"not a {kind.__name__.lower()}: {error}") from error
+
+
+def _given() -> Any:
+    return msgspec.json.decode(sys.stdin.buffer.read())
+
+
+def _unknown(request: dict[str, Any]) -> dict[str, Any]:
+    known = {field.encode_name for kind in (Request, Envelope) for field in msgspec.structs.fields(kind)}
+    return {name: value for name, value in request.items() if name not in known}
 
 
 def _document(envelope: Envelope) -> dict[str, Any]:
@@ -166,15 +186,22 @@ def _document(envelope: Envelope) -> dict[str, Any]:
     return {**envelope.extra, **document}
 
 
-def _without_bytes(command: dict[str, Any]) -> dict[str, Any]:
+def _shown(command: Command) -> dict[str, Any]:
     """A command as JSON: the stage's input is shown decoded, not as base 64."""
-    return {key: value for key, value in command.items() if key != "input"}
+    document: dict[str, Any] = msgspec.to_builtins(command)
+    if isinstance(command, RunStage):
+        document["input"] = msgspec.msgpack.decode(command.input)
+    return document
 
 
 def _answer(work: Callable[[], dict[str, Any]]) -> None:
     try:
         answer = work()
     except JeevesError as error:
-        sys.stdout.write(json.dumps({"error": True, "code": error.code, "message": error.message}) + "\n")
+        _write({"error": True, "code": error.code, "message": error.message})
         raise typer.Exit(1) from None
-    sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    _write(answer)
+
+
+def _write(document: dict[str, Any]) -> None:
+    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")

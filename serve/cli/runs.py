@@ -15,13 +15,14 @@ import msgspec
 import typer
 
 from runtime.envelope import Envelope
-from runtime.errors import SettingsError, UnknownNameError
+from runtime.errors import SettingsError, StateStorageError, UnknownNameError, WireError
 from runtime.ids import RunId
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings, load_settings
 from runtime.store.run_log import RunSummary, SqliteRunLog
 from runtime.supervision.events import Event, RunRequested
 from runtime.supervision.replay import explain, fold
+from serve.cli.ask import shown
 from serve.wiring import load_named_pipeline
 
 app = typer.Typer(help="Runs: what happened, how they ended, why.", no_args_is_help=True)
@@ -70,7 +71,7 @@ def why(run_id: Run, as_json: AsJson = False, config: Config = None) -> None:
         sys.stdout.write(json.dumps([msgspec.to_builtins(reason) for reason in reasons], ensure_ascii=False) + "\n")
         return
     for reason in reasons:
-        sys.stdout.write(f"{reason.seq:4}  {_time(reason.at_ms)}  {reason.why}\n      → {reason.what}\n")
+        sys.stdout.write(shown(f"{reason.seq:4}  {_time(reason.at_ms)}  {reason.why}\n      → {reason.what}\n"))
 
 
 @app.command("fork")
@@ -83,7 +84,7 @@ def fork(
     settings = load_settings(config)
     pipeline = _pipeline(settings, _events(settings, run_id))
     envelope = asyncio.run(_forked(settings, pipeline, RunId(run_id), at))
-    sys.stdout.write(f"{envelope.run_id} {envelope.terminal_reason}\n")
+    sys.stdout.write(f"{envelope.run_id} {envelope.terminal_reason or envelope.lifecycle}\n")
 
 
 async def _forked(settings: Settings, pipeline: PipelineConfig, source: RunId, at: int) -> Envelope:
@@ -94,7 +95,8 @@ async def _forked(settings: Settings, pipeline: PipelineConfig, source: RunId, a
         try:
             run_id = await runner.fork(source, at)
             async for _ in runner.watch(run_id):
-                pass
+                if runner.envelope(run_id).lifecycle == "waiting":
+                    break  # for an answer, which nobody can give here
             return runner.envelope(run_id)
         finally:
             await runner.close()
@@ -108,7 +110,13 @@ def _events(settings: Settings, run_id: str) -> list[Event]:
 @contextmanager
 def _log_of(settings: Settings, run_id: RunId) -> Iterator[SqliteRunLog]:
     for log in _logs(settings):
-        if log.events(run_id):
+        try:
+            is_there = bool(log.events(run_id))
+        except WireError as error:
+            raise StateStorageError(
+                f"run log {log.path} cannot be read: {error.message}", path=str(log.path)
+            ) from error
+        if is_there:
             yield log
             return
     raise UnknownNameError(f"no run '{run_id}' in the logs of {settings.state_dir}", name=run_id, known=[])

@@ -65,16 +65,20 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
 async def gather_groups(context: StageContext, view: StageView) -> StageResult:
     """Put the results of independent groups together, as if one traverser had run them all, in the plan's order."""
     groups: list[dict[str, Any]] = view.outputs["traversed"]["items"]
-    facts = distinct(msgspec.convert([fact for group in groups for fact in group["facts"]], list[Fact]))
+    place = {step["id"]: number for number, step in enumerate(view.outputs["planner"]["steps"])}
+    found = msgspec.convert([fact for group in groups for fact in group["facts"]], list[Fact])
+    facts = distinct(sorted(found, key=lambda fact: place[fact.step]))
+    reports = [report for group in groups for report in group["results"]]
+    attempts = [tried for group in groups for tried in group["attempt_history"].items()]
     budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
     ranges = sorted({tuple(key) for group in groups for key in group["ranges"]})
     return StageResult(
         {
-            "results": [report for group in groups for report in group["results"]],
+            "results": sorted(reports, key=lambda report: place[report["step"]]),
             "facts": [msgspec.to_builtins(fact) for fact in _within(facts, budget_chars)],
             "ranges": [list(key) for key in ranges],
             "all_succeeded": all(group["all_succeeded"] for group in groups),
-            "attempt_history": {step: tried for group in groups for step, tried in group["attempt_history"].items()},
+            "attempt_history": dict(sorted(attempts, key=lambda tried: place[tried[0]])),
             "total_time_ms": sum(group["total_time_ms"] for group in groups),
         }
     )

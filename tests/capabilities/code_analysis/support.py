@@ -20,6 +20,7 @@ import msgspec
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.question import analyse
 from runtime.agent_step import Agent
+from runtime.bounds import Grant
 from runtime.capability import AgentHooks, Capability, Process, Reasoner, StageContext
 from runtime.clock import SystemClock
 from runtime.codebase.index_service import IndexService
@@ -32,6 +33,7 @@ from runtime.pipeline import PipelineConfig
 from runtime.pipeline_file import load_pipeline
 from runtime.ports import LocalQueries, QueryPort
 from runtime.settings import shipped_config_dir
+from runtime.stage_budget import StageBudget
 from runtime.store.run_log import MemoryRunLog
 from runtime.store.sessions import SessionStore, session_queries
 from runtime.supervision.commands import StageView
@@ -259,7 +261,7 @@ def no_context(services: Any = None, queries: QueryPort | None = None) -> StageC
     return StageContext(
         StageKey(RunId("r-test"), 1),
         SystemClock(),
-        ToolExecutor(CAPABILITY.tools, frozenset({"list_tools"}), 5),
+        ToolExecutor(CAPABILITY.tools, frozenset({"list_tools"}), StageBudget(Grant(tool_calls=5))),
         queries or LocalQueries(),
         services,
         asyncio.Event(),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.commbus import KEPT_DEAD_LETTERS, PARKED_FRAMES_PER_ADDRESS, REMEMBERED_MESSAGES, BusTable, Routing
+from runtime.commbus import KEPT_DEAD_LETTERS, PARKED_FRAMES_PER_ADDRESS, BusTable, Routing
 from runtime.errors import DuplicateHandlerError
 from runtime.ids import Address, MessageId, new_message_id
 from runtime.messages import Frame, Header, Kind, encode_frame
@@ -93,26 +93,6 @@ def test_only_the_newest_dead_letters_are_kept_but_all_are_counted(table: BusTab
     assert len(table.dead_letters) == KEPT_DEAD_LETTERS
     assert table.dead_letters[0].header.message_id == "1"
     assert table.counts["dead_letter"] == KEPT_DEAD_LETTERS + 1
-
-
-def test_a_doubled_message_goes_nowhere_the_second_time(table: BusTable) -> None:
-    table.connect(A)
-    once = header("command", target=A)
-    assert table.route(once).deliver == (A,)
-    assert table.route(once) == Routing()
-    assert table.counts == {"command": 1, "doubled": 1}
-
-
-@pytest.mark.parametrize(("others", "known"), [(REMEMBERED_MESSAGES - 1, True), (REMEMBERED_MESSAGES, False)])
-def test_a_doubled_message_is_known_for_as_many_messages_as_are_remembered(
-    table: BusTable, others: int, known: bool
-) -> None:
-    table.connect(A)
-    once = header("command", target=A)
-    table.route(once)
-    for number in range(others):
-        table.route(header("event", message_id=str(number)))
-    assert (table.route(once) == Routing()) is known
 
 
 def test_frames_for_an_endpoint_that_is_away_are_parked_and_handed_over_in_order(table: BusTable) -> None:
@@ -266,3 +246,37 @@ def test_whatever_comes_and_goes_each_command_is_delivered_parked_or_refused_exa
             table.lose(address, table.incarnation(address), for_good=step == "die")
             waiting -= table.counts["dead_letter"] - before
     assert sent == got + waiting + table.counts["dead_letter"]
+
+
+def test_an_event_that_nobody_wants_is_counted(table: BusTable) -> None:
+    table.route(header("event"))
+    assert table.counts == {"event": 1, "dropped": 1}
+
+
+def test_types_can_be_taken_up_and_given_back(table: BusTable) -> None:
+    table.connect(A)
+    table.register_handler(A, "q")
+    table.subscribe(A, "e")
+    table.subscribe(A, "e")
+    assert (table.has_handler("q"), table.handler_types, table.subscribers("e")) == (True, ["q"], (A,))
+    table.deregister_handler(B, "q")
+    table.unsubscribe(B, "e")
+    assert (table.has_handler("q"), table.subscribers("e")) == (True, (A,))
+    table.deregister_handler(A, "q")
+    table.unsubscribe(A, "e")
+    assert (table.has_handler("q"), table.handler_types, table.subscribers("e")) == (False, [], ())
+
+
+def test_a_type_of_an_endpoint_that_is_away_cannot_be_taken_by_another(table: BusTable) -> None:
+    table.connect(A, handles=("q",))
+    table.lose(A, 1, for_good=False)
+    with pytest.raises(DuplicateHandlerError):
+        table.register_handler(B, "q")
+
+
+def test_the_types_of_an_endpoint_that_died_are_free_again(table: BusTable) -> None:
+    table.connect(A, handles=("q",), subscribes=("e",))
+    table.lose(A, 1, for_good=True)
+    table.connect(B, handles=("q",))
+    assert table.route(header("query", "q")) == Routing((B,))
+    assert table.subscribers("e") == ()

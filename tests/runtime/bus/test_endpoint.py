@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from runtime.clock import SystemClock
-from runtime.commbus import BusTable
 from runtime.endpoint import Endpoint
 from runtime.errors import (
     BusError,
@@ -22,60 +21,19 @@ from runtime.errors import (
     UnknownNameError,
 )
 from runtime.ids import Address, MessageId, RunId
-from runtime.messages import Frame, Header, SendOutcome, decode_frame, decode_header, encode_frame, pack_body
+from runtime.messages import Frame, Header, pack_body
+from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 ASKER, ANSWERER = Address("asker"), Address("answerer")
 
 
-class MemoryBus:
-    """A bus in this process, over the rules of the real one; frames go through bytes, as they do between processes."""
-
-    def __init__(self) -> None:
-        self.table = BusTable()
-        self.endpoints: dict[Address, Endpoint] = {}
-        self.sent: list[Frame] = []
-        self.answer: SendOutcome | None = None
-
-    def deliver(self, data: bytes) -> SendOutcome:
-        self.sent.append(decode_frame(data))
-        if self.answer is not None:
-            return self.answer
-        routing = self.table.route(decode_header(data)[0])
-        for address in routing.deliver:
-            self.endpoints[address].on_frame(decode_frame(data))
-        return "unreachable" if routing.refused else "accepted"
-
-
-class MemoryTransport:
-    """The side of one endpoint."""
-
-    def __init__(self, bus: MemoryBus) -> None:
-        self._bus = bus
-
-    def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
-        self._bus.table.connect(address, handles, subscribes)
-
-    async def send(self, frame: Frame) -> SendOutcome:
-        await asyncio.sleep(0)
-        return self._bus.deliver(encode_frame(frame))
-
-
 @pytest.fixture
 def bus() -> MemoryBus:
-    return MemoryBus()
+    return MemoryBus(SystemClock())
 
 
 def join(bus: MemoryBus, address: Address, **options: Any) -> Endpoint:
-    endpoint = Endpoint(address, MemoryTransport(bus), SystemClock(), **options)
-    bus.endpoints[address] = endpoint
-    endpoint.bind()
-    return endpoint
-
-
-async def settle() -> None:
-    """Let everything that can run do so."""
-    for _ in range(50):
-        await asyncio.sleep(0)
+    return bus.join(address, **options)
 
 
 async def echo(body: dict[str, Any]) -> dict[str, Any]:
@@ -223,7 +181,7 @@ async def test_a_command_reaches_the_handler_of_its_type_with_its_run(bus: Memor
 
 
 async def test_a_command_to_nobody_says_so(bus: MemoryBus) -> None:
-    assert await join(bus, ASKER).command(Address("nobody"), "do", b"") == "unreachable"
+    assert await join(bus, ASKER).command(Address("nobody"), "do", b"") == "refused"
 
 
 async def test_a_failing_command_does_not_end_the_endpoint(bus: MemoryBus, caplog: pytest.LogCaptureFixture) -> None:

@@ -39,6 +39,7 @@ headers = st.builds(
     parent_id=st.none() | st.builds(MessageId, texts),
     incarnation=st.integers(0, 2**31),
     failed=st.booleans(),
+    reason=st.none() | texts,
 )
 frames = st.builds(Frame, headers, st.binary(max_size=200))
 

@@ -285,11 +285,11 @@ class FullLog(MemoryRunLog):
         super().__init__()
         self.room = room
 
-    def append(self, pipeline: str, event: Event) -> None:
+    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         if self.room == 0:
             raise StateStorageError("disk full")
         self.room -= 1
-        super().append(pipeline, event)
+        super().append(pipeline, event, epoch, ends)
 
 
 @pytest.mark.parametrize("room", [1, 2, 3])

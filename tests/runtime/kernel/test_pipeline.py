@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from runtime.errors import DocumentFaults
 from runtime.pipeline import PipelineConfig, as_wire
 from runtime.pipeline_file import load_pipeline, parse_pipeline
+from runtime.pipeline_rules import problems_of
 from runtime.testing import PipelineBuilder
 
 
@@ -99,6 +100,150 @@ edge_limits:
     ]
     for wanted in expected:
         assert any(fault.startswith(wanted) for fault in found), (wanted, found)
+
+
+def test_every_kind_of_fault_in_joins_fan_outs_and_questions_is_reported_at_once_with_file_line_and_key() -> None:
+    text = """name: p
+default_run_mode: parallel
+clarification_resume_stage: aa
+interrupt_expiry: {checkpoint: end, clarifiction: end, confirmation: proceed}
+loop_detection: {identical_action: 1, spinning: 3}
+agents:
+  - name: a
+    stage_order: 1
+    requires: [a, nobody]
+    after: [a, b, b]
+    join_strategy: any
+  - name: b
+    stage_order: 2
+    foreach: outputs.plans.steps
+    routing_rules:
+      - {condition: verdict, value: 1, target: end}
+  - name: c
+    stage_order: 3
+    foreach: outputs.c.steps
+    requires: [d]
+    join_strategy: any
+  - name: d
+    stage_order: 4
+    requires: [e]
+    foreach_concurrency: 2
+  - name: e
+    stage_order: 5
+    requires: [c]
+"""
+    found = faults_of(text)
+    expected = [
+        "p.yaml:3: clarification_resume_stage: unknown target 'aa'; did you mean 'a'?",
+        "p.yaml:4: interrupt_expiry.checkpoint: a checkpoint never expires",
+        "p.yaml:4: interrupt_expiry.clarifiction: unknown kind of interrupt 'clarifiction'; did you mean 'clarif",
+        "p.yaml:5: loop_detection.identical_action: 1 is no repetition; at least 2",
+        "p.yaml:5: loop_detection.spinning: unknown kind of loop 'spinning'; known: identical_action",
+        "p.yaml:9: agents[0].requires[0]: 'a' cannot require itself",
+        "p.yaml:9: agents[0].requires[1]: unknown stage 'nobody'; known: a, b, c, d, e",
+        "p.yaml:10: agents[0].after[0]: 'a' cannot come after itself",
+        "p.yaml:10: agents[0].after[2]: 'b' is given twice",
+        "p.yaml:14: agents[1].foreach: unknown output key 'plans'",
+        "p.yaml:16: agents[1].routing_rules[0].condition: the output of a stage with foreach has the field 'items'",
+        "p.yaml:19: agents[2].foreach: the stage's own output",
+        "p.yaml:21: agents[2].join_strategy: 'any' of 1 required stages; at least 2",
+        "p.yaml:25: agents[3].foreach_concurrency: given although there is no foreach",
+        "p.yaml:20: agents[2].requires: 'c' -> 'd' -> 'e' -> 'c': they require one another in a circle",
+    ]
+    for wanted in expected:
+        assert sum(fault.startswith(wanted) for fault in found) == 1, (wanted, found)
+    assert len(found) == len(expected)
+
+
+def parallel(**requires: str) -> PipelineBuilder:
+    builder = PipelineBuilder.parallel()
+    for name, required in requires.items():
+        builder.stage(name, requires=required.split())
+    return builder
+
+
+def fault_of(builder: PipelineBuilder) -> str:
+    (fault,) = faults_of(builder.yaml())
+    return fault.split(": ", 1)[1]
+
+
+def test_a_circle_of_requirements_is_named_once_and_two_circles_are_named_both() -> None:
+    assert fault_of(parallel(a="", b="a d", c="b", d="c")).startswith("agents[1].requires: 'b' -> 'd' -> 'c' -> 'b'")
+    found = faults_of(parallel(a="b", b="a", c="d", d="c", e="").yaml())
+    assert [fault.split(": ")[1] for fault in found] == ["agents[0].requires", "agents[2].requires"]
+
+
+def test_a_circle_of_after_is_named_also_when_requirements_are_a_part_of_it() -> None:
+    circle = PipelineBuilder.parallel().stage("a", after=["b"]).stage("b", after=["a"])
+    assert fault_of(circle) == "agents[0].after: 'a' -> 'b' -> 'a': they wait for one another in a circle"
+    mixed = PipelineBuilder.parallel().stage("a", after=["b"]).stage("b", requires=["a"])
+    assert fault_of(mixed) == "agents[0].after: 'a' -> 'b' -> 'a': they wait for one another in a circle"
+
+
+def test_a_stage_of_a_parallel_pipeline_that_can_never_start_is_told_what_it_lacks() -> None:
+    never = PipelineBuilder.parallel(final_stage="z").stage("a").stage("b", requires=["z"]).stage("z")
+    assert fault_of(never) == "agents[1].requires: 'b' can never start: it lacks 'z'"
+    chain = PipelineBuilder.parallel(final_stage="z").stage("a").stage("b", requires=["z"]).stage("c", requires=["b"])
+    assert [fault.split(": ", 1)[1] for fault in faults_of(chain.stage("z").yaml())] == [
+        "agents[1].requires: 'b' can never start: it lacks 'z'",
+        "agents[2].requires: 'c' can never start: it lacks 'b'",
+    ]
+
+
+def test_a_join_of_any_can_start_when_one_of_its_requirements_can() -> None:
+    builder = PipelineBuilder.parallel(final_stage="z").stage("a")
+    builder.stage("j", requires=["a", "z"], join_strategy="any").stage("z").build()
+
+
+def test_parallel_stages_that_nothing_routes_to_are_reached_and_routed_ones_through_their_routes() -> None:
+    parallel(a="", b="", c="a b").build()
+    PipelineBuilder.parallel().stage("a", error_next="b").stage("b", default_next="c").stage("c").build()
+    PipelineBuilder.parallel(clarification_resume_stage="b").stage("a", default_next="clarification").stage("b").build()
+
+
+def test_a_stage_that_only_later_stages_route_back_to_is_part_of_every_parallel_run() -> None:
+    builder = PipelineBuilder.parallel().stage("other").stage("plan").stage("judge", requires=["plan"])
+    config = builder.rule("again", True, "plan").build()
+    assert [agent.name for agent in config.scheduled] == ["other", "plan", "judge"]
+
+
+def test_a_sequential_stage_cannot_require_what_can_only_come_later() -> None:
+    late = PipelineBuilder().stage("a", default_next="b").stage("b", requires=["c"], default_next="c").stage("c")
+    assert fault_of(late) == "agents[1].requires: no way leads through 'c' before 'b'"
+    one_is_enough = {"requires": ["a", "c"], "join_strategy": "any"}
+    PipelineBuilder().stage("a", default_next="b").stage("b", **one_is_enough, default_next="c").stage("c").build()
+    in_time = PipelineBuilder().stage("a", default_next="b").rule("x", 1, "c").stage("b", requires=["c"])
+    in_time.stage("c", default_next="b").build()
+
+
+def test_a_stage_that_is_only_resumed_at_counts_as_reached() -> None:
+    PipelineBuilder(confirmation_resume_stage="b").stage("a", default_next="confirmation").stage("b").build()
+
+
+def test_a_route_from_a_stage_with_foreach_may_look_at_its_items() -> None:
+    builder = PipelineBuilder().stage("a", default_next="b").stage("b", foreach="outputs.a.x", foreach_concurrency=2)
+    builder.rule("items", [], "end").build()
+
+
+@pytest.mark.parametrize("path", ["outputs", "outputs.", "a.b", "outputs.a b", "outputs..a"])
+def test_a_foreach_that_is_no_path_into_outputs_is_a_fault(path: str) -> None:
+    assert "foreach" in faults_of(PipelineBuilder().stage("a", foreach=path).yaml())[0]
+
+
+def large_pipeline() -> PipelineBuilder:
+    builder = PipelineBuilder.parallel(max_agent_hops=999)
+    for number in range(50):
+        requires = [f"s{other}" for other in range(max(0, number - 3), number)]
+        builder.stage(f"s{number}", requires=requires, after=requires[:1], default_next="end")
+        if number:
+            builder.rule("again", True, f"s{number - 1}").edge_limit(f"s{number}", f"s{number - 1}", 1)
+    return builder
+
+
+def test_a_large_pipeline_is_checked_in_the_time_that_its_size_warrants(benchmark: Any) -> None:
+    data = large_pipeline().data
+    found = benchmark(lambda: problems_of(PipelineConfig.model_validate(data)))
+    assert found == []
 
 
 def test_faults_in_single_values_and_faults_across_stages_are_reported_together() -> None:

@@ -25,11 +25,11 @@ class FullLog(MemoryRunLog):
         super().__init__()
         self.room = room
 
-    def append(self, pipeline: str, event: Event) -> None:
+    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         if self.room == 0:
             raise StateStorageError("disk full")
         self.room -= 1
-        super().append(pipeline, event)
+        super().append(pipeline, event, epoch, ends)
 
 
 def table(log: MemoryRunLog | None = None) -> RunTable:
@@ -159,7 +159,8 @@ def test_the_newest_thousand_finished_runs_are_remembered_and_unfinished_ones_al
     assert runs.running == 1
     assert runs.is_over(RunId("r-1"))
     with pytest.raises(UnknownNameError):
-        runs.envelope(RunId("r-0"))
+        runs.envelope(RunId("r-none"))
+    assert runs.envelope(RunId("r-0")).terminal_reason == "user_cancelled", "an older one is read from the log"
 
 
 def test_each_run_keeps_the_rules_that_it_began_under() -> None:

@@ -37,35 +37,39 @@ def tool(run: Any = look, name: str = "look", timeout_s: float = 30.0) -> Tool:
     return Tool(name, "Looks.", Query, run, timeout_s=timeout_s)
 
 
-def executor(run: Any = look, budget: int = 5, timeout_s: float = 30.0) -> ToolExecutor:
-    return ToolExecutor(ToolRegistry([tool(run, timeout_s=timeout_s)]), frozenset({"look", "ghost"}), purse(budget))
+def executor(run: Any = look, budget: StageBudget | None = None, timeout_s: float = 30.0) -> ToolExecutor:
+    registry = ToolRegistry([tool(run, timeout_s=timeout_s)])
+    return ToolExecutor(registry, frozenset({"look", "ghost"}), budget or purse(5))
 
 
 async def test_a_call_runs_the_tool_on_its_subject_with_checked_parameters() -> None:
-    calls = executor()
+    budget = purse(5)
+    calls = executor(budget=budget)
     result = await calls.call("look", "subject", {"text": "x", "limit": None})
     assert (result.status, result.data) == ("ok", {"subject": "subject", "text": "x", "limit": 3})
     assert result.usable
     assert 0 <= result.duration_ms < 999
-    assert calls.calls == 1
+    assert budget.tool_calls == 1
 
 
-@pytest.mark.parametrize("budget", [0, 1, 3])
-async def test_a_budget_of_n_permits_exactly_n_calls(budget: int) -> None:
+@pytest.mark.parametrize("limit", [0, 1, 3])
+async def test_a_budget_of_n_permits_exactly_n_calls(limit: int) -> None:
+    budget = purse(limit)
     calls = executor(budget=budget)
     statuses = [(await calls.call("look", None, {"text": "x"})).status for _ in range(5)]
-    assert statuses == ["ok"] * budget + ["denied"] * (5 - budget)
-    assert calls.calls == budget
+    assert statuses == ["ok"] * limit + ["denied"] * (5 - limit)
+    assert budget.tool_calls == limit
 
 
 async def test_a_refused_call_names_actual_and_allowed_and_costs_nothing() -> None:
-    calls = executor(budget=1)
+    budget = purse(1)
+    calls = executor(budget=budget)
     await calls.call("look", None, {"text": "x"})
     result = await calls.call("look", None, {"text": "x"})
-    assert result.error == "1 tool calls made, limit 1"
+    assert result.error == "1 tool calls made by this stage, and the run has none left"
     result = await calls.call("delete", None, {})
     assert result.error == "tool 'delete' is not permitted for this agent; permitted: ghost, look"
-    assert calls.calls == 1
+    assert budget.tool_calls == 1
 
 
 async def test_a_permitted_tool_that_does_not_exist_is_an_error_result() -> None:
@@ -119,11 +123,12 @@ async def test_a_tool_that_takes_too_long_is_a_timeout_result() -> None:
         done.wait(10)
         return ToolResult("ok")
 
-    calls = executor(slow, timeout_s=0.02)
+    budget = purse(5)
+    calls = executor(slow, budget, timeout_s=0.02)
     result = await calls.call("look", None, {"text": "x"})
     done.set()
     assert (result.status, result.error) == ("timeout", "tool 'look' took longer than 0.02 s")
-    assert calls.calls == 1
+    assert budget.tool_calls == 1
 
 
 async def test_a_tool_that_returns_something_else_is_an_error_result() -> None:

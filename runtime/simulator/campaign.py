@@ -1,0 +1,106 @@
+"""Many seeds, one report: what was injected, what broke, and which seed shows it again.
+
+A seed decides everything: the scenario, the undisturbed twin, the faults. `run_seed` is one of them; `run_campaign` a
+half-open range. With a protection broken on purpose (`PROTECTIONS`) a campaign has to find violations: that is how it
+is known that it could.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+
+from runtime.errors import SettingsError
+from runtime.simulator.faults import NO_FAULTS, Extent, draw_plan
+from runtime.simulator.invariants import findings
+from runtime.simulator.pipelines import draw_scenario
+from runtime.simulator.system import PROTECTIONS, System
+
+FAILURES_KEPT = 100
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A violation; `seed` repeats it."""
+
+    seed: int
+    invariant: str
+    detail: str
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a campaign found. `failures` holds the first hundred of the `violations`.
+
+    `compared`: how many runs were compared with their undisturbed twins, and how far (see `runtime.simulator.twins`).
+    """
+
+    seeds: int
+    runs: int
+    violations: int
+    faults: dict[str, int]
+    compared: dict[str, int]
+    failures: tuple[Failure, ...]
+    broken: str | None
+    duration_s: float
+    seeds_per_s: float
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of one seed."""
+
+    failures: list[Failure]
+    faults: Counter[str]
+    compared: Counter[str]
+
+
+def run_seed(seed: int, broken: str | None = None) -> Outcome:
+    """One seed: what it violated, the faults that struck by kind, how its runs were compared."""
+    rng = random.Random(seed)
+    scenario = draw_scenario(rng)
+    twin = System(scenario, NO_FAULTS)
+    twin.run()
+    extent = Extent(
+        twin.world.messages, twin.world.steps, twin.disk.writes, twin.journal.writes, twin.books.effects_made
+    )
+    system = System(scenario, draw_plan(rng, extent), broken)
+    system.run()
+    compared: Counter[str] = Counter()
+    failures = [Failure(seed, name, detail) for name, detail in findings(system, twin, compared)]
+    return Outcome(failures, system.world.faults, compared)
+
+
+def run_campaign(
+    first: int, stop: int, broken: str | None = None, on_seed: Callable[[int], None] | None = None
+) -> Report:
+    """Seeds from `first` to before `stop`. Raises SettingsError when there is no protection named `broken`."""
+    if broken is not None and broken not in PROTECTIONS:
+        raise SettingsError(f"no protection is named '{broken}'; there are {', '.join(PROTECTIONS)}")
+    began_s = time.perf_counter()
+    faults: Counter[str] = Counter()
+    compared: Counter[str] = Counter()
+    failures: list[Failure] = []
+    violations = 0
+    for seed in range(first, stop):
+        outcome = run_seed(seed, broken)
+        faults.update(outcome.faults)
+        compared.update(outcome.compared)
+        violations += len(outcome.failures)
+        failures += outcome.failures[: FAILURES_KEPT - len(failures)]
+        if on_seed is not None:
+            on_seed(seed)
+    duration_s = time.perf_counter() - began_s
+    seeds = max(0, stop - first)
+    return Report(
+        seeds=seeds,
+        runs=compared.total(),
+        violations=violations,
+        faults=dict(sorted(faults.items())),
+        compared=dict(sorted(compared.items())),
+        failures=tuple(failures),
+        broken=broken,
+        duration_s=round(duration_s, 3),
+        seeds_per_s=round(seeds / duration_s, 1) if duration_s else 0.0,
+    )

@@ -1,0 +1,65 @@
+"""Random parallel pipelines: a root, branches that race, a join of either kind, perhaps a loop back and a sink.
+
+What bounds and failures cut short depends here on who was first, so there is at most one such trouble.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from runtime.simulator.scenarios import ASKED_KINDS, FAILURES, Draft, Json
+from runtime.simulator.scripts import ALWAYS
+
+TROUBLES = ("none", "none", "none", "fails", "flaky", "hops", "budget", "asks", "asks", "items")
+
+
+def draft_parallel(draft: Draft) -> None:
+    """Draft a diamond."""
+    rng = draft.rng
+    trouble = rng.choice(TROUBLES)
+    branches = [f"b{number}" for number in range(rng.choice((2, 2, 3, 3, 4, 6, 8)))]
+    is_race = trouble not in {"asks", "hops"} and draft.chance(0.4)
+    unlucky = rng.choice(branches)
+    draft.settings |= {"default_run_mode": "parallel", "max_iterations": 3, "max_agent_hops": 60}
+    draft.stage("root", draft.work(listed=rng.randint(0, 4), reads=()))
+    for name in branches:
+        mishap, settings = _branch_trouble(draft, trouble) if name == unlucky else ({}, {})
+        draft.stage(name, draft.work(reads=("root",), **mishap), requires=["root"], **settings)
+    if not is_race and draft.chance(0.3):
+        draft.stage("extra", draft.work(reads=(branches[0],)), requires=[branches[0]], after=[branches[-1]])
+        branches.append("extra")
+    loops = rng.randint(1, 3) if draft.chance(0.3) else 0
+    join = draft.work(
+        routes=tuple(int(visit <= loops) for visit in range(loops + 2)) if loops else (0,),
+        reads=() if is_race else tuple(branches),
+    )
+    rule = {"condition": "route", "value": 1, "target": "root"}
+    draft.stage(
+        "join",
+        join,
+        requires=branches,
+        join_strategy="any" if is_race else "all",
+        routing_rules=[rule] if loops else [],
+    )
+    if draft.chance(0.4):
+        draft.stage("sink", draft.work(reads=("join",)), requires=["join"])
+    if trouble == "hops":
+        draft.settings["max_agent_hops"] = rng.randint(1, len(branches) + 2)
+    elif trouble == "budget":
+        draft.settings["max_llm_calls"] = rng.randint(0, 6)
+        draft.settings["max_tool_calls"] = rng.randint(0, 12)
+    draft.racers = frozenset(branches) if is_race else frozenset()
+
+
+def _branch_trouble(draft: Draft, trouble: str) -> tuple[Json, Json]:
+    """What the unlucky branch does, and what the pipeline says about it."""
+    rng = draft.rng
+    if trouble == "fails":
+        return {"fails": ALWAYS, "failure": rng.choice(FAILURES)}, {"max_retries": rng.randint(0, 1)}
+    if trouble == "flaky":
+        return {"fails": 1, "failure": rng.choice(FAILURES)}, {"max_retries": rng.randint(1, 2)}
+    if trouble == "asks":
+        return {"asks": cast(Any, rng.choice(ASKED_KINDS))}, {}
+    if trouble == "items":
+        return {}, {"foreach": "outputs.root.list", "foreach_concurrency": rng.randint(1, 4)}
+    return {}, {}

@@ -1,0 +1,384 @@
+"""`jeeves runs` after a question, and `jeeves envelope`: the kernel as JSON on standard input and output."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from runtime.settings import shipped_config_dir
+from serve.cli.envelope import app
+from tests.doors.program import Outcome, Program, snapshot
+from tests.doors.sample_repo import FILES, QUESTION, write_files
+
+ROOT = Path(__file__).resolve().parents[2]
+STAGES = ("perception", "intent", "planner", "traverser", "synthesizer", "critic", "integration")
+
+
+class Tree(Program):
+    """The program of the tree that these tests stand in, whichever is installed."""
+
+    def __init__(self, state_dir: Path, **env: str) -> None:
+        super().__init__(state_dir, JEEVES_RAY__MODE="in_process", PYTHONPATH=str(ROOT), **env)
+
+    def start(
+        self, *args: str | bytes | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "serve.cli.main", *args],
+            cwd=cwd or ROOT,
+            env={**self.env, **(env or {})},
+            stdin=options.pop("stdin", subprocess.DEVNULL),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            **options,
+        )
+
+    def given(self, stdin: bytes, *args: str, env: Mapping[str, str] | None = None) -> Outcome:
+        """The command with something on its standard input."""
+        command = [sys.executable, "-m", "serve.cli.main", *args]
+        whole = {**self.env, **(env or {})}
+        done = subprocess.run(command, check=False, input=stdin, capture_output=True, cwd=ROOT, env=whole)
+        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def told(command: str, given: Any, status: int = 0, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What `jeeves envelope COMMAND` makes of a document."""
+    return here(command, json.dumps(given).encode(), env).answers(status).document
+
+
+def here(command: str, stdin: bytes, env: Mapping[str, str] | None = None) -> Outcome:
+    """`jeeves envelope COMMAND` in this process: starting one for each of so many would take minutes."""
+    done = CliRunner().invoke(app, [command], input=stdin, env=env)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return Outcome(done.exit_code, done.stdout, done.stderr)
+
+
+class Asked:
+    """A question that was asked, and the program that asked it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.repo = write_files(folder / "repo", FILES)
+        self.jeeves = Tree(folder / "state")
+        self.document = self.jeeves.ask(QUESTION, self.repo).answers().document
+        self.run_id = str(self.document["run_id"])
+
+    def runs(self, command: str, *args: str, **options: Any) -> Outcome:
+        return self.jeeves.run("runs", command, *args, **options)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """A run that is over; no test changes what is recorded of it."""
+    return Asked(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """The program with a state folder of its own."""
+    return Tree(tmp_path / "state")
+
+
+# --- runs
+
+
+def test_why_names_each_stage_in_order_the_rule_that_decided_and_the_end(asked: Asked) -> None:
+    lines = asked.runs("why", asked.run_id).answers().out.splitlines()
+    told = [line.split("'")[1] for line in lines if "was told to run" in line]
+    assert told == list(STAGES)
+    assert lines[0].endswith("  a caller asked")
+    assert any(
+        "'critic' succeeded; rule 3 matched: route = 'complete' leads to 'integration'" in line for line in lines
+    )
+    assert lines[-1] == "      → the run ended: completed"
+
+
+def test_why_as_json_is_a_list_of_steps_that_grow(asked: Asked) -> None:
+    reasons = json.loads(asked.runs("why", asked.run_id, "--json").answers().out)
+    assert [reason["seq"] for reason in reasons] == sorted({reason["seq"] for reason in reasons})
+    assert {"seq", "at_ms", "event", "stage", "what", "why"} == set(reasons[0])
+    assert [reason["stage"] for reason in reasons][1:] == list(STAGES)
+
+
+def test_show_prints_the_envelope_as_it_ended(asked: Asked) -> None:
+    envelope = asked.runs("show", asked.run_id).answers().document
+    assert (envelope["run_id"], envelope["terminal_reason"]) == (asked.run_id, "completed")
+    assert envelope["request"]["raw_input"] == QUESTION
+    assert envelope["outputs"]["integration"]["final_response"] == asked.document["answer"]
+    assert told("validate", envelope) == {"valid": True, "faults": []}
+
+
+def test_list_names_the_run_with_its_pipeline_and_how_much_is_recorded(asked: Asked) -> None:
+    line = next(line for line in asked.runs("list").answers().out.splitlines() if line.startswith(asked.run_id))
+    assert "code_analysis" in line
+    listed = json.loads(asked.runs("list", "--json", "--limit", "500").answers().out)
+    (found,) = [run for run in listed if run["run_id"] == asked.run_id]
+    assert (found["pipeline"], found["finished"]) == ("code_analysis", True)
+    assert len(json.loads(asked.runs("list", "--json", "--limit", "1").answers().out)) == 1
+
+
+def test_a_fork_answers_alike_and_leaves_its_source_as_it_was(asked: Asked) -> None:
+    before = asked.runs("why", asked.run_id).out
+    steps = json.loads(asked.runs("why", asked.run_id, "--json").out)
+    for step in (steps[0]["seq"], steps[len(steps) // 2]["seq"]):
+        forked, reason = asked.runs("fork", asked.run_id, "--at", str(step)).answers().out.split()
+        assert (forked != asked.run_id, reason) == (True, "completed")
+        envelope = asked.runs("show", forked).answers().document
+        assert envelope["outputs"]["integration"]["final_response"] == asked.document["answer"]
+    assert asked.runs("why", asked.run_id).out == before
+
+
+def test_a_fork_at_the_end_is_over_at_once(asked: Asked) -> None:
+    end = json.loads(asked.runs("why", asked.run_id, "--json").out)[-1]["seq"]
+    forked, reason = asked.runs("fork", asked.run_id, "--at", str(end)).answers().out.split()
+    assert reason == "completed"
+    listed = json.loads(asked.runs("list", "--json", "--limit", "500").out)
+    assert [run["finished"] for run in listed if run["run_id"] == forked] == [True]
+
+
+@pytest.mark.parametrize("command", [["show"], ["why"], ["fork", "--at", "1"]], ids=lambda args: str(args[0]))
+def test_an_unknown_run_is_said_to_be_so_in_one_line(asked: Asked, command: list[str]) -> None:
+    asked.runs(command[0], "r-none", *command[1:]).complains(2, "no run 'r-none'", str(asked.jeeves.state_dir))
+
+
+def test_an_event_that_a_run_does_not_have_is_said_to_be_so(asked: Asked) -> None:
+    asked.runs("fork", asked.run_id, "--at", "9999").complains(2, f"run '{asked.run_id}' has no event 9999")
+
+
+@pytest.mark.parametrize("command", [["show"], ["why"], ["fork", "--at", "2"]], ids=lambda args: str(args[0]))
+def test_a_run_is_not_read_under_rules_that_have_changed(asked: Asked, tmp_path: Path, command: list[str]) -> None:
+    shipped = yaml.safe_load((shipped_config_dir() / "pipelines" / "code_analysis.yaml").read_text())
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "code_analysis.yaml").write_text(yaml.safe_dump({**shipped, "max_iterations": 6}))
+    outcome = asked.runs(command[0], asked.run_id, *command[1:], env={"JEEVES_CONFIG_DIR": str(tmp_path)})
+    outcome.complains(2, "pipeline 'code_analysis' has changed since run", asked.run_id)
+
+
+def test_without_any_log_there_are_no_runs_and_nothing_is_made(tree: Tree) -> None:
+    assert tree.run("runs", "list").answers().out == ""
+    assert tree.run("runs", "list", "--json").answers().out == "[]\n"
+    tree.run("runs", "why", "r-1").complains(2, "no run 'r-1'")
+    assert not (tree.state_dir / "runs").exists()
+
+
+@pytest.mark.parametrize("command", [["list"], ["show", "r-1"], ["why", "r-1"], ["fork", "r-1", "--at", "1"]])
+def test_a_log_that_is_no_log_is_named_and_left_as_it_is(tree: Tree, command: list[str]) -> None:
+    path = tree.state_dir / "runs" / "local.sqlite"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"not a database, not at all" * 500)
+    before = snapshot(path.parent)
+    tree.run("runs", *command).complains(1, str(path), "not a database")
+    assert snapshot(path.parent) == before
+
+
+def test_a_record_that_cannot_be_read_is_named_with_its_log_and_left_as_it_is(tmp_path: Path) -> None:
+    asked = Asked(tmp_path)
+    path = asked.jeeves.state_dir / "runs" / "local.sqlite"
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE events SET body = x'c1' WHERE seq = 3")
+    db.close()
+    for command in (["show", asked.run_id], ["why", asked.run_id], ["fork", asked.run_id, "--at", "1"]):
+        asked.runs(*command).complains(1, str(path), "no event")
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT hex(body) FROM events WHERE seq = 3").fetchall() == [("C1",)]
+    db.close()
+
+
+def test_a_log_of_a_newer_version_is_not_touched(tree: Tree) -> None:
+    path = tree.state_dir / "runs" / "local.sqlite"
+    path.parent.mkdir(parents=True)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version=99")
+    db.execute("CREATE TABLE other (x)")
+    db.commit()
+    db.close()
+    tree.run("runs", "list").complains(1, str(path), "schema 99")
+    db = sqlite3.connect(path)
+    assert [row[0] for row in db.execute("SELECT name FROM sqlite_master")] == ["other"]
+    db.close()
+
+
+# --- envelope
+
+
+REQUEST = {"pipeline": "code_analysis", "raw_input": "Where?"}
+
+
+def stage_key(hop: int, run_id: str = "r-script") -> dict[str, Any]:
+    return {"run_id": run_id, "hop": hop}
+
+
+def succeeded(at_ms: int, hop: int, output: dict[str, Any]) -> dict[str, Any]:
+    return {"at_ms": at_ms, "payload": {"type": "stage_succeeded", "key": stage_key(hop), "output": output}}
+
+
+SCRIPT = {
+    "request": REQUEST,
+    "at_ms": 1_000,
+    "events": [
+        {"at_ms": 1_001, "payload": {"type": "stage_started", "key": stage_key(1)}},
+        succeeded(1_002, 1, {"normalized_input": "Where?", "repository": {}}),
+        succeeded(1_003, 1, {"late": True}),
+        succeeded(1_004, 2, {"intent": "find", "question": {}}),
+    ],
+}
+
+
+def test_create_gives_the_envelope_of_a_run_that_begins() -> None:
+    envelope = told("create", REQUEST)
+    assert envelope["request"] == REQUEST
+    assert (envelope["lifecycle"], envelope["current_stage"]) == ("running", "perception")
+    assert (envelope["schema_version"], envelope["stages"]) == (1, {"perception": "active"})
+    assert told("validate", envelope) == {"valid": True, "faults": []}
+    assert told("can-continue", envelope) == {"can_continue": True, "reason": None, "detail": None}
+    result = told("result", envelope)
+    assert (result["run_id"], result["lifecycle"], result["terminal_reason"]) == (envelope["run_id"], "running", None)
+    assert told("create", REQUEST)["run_id"] != envelope["run_id"]
+
+
+def test_process_tells_what_follows_from_a_script_and_always_the_same(tree: Tree) -> None:
+    first, second = (tree.given(json.dumps(SCRIPT).encode(), "envelope", "process").answers().out for _ in range(2))
+    assert first == second
+    answer = json.loads(first)
+    assert answer["envelope"]["usage"] == {"agent_hops": 3, "edges": {"perception->intent": 1, "intent->planner": 1}}
+    assert [record["stage"] for record in answer["envelope"]["history"]] == ["perception", "intent"]
+    assert answer["ignored"] == [{"event": 4, "reason": "no such stage is in flight"}]
+    (stage,) = [command for command in answer["commands"] if command["type"] == "run_stage"]
+    assert (stage["stage"], stage["key"]["hop"]) == ("planner", 3)
+    assert stage["input"]["raw_input"] == "Where?"
+    assert stage["input"]["outputs"]["intent"] == {"intent": "find", "question": {}}
+
+
+def test_process_without_events_tells_of_the_first_stage() -> None:
+    answer = told("process", {"request": REQUEST})
+    assert [c["stage"] for c in answer["commands"] if c["type"] == "run_stage"] == ["perception"]
+    assert answer["ignored"] == []
+
+
+def test_process_ends_a_run_and_its_result_is_told() -> None:
+    script = {"request": REQUEST, "events": [{"at_ms": 5, "payload": {"type": "cancel_requested", "reason": "enough"}}]}
+    answer = told("process", script)
+    assert answer["commands"][-1] == {"type": "finish", "run_id": "r-script", "reason": "user_cancelled"}
+    assert told("can-continue", answer["envelope"]) == {
+        "can_continue": False,
+        "reason": "user_cancelled",
+        "detail": "enough",
+    }
+    result = told("result", answer["envelope"])
+    assert (result["lifecycle"], result["terminal_reason"], result["outputs"]) == ("terminated", "user_cancelled", {})
+
+
+def test_can_continue_names_the_bound_that_stands_in_the_way() -> None:
+    envelope = told("create", {**REQUEST, "limits": {"max_agent_hops": 2}})
+    answer = told("can-continue", envelope)
+    assert (answer["can_continue"], answer["reason"]) == (False, "max_agent_hops_exceeded")
+    assert answer["detail"].startswith("1 stage executions made, limit 2 (1 kept for 'integration')")
+
+
+def test_can_continue_knows_when_the_deadline_has_passed() -> None:
+    answer = told("process", {"request": {**REQUEST, "deadline_s": 1}, "at_ms": 1_000})
+    assert told("can-continue", answer["envelope"]) == {
+        "can_continue": False,
+        "reason": "deadline_exceeded",
+        "detail": "it passed at 2000 ms",
+    }
+
+
+def test_a_run_that_waits_for_a_person_cannot_continue() -> None:
+    script = {
+        "request": {**REQUEST, "wait": True},
+        "events": [{"at_ms": 5, "payload": {"type": "pause_requested", "reason": "lunch"}}],
+    }
+    waiting = told("process", script)["envelope"]
+    expected = {"can_continue": False, "reason": "waiting", "detail": "lunch"}
+    assert told("can-continue", waiting) == expected
+
+
+def test_fields_that_this_version_does_not_know_survive_and_do_no_harm() -> None:
+    newer = {**REQUEST, "from_the_future": {"x": [1, None]}, "schema_version": 99, "outputs": {"no": {}}}
+    for envelope in (told("create", newer), told("process", {"request": newer})["envelope"]):
+        assert envelope["from_the_future"] == {"x": [1, None]}
+        assert (envelope["schema_version"], "outputs" in envelope) == (1, False)
+        assert told("validate", envelope) == {"valid": True, "faults": []}
+        assert told("can-continue", envelope)["can_continue"] is True
+        assert told("result", envelope)["lifecycle"] == "running"
+
+
+def test_version_names_the_program_and_the_schema(tree: Tree) -> None:
+    versions = tree.run("envelope", "version").answers().document
+    assert versions["schema_version"] == 1
+    assert versions["version"].count(".") >= 1
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+GARBAGE = [
+    b"",
+    b"{",
+    b"null",
+    b"[1]",
+    b'"text"',
+    b"\xff\xfe\x00",
+    b'{"run_id": "\xff"}',
+    DEEP,
+    b'{"run_id": "r-1", "request": ' + DEEP + b"}",
+    b'{"run_id": "r-1", "request": {"pipeline": "code_analysis", "raw_input": "?"}, "x": NaN}',
+    b'{"run_id": "r-1", "request": {"pipeline": "code_analysis", "raw_input": "?"}, "x": 1' + b"0" * 40 + b"}",
+    b'{"run_id": 7}',
+    b'{"pipeline": 7, "raw_input": "?"}',
+    b'{"request": {"pipeline": "p", "raw_input": "?"}, "events": [{"at_ms": 1, "payload": {"type": "no"}}]}',
+]
+GARBAGE_NAMES = [str(number) for number in range(len(GARBAGE))]
+
+
+@pytest.mark.parametrize("command", ["create", "process", "can-continue", "result"])
+@pytest.mark.parametrize("stdin", GARBAGE[:9], ids=GARBAGE_NAMES[:9])
+def test_what_cannot_be_read_is_an_error_as_json_and_never_a_crash(command: str, stdin: bytes) -> None:
+    error = here(command, stdin).answers(1).document
+    assert set(error) == {"error", "code", "message"}
+    assert (error["error"], error["code"]) == (True, "bad_input")
+    assert error["message"].startswith("not a")
+
+
+@pytest.mark.parametrize("stdin", GARBAGE, ids=GARBAGE_NAMES)
+def test_validate_says_what_is_no_envelope(stdin: bytes) -> None:
+    answer = here("validate", stdin).answers().document
+    assert answer["valid"] is False
+    assert answer["faults"][0].startswith("not an envelope: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "stdin"), [("create", GARBAGE[12]), ("process", GARBAGE[13])], ids=["create", "process"]
+)
+def test_a_document_of_the_wrong_shape_is_told_where_it_is_wrong(command: str, stdin: bytes) -> None:
+    error = here(command, stdin).answers(1).document
+    assert error["code"] == "bad_input"
+    assert "$." in error["message"]
+
+
+@pytest.mark.parametrize("command", ["create", "process", "result"])
+@pytest.mark.parametrize("stdin", [b"", b"\xff\xfe", DEEP], ids=["nothing", "no text", "deep"])
+def test_the_program_itself_says_so_too(tree: Tree, command: str, stdin: bytes) -> None:
+    assert tree.given(stdin, "envelope", command).answers(1).document["code"] == "bad_input"
+
+
+def test_a_pipeline_that_is_not_there_is_an_error_with_the_known_ones() -> None:
+    error = told("create", {**REQUEST, "pipeline": "nope"}, 1)
+    assert (error["error"], error["code"]) == (True, "unknown_name")
+    assert "no pipeline is named 'nope'; known: code_analysis" in error["message"]
+
+
+def test_settings_that_cannot_be_used_are_an_error_as_json() -> None:
+    error = told("create", REQUEST, 1, env={"JEEVES_HTTP__PORT": "many"})
+    assert error["error"] is True
+    assert error["message"]

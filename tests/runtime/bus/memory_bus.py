@@ -1,0 +1,78 @@
+"""A bus in this process, over the rules of the real one; frames go through bytes, as they do between processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from runtime.clock import Clock, FakeClock
+from runtime.commbus import BusTable
+from runtime.dispatch import Delivery, Dispatcher
+from runtime.endpoint import Endpoint
+from runtime.ids import Address
+from runtime.messages import Frame, SendOutcome, decode_frame, encode_frame
+from runtime.middleware import Chain, Middleware
+from runtime.shipped_middleware import Deduplication
+
+
+class MemoryBus:
+    """Hosts a dispatcher; `answer` makes the bus say that instead of taking a frame. `clock` stands in for its own."""
+
+    def __init__(self, clock: Clock | None = None, middleware: Iterable[Middleware] = ()) -> None:
+        self.clock = FakeClock()
+        self._time: Clock = clock or self.clock
+        self.endpoints: dict[Address, Endpoint] = {}
+        self.sent: list[Frame] = []
+        self.answer: SendOutcome | None = None
+        self.start(middleware)
+
+    def start(self, middleware: Iterable[Middleware] = ()) -> None:
+        """Begin with empty tables, as a bus does that was restarted."""
+        self.table = BusTable()
+        self.dispatcher = Dispatcher(self.table, Chain([Deduplication(), *middleware]), self._time)
+
+    def deliver(self, data: bytes) -> SendOutcome:
+        self.sent.append(decode_frame(data))
+        if self.answer is not None:
+            return self.answer
+        taken = self.dispatcher.take(data)
+        self.hand_over(taken.deliver)
+        return taken.outcome
+
+    def hand_over(self, deliveries: Iterable[Delivery]) -> None:
+        for address, data in deliveries:
+            self.endpoints[address].on_frame(decode_frame(data))
+
+    def kinds(self) -> list[str]:
+        """The kinds of the frames that were sent."""
+        return [frame.header.kind for frame in self.sent]
+
+    def join(self, address: str, **options: Any) -> Endpoint:
+        """A new endpoint, bound."""
+        endpoint = Endpoint(Address(address), MemoryTransport(self), self._time, **options)
+        self.endpoints[endpoint.address] = endpoint
+        endpoint.bind()
+        return endpoint
+
+
+class MemoryTransport:
+    """The side of one endpoint."""
+
+    def __init__(self, bus: MemoryBus) -> None:
+        self._bus = bus
+
+    def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
+        if self._bus.answer != "unreachable":
+            parked = self._bus.table.connect(address, handles, subscribes)
+            self._bus.hand_over([(address, data) for data in parked])
+
+    async def send(self, frame: Frame) -> SendOutcome:
+        await asyncio.sleep(0)
+        return self._bus.deliver(encode_frame(frame))
+
+
+async def settle() -> None:
+    """Let everything that can run do so."""
+    for _ in range(50):
+        await asyncio.sleep(0)

@@ -1,0 +1,180 @@
+"""The bus as an actor, with endpoints that stand in for actors: hand-over, losses, middleware from plain data."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ray.exceptions import ActorDiedError, ActorUnavailableError
+
+from actors.commbus_actor import ENDPOINT_LOST, CommBusActor
+from runtime.clock import FakeClock
+from runtime.errors import BusError, CircuitOpenError, JeevesError, SettingsError
+from runtime.ids import Address, new_message_id
+from runtime.messages import Frame, Header, Kind, decode_frame, encode_frame, pack_body, reply_to, unpack_body
+from runtime.ports import error_from_wire, error_to_wire
+from tests.runtime.bus.memory_bus import settle
+
+ASKER, HANDLER, EXPECTED = Address("asker"), Address("handler"), Address("expected")
+
+
+class Remote:
+    """What `actor.method` is on a handle: something with `.remote()`."""
+
+    def __init__(self, call: Callable[..., Awaitable[None]]) -> None:
+        self.remote = call
+
+
+class ActorHandle:
+    """A handle to an endpoint's actor: keeps frames; `lose` makes its process die."""
+
+    def __init__(self) -> None:
+        self.got: list[Frame] = []
+        self.loss: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.on_frame = Remote(self._on_frame)
+        self.stay_alive = Remote(self._stay_alive)
+
+    async def _on_frame(self, data: bytes) -> None:
+        if self.loss.done():
+            await self.loss
+        self.got.append(decode_frame(data))
+
+    async def _stay_alive(self) -> None:
+        await self.loss
+
+    def lose(self, for_good: bool) -> None:
+        self.loss.set_exception(ActorDiedError() if for_good else ActorUnavailableError("restarting", actor_id=None))
+
+
+def frame(kind: Kind, type_: str = "t", target: Address | None = None) -> bytes:
+    return encode_frame(Frame(Header(new_message_id(), kind, type_, ASKER, target), b""))
+
+
+async def connect(
+    bus: CommBusActor, address: Address, handles: tuple[str, ...] = (), hears: tuple[str, ...] = ()
+) -> Any:
+    handle = ActorHandle()
+    await bus.connect(address, handle, handles, hears)
+    return handle
+
+
+async def fail(bus: CommBusActor, asker: ActorHandle, handler: ActorHandle, error: JeevesError) -> JeevesError:
+    """Ask `t`, let the handler fail, and return what the asker hears."""
+    given = len(handler.got)
+    assert await bus.deliver(frame("query")) == "accepted"
+    await settle()
+    if len(handler.got) > given:
+        body = pack_body(error_to_wire(error))
+        await bus.deliver(encode_frame(reply_to(handler.got[-1].header, HANDLER, body, True, error.code)))
+        await settle()
+    return error_from_wire(unpack_body(asker.got[-1].body))
+
+
+async def test_frames_for_an_expected_endpoint_wait_for_it() -> None:
+    bus = CommBusActor({EXPECTED: ("t",)})
+    assert await bus.deliver(frame("query")) == "accepted"
+    handle = await connect(bus, EXPECTED, ("t",))
+    await settle()
+    assert [got.header.type for got in handle.got] == ["t"]
+
+
+async def test_an_endpoint_that_is_restarted_gets_what_could_not_be_handed_over() -> None:
+    bus = CommBusActor({})
+    first = await connect(bus, HANDLER, ("t",))
+    first.lose(for_good=False)
+    await bus.deliver(frame("command"))
+    await settle()
+    second = await connect(bus, HANDLER, ("t",))
+    await settle()
+    assert (len(first.got), len(second.got)) == (0, 1)
+
+
+async def test_the_loss_of_an_endpoint_is_told_to_who_subscribed_to_it() -> None:
+    bus = CommBusActor({})
+    watcher = await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
+    handler = await connect(bus, HANDLER)
+    await settle()
+    handler.lose(for_good=False)
+    await settle()
+    assert [unpack_body(got.body) for got in watcher.got] == [{"address": "handler", "for_good": False}]
+
+
+async def test_a_query_in_the_hands_of_an_endpoint_that_dies_fails_at_once() -> None:
+    bus = CommBusActor({})
+    asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",))
+    await bus.deliver(frame("query"))
+    await settle()
+    handler.lose(for_good=True)
+    await settle()
+    error = error_from_wire(unpack_body(asker.got[-1].body))
+    assert type(error) is BusError
+    assert error.message == "handler died with 't' in hand"
+
+
+async def test_the_default_middleware_drops_copies_counts_and_breaks_circuits() -> None:
+    clock = FakeClock()
+    bus = CommBusActor({}, clock=clock)
+    asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",))
+    errors = [await fail(bus, asker, handler, BusError("broken")) for _ in range(6)]
+    assert [type(error) for error in errors] == [BusError] * 5 + [CircuitOpenError]
+    assert len(handler.got) == 5
+    doubled = frame("command", target=HANDLER)
+    assert [await bus.deliver(doubled), await bus.deliver(doubled)] == ["accepted", "accepted"]
+    stats = await bus.stats()
+    assert stats["middleware"]["circuit_breaker"] == {"t": {"state": "open", "failures": 5, "refused": 1}}
+    assert stats["counts"]["doubled"] == 1
+    samples = stats["middleware"]["metrics"]["jeeves_bus_messages"]
+    assert {sample["labels"]["outcome"]: sample["value"] for sample in samples if sample["labels"]["type"] == "t"} == {
+        **{"accepted": 1, "failed": 5, "stopped": 1}
+    }
+    await clock.advance(30)
+    assert type(await fail(bus, asker, handler, BusError("broken"))) is BusError
+
+
+async def test_the_middleware_is_chosen_by_plain_data() -> None:
+    bus = CommBusActor({}, [{"use": "circuit_breaker", "failure_threshold": 1}])
+    asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",))
+    errors = [await fail(bus, asker, handler, BusError("broken")) for _ in range(2)]
+    assert [type(error) for error in errors] == [BusError, CircuitOpenError]
+    with pytest.raises(SettingsError, match="no middleware is named 'tea'"):
+        CommBusActor({}, [{"use": "tea"}])
+
+
+async def test_what_nobody_takes_is_refused_logged_and_shown_as_a_dead_letter(caplog: pytest.LogCaptureFixture) -> None:
+    bus = CommBusActor({})
+    with caplog.at_level(logging.WARNING):
+        assert await bus.deliver(frame("command", "unknown")) == "refused"
+    assert "bus.not_taken" in caplog.text
+    (letter,) = (await bus.stats())["latest_dead_letters"]
+    assert (letter["type"], letter["reason"]) == ("unknown", "nobody handles 'unknown'")
+
+
+async def test_a_second_handler_for_a_type_is_not_connected(caplog: pytest.LogCaptureFixture) -> None:
+    bus = CommBusActor({})
+    await connect(bus, HANDLER, ("t",))
+    with caplog.at_level(logging.ERROR):
+        await connect(bus, ASKER, ("t",))
+    assert "bus.refused_endpoint" in caplog.text
+    assert not await bus.connected([ASKER])
+
+
+@pytest.mark.parametrize(("restarted", "told"), [(True, ["handler"]), (False, [])])
+def test_a_restarted_bus_tells_the_endpoints_that_it_expects(
+    monkeypatch: pytest.MonkeyPatch, restarted: bool, told: list[str]
+) -> None:
+    rebound: list[str] = []
+
+    def get_actor(name: str, namespace: str) -> Any:
+        if name == EXPECTED:
+            raise ValueError(f"no actor {name} in {namespace}")
+        return SimpleNamespace(rebind=SimpleNamespace(remote=lambda: rebound.append(name)))
+
+    context = SimpleNamespace(was_current_actor_reconstructed=restarted)
+    standing_in = {"is_initialized": lambda: True, "get_runtime_context": lambda: context, "get_actor": get_actor}
+    monkeypatch.setattr("actors.commbus_actor.ray", SimpleNamespace(**standing_in))
+    CommBusActor({EXPECTED: (), HANDLER: ("t",)})
+    assert rebound == told
