@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from runtime.agent_step import Agent
 from runtime.capability import load_capability
 from runtime.clock import SystemClock
 from runtime.endpoint import Endpoint
-from runtime.ids import Address
+from runtime.ids import Address, StageKey
 from runtime.messages import Frame
 from runtime.pipeline import AgentConfig
 from runtime.supervision.commands import CancelStage, RunStage
@@ -23,6 +24,8 @@ SUPERVISOR = Address("supervisor")
 RUN_STAGE = "stage.run"
 CANCEL_STAGE = "stage.cancel"
 REPORT = "stage.report"
+
+REMEMBERED_VISITS = 10_000
 
 _RUN_DECODER = msgspec.msgpack.Decoder(RunStage)
 _CANCEL_DECODER = msgspec.msgpack.Decoder(CancelStage)
@@ -49,6 +52,7 @@ class AgentActor(Participant):
             frames={RUN_STAGE: self._run, CANCEL_STAGE: self._cancel},
         )
         self._agent = Agent(agent_config, load_capability(capability), reasoner, settings, clock, self.endpoint)
+        self._newest: OrderedDict[str, int] = OrderedDict()
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
         self.endpoint.bind()
 
@@ -56,7 +60,7 @@ class AgentActor(Participant):
         command = _RUN_DECODER.decode(frame.body)
         key = str(command.key)
         task = asyncio.current_task()
-        if task is None or key in self._working:
+        if task is None or key in self._working or not self._is_new(command.key):
             return
         cancelled = asyncio.Event()
         self._working[key] = (task, cancelled)
@@ -72,6 +76,15 @@ class AgentActor(Participant):
             raise
         finally:
             self._working.pop(key, None)
+
+    def _is_new(self, key: StageKey) -> bool:
+        """False for an attempt that was taken up before or issued again since, as happens to frames under way when a
+        process dies."""
+        before = self._newest.pop(key.effect_key, 0)
+        self._newest[key.effect_key] = max(key.attempt, before)
+        if len(self._newest) > REMEMBERED_VISITS:
+            self._newest.popitem(last=False)
+        return key.attempt > before
 
     async def _cancel(self, frame: Frame) -> None:
         command = _CANCEL_DECODER.decode(frame.body)

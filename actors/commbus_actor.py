@@ -42,12 +42,16 @@ class CommBusActor:
         self, address: Address, handle: Any, handles: tuple[str, ...], subscribes: tuple[str, ...]
     ) -> None:
         """Take up an endpoint, hand it what was parked for it, and watch its process."""
+        # Ray may have restarted the process before the call that watched the old one has failed.
+        replaced = self._table.is_connected(address)
         try:
             parked = self._table.connect(address, handles, subscribes)
         except DuplicateHandlerError:
             log.exception("bus.refused_endpoint", extra={"address": address})
             return
         self._handles[address] = handle
+        if replaced:
+            await self._tell_lost(address, for_good=False)
         self._spawn(self._watch(address, handle, self._table.incarnation(address)))
         for data in parked:
             self._spawn(self._hand_over(address, data))
@@ -70,10 +74,6 @@ class CommBusActor:
         """Counters and tables of the bus."""
         return self._table.stats()
 
-    async def connected(self, addresses: list[Address]) -> bool:
-        """True once every one of `addresses` has appeared."""
-        return all(address in self._handles for address in addresses)
-
     async def _hand_over(self, address: Address, data: bytes) -> None:
         incarnation = self._table.incarnation(address)
         try:
@@ -91,10 +91,13 @@ class CommBusActor:
         except RayActorError as error:
             for_good = isinstance(error, ActorDiedError)
             if self._table.lose(address, incarnation, for_good):
-                log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
-                body = pack_body({"address": address, "for_good": for_good})
-                header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS_ADDRESS)
-                await self.deliver(encode_frame(Frame(header, body)))
+                await self._tell_lost(address, for_good)
+
+    async def _tell_lost(self, address: Address, for_good: bool) -> None:
+        log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
+        body = pack_body({"address": address, "for_good": for_good})
+        header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS_ADDRESS)
+        await self.deliver(encode_frame(Frame(header, body)))
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)
