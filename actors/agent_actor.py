@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from runtime.bounds import Grant
 from runtime.capability import load_capability
 from runtime.clock import SystemClock
 from runtime.endpoint import Endpoint
-from runtime.ids import Address
+from runtime.ids import Address, StageKey
 from runtime.messages import Frame
 from runtime.pipeline import AgentConfig
 from runtime.supervision.commands import CancelStage, GiveGrant, RunStage
@@ -29,6 +30,8 @@ REPORT = "stage.report"
 GRANT_TIMEOUT_S = 30.0
 
 log = logging.getLogger(__name__)
+
+REMEMBERED_VISITS = 10_000
 
 _RUN_DECODER = msgspec.msgpack.Decoder(RunStage)
 _GRANT_DECODER = msgspec.msgpack.Decoder(GiveGrant)
@@ -56,6 +59,7 @@ class AgentActor(Participant):
             frames={RUN_STAGE: self._run, CANCEL_STAGE: self._cancel, GIVE_GRANT: self._granted},
         )
         self._agent = Agent(agent_config, load_capability(capability), reasoner, settings, clock, self.endpoint)
+        self._newest: OrderedDict[str, int] = OrderedDict()
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
         self._grants: dict[str, asyncio.Future[Grant]] = {}
         self.endpoint.bind()
@@ -64,7 +68,7 @@ class AgentActor(Participant):
         command = _RUN_DECODER.decode(frame.body)
         key = str(command.key)
         task = asyncio.current_task()
-        if task is None or key in self._working:
+        if task is None or key in self._working or not self._is_new(command.key):
             return
         cancelled = asyncio.Event()
         self._working[key] = (task, cancelled)
@@ -80,6 +84,15 @@ class AgentActor(Participant):
             raise
         finally:
             self._working.pop(key, None)
+
+    def _is_new(self, key: StageKey) -> bool:
+        """False for an attempt that was taken up before or issued again since, as happens to frames under way when a
+        process dies."""
+        before = self._newest.pop(key.effect_key, 0)
+        self._newest[key.effect_key] = max(key.attempt, before)
+        if len(self._newest) > REMEMBERED_VISITS:
+            self._newest.popitem(last=False)
+        return key.attempt > before
 
     async def _cancel(self, frame: Frame) -> None:
         command = _CANCEL_DECODER.decode(frame.body)

@@ -39,8 +39,9 @@ from runtime.settings import RaySettings, open_state_dir
 
 NAMESPACE = "jeeves"
 PROBE_TIMEOUT_S = 1.0
-GCS_TIMEOUT_S = 20
+GCS_TIMEOUT_S = 30
 ATTACH_TRIES = 3
+REAP_TIMEOUT_S = 10
 TOKEN_NAME = "token"
 KEPT_SESSIONS = 10
 
@@ -75,6 +76,8 @@ _raylet: Any = ray._raylet
 _SYSTEM_CONFIG: dict[str, Any] = {
     # Otherwise the driver waits for the first workers before it may even ask for actors.
     "prestart_worker_first_driver": False,
+    # Ray's default is 15: beside any other work on the machine, starting took twice as long.
+    "worker_niceness": 0,
     # The agents run at the lowest priority and may be late; Ray would end the node over it.
     "agent_register_timeout_ms": 300_000,
     # Nobody reads these: metrics and events of our own say more. They cost time on every call.
@@ -132,11 +135,13 @@ def start_local(settings: RaySettings, state_dir: Path) -> Cluster:
     _check_callable()
     sessions_dir = open_state_dir(state_dir) / "ray"
     _remove_old_sessions(sessions_dir)
-    private_dir = Path(tempfile.mkdtemp(prefix="jeeves-"))
-    reaper = _start_reaper(private_dir)
     problem = f"no local Ray cluster could be started (logs in {sessions_dir}; `ray.mode: in_process` does without)"
+    with _faults_as_cluster_error(problem):
+        private_dir = Path(tempfile.mkdtemp(prefix="jeeves-"))
+        reaper = _start_reaper(private_dir)
     try:
-        with _faults_as_cluster_error(problem), _surroundings(settings.node_ip, _local_environment(private_dir)):
+        environment = _local_environment(private_dir, settings.node_ip)
+        with _faults_as_cluster_error(problem), _surroundings(settings.node_ip, environment):
             with contextlib.chdir(private_dir / "cwd"):
                 head = _Head(settings, sessions_dir, private_dir)
             _connect(head.gcs_address)
@@ -190,6 +195,7 @@ class _Head(Node):
         params.include_log_monitor = False  # type: ignore[assignment]
         super().__init__(params, head=True, shutdown_at_exit=False, spawn_reaper=True, ray_init_cluster=True)
         self.log_dir = Path(self._logs_dir)
+        # So far the raylet's only children are its agents, which start in earnest just when our workers do.
         _lower_priority(_children(self.all_processes[ray_constants.PROCESS_TYPE_RAYLET][0].process.pid))
 
     def start_api_server(self, *, include_dashboard: bool | None, raise_on_failure: bool) -> None:
@@ -206,6 +212,7 @@ class _Head(Node):
         }
         for name, port in ports.items():
             _raylet.persist_port(self._session_dir, self._node_id, name, port)
+        # The dashboard agent is then started without its modules, and this process need not import them either.
         with _import_blocked("ray.dashboard.optional_deps"):
             super().start_raylet(*args, **kwargs)
 
@@ -285,10 +292,11 @@ def _surroundings(node_ip: str, environment: Mapping[str, str]) -> Iterator[None
         ray_logger.setLevel(kept_level)
         _set_attributes(ray_constants, kept_constants)
         _replace_environment(kept)
-        signal.signal(signal.SIGTERM, on_sigterm)
+        if on_sigterm is not None:
+            signal.signal(signal.SIGTERM, on_sigterm)
 
 
-def _local_environment(private_dir: Path) -> dict[str, str]:
+def _local_environment(private_dir: Path, node_ip: str) -> dict[str, str]:
     """The environment of the processes of a local cluster: the caller's, without what could lead them elsewhere."""
     (private_dir / "cwd").mkdir()
     token_path = private_dir / TOKEN_NAME
@@ -299,7 +307,7 @@ def _local_environment(private_dir: Path) -> dict[str, str]:
     return kept | {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token_path),
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0" if _is_loopback(node_ip) else "1",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_gcs_server_port_wait_time_s": str(GCS_TIMEOUT_S),
     }
@@ -385,7 +393,11 @@ def _start_reaper(private_dir: Path) -> subprocess.Popen[bytes]:
 def _reap(reaper: subprocess.Popen[bytes]) -> None:
     if reaper.stdin:
         reaper.stdin.close()
-    reaper.wait()
+    try:
+        reaper.wait(REAP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        reaper.kill()
+        reaper.wait()
 
 
 def _children(pid: int) -> list[int]:

@@ -57,12 +57,16 @@ class CommBusActor:
         self, address: Address, handle: Any, handles: tuple[str, ...], subscribes: tuple[str, ...]
     ) -> None:
         """Take up an endpoint, hand it what was parked for it, and watch its process."""
+        # Ray may have restarted the process before the call that watched the old one has failed.
+        replaced = self._table.is_connected(address)
         try:
             parked = self._table.connect(address, handles, subscribes)
         except DuplicateHandlerError:
             log.exception("bus.refused_endpoint", extra={"address": address})
             return
         self._handles[address] = handle
+        if replaced:
+            await self._tell_lost(address, for_good=False)
         self._spawn(self._watch(address, handle, self._table.incarnation(address)))
         self._hand_over_all((address, data) for data in parked)
 
@@ -79,10 +83,6 @@ class CommBusActor:
     async def stats(self) -> dict[str, Any]:
         """Counters and tables of the bus, its latest dead letters, and what its middleware knows."""
         return self._dispatcher.stats()
-
-    async def connected(self, addresses: list[Address]) -> bool:
-        """True once every one of `addresses` has appeared."""
-        return all(address in self._handles for address in addresses)
 
     def _hand_over_all(self, deliveries: Iterable[Delivery]) -> None:
         for address, data in deliveries:
@@ -107,10 +107,13 @@ class CommBusActor:
             news, failures = self._dispatcher.lose(address, incarnation, for_good)
             self._hand_over_all(failures)
             if news:
-                log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
-                body = pack_body({"address": address, "for_good": for_good})
-                header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS)
-                await self.deliver(encode_frame(Frame(header, body)))
+                await self._tell_lost(address, for_good)
+
+    async def _tell_lost(self, address: Address, for_good: bool) -> None:
+        log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
+        body = pack_body({"address": address, "for_good": for_good})
+        header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS)
+        await self.deliver(encode_frame(Frame(header, body)))
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)

@@ -132,6 +132,10 @@ class BusTable:
             self.park(address, data)
         return False
 
+    def is_connected(self, address: Address) -> bool:
+        """True when frames for the endpoint are handed to it right away."""
+        return self._presence.get(address) == "connected"
+
     def incarnation(self, address: Address) -> int:
         """How many times an endpoint has connected; 0 when never."""
         return self._incarnation.get(address, 0)

@@ -183,7 +183,7 @@ def end_by_bound(turn: Turn, blocked: Blocked, source: str | None) -> None:
         if stage != final or not is_at_work:
             turn.drop(stage, "cancelled")
     turn.close_interrupt("cancelled")
-    turn.revisits, turn.held = (), Held()
+    turn.held = Held()
     turn.ending = Ending(blocked.reason, blocked.detail, turn.at_ms)
     turn.envelope = replace(turn.envelope, lifecycle="running")
     if not is_at_work:

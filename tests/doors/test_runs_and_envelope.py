@@ -14,7 +14,13 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from runtime.clock import FakeClock
+from runtime.envelope import Request
+from runtime.pipeline_file import load_pipeline
+from runtime.run_table import RunTable
 from runtime.settings import shipped_config_dir
+from runtime.store.run_log import SqliteRunLog
+from runtime.supervision.events import CancelRequested, PauseRequested
 from serve.cli.envelope import app
 from tests.doors.program import Outcome, Program, snapshot
 from tests.doors.sample_repo import FILES, QUESTION, write_files
@@ -145,6 +151,29 @@ def test_a_fork_at_the_end_is_over_at_once(asked: Asked) -> None:
     assert reason == "completed"
     listed = json.loads(asked.runs("list", "--json", "--limit", "500").out)
     assert [run["finished"] for run in listed if run["run_id"] == forked] == [True]
+
+
+def test_a_fork_of_a_run_that_waits_for_a_person_says_so_and_waits_for_nobody(tree: Tree, repo: Path) -> None:
+    config = load_pipeline(shipped_config_dir() / "pipelines" / "code_analysis.yaml")
+    log = SqliteRunLog(tree.state_dir / "runs" / "local.sqlite")
+    runs = RunTable({config.name: config}, log, FakeClock())
+    run_id, _ = runs.submit(Request(config.name, QUESTION, metadata={"repo": str(repo)}, wait=True))
+    runs.handle(run_id, PauseRequested("lunch"))
+    log.close()
+    forked, state = tree.run("runs", "fork", run_id, "--at", "2").answers().out.split()
+    assert (forked != run_id, state) == (True, "waiting")
+    why = tree.run("runs", "why", forked).answers().out
+    assert "a caller wanted the run to hold: lunch\n      → the run waits for an answer: lunch\n" in why
+
+
+def test_what_a_run_says_of_itself_cannot_steer_a_terminal(tree: Tree) -> None:
+    config = load_pipeline(shipped_config_dir() / "pipelines" / "code_analysis.yaml")
+    log = SqliteRunLog(tree.state_dir / "runs" / "local.sqlite")
+    runs = RunTable({config.name: config}, log, FakeClock())
+    run_id, _ = runs.submit(Request(config.name, QUESTION))
+    runs.handle(run_id, CancelRequested("\x1b[2Jgone"))
+    log.close()
+    assert "\x1b" not in tree.run("runs", "why", run_id).answers().out
 
 
 @pytest.mark.parametrize("command", [["show"], ["why"], ["fork", "--at", "1"]], ids=lambda args: str(args[0]))

@@ -30,6 +30,22 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     subject: str = ""
 
 
+def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:
+    """What a synthesizer wrote, as claims by goal, each once; and how many parts of it are no claims."""
+    claims: dict[str, list[Claim]] = {}
+    unreadable = 0
+    for goal, items in written.items() if isinstance(written, dict) else ():
+        known = claims.setdefault(str(goal), [])
+        for item in items if isinstance(items, list) else [items]:
+            try:
+                claim = msgspec.convert(item, Claim)
+            except msgspec.ValidationError:
+                unreadable += 1
+            else:
+                known += [] if claim in known else [claim]
+    return claims, unreadable
+
+
 def plain(text: str) -> str:
     """Text from a repository, with round brackets around anything that reads like one of our citation marks.
 

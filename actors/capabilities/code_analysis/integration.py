@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.answer import Finding, citation_document, compose, ranked_citations
-from actors.capabilities.code_analysis.claims import Claim, plain
+from actors.capabilities.code_analysis.claims import Claim, plain, read_claims
 from actors.capabilities.code_analysis.facts import ProducedRange
 from actors.capabilities.code_analysis.question import Question, analyse
 from actors.capabilities.code_analysis.synthesizer import claims_from_facts
@@ -90,24 +90,12 @@ def _collected(view: StageView) -> tuple[dict[str, list[Claim]], list[ProducedRa
     unreadable = 0
     for part in parts:
         ranges |= dict.fromkeys(msgspec.convert(part.get("ranges", []), list[ProducedRange]))
-        hints = part.get("hints_for_goals")
-        for goal, written in hints.items() if isinstance(hints, dict) else ():
+        read, bad = read_claims(part.get("hints_for_goals"))
+        unreadable += bad
+        for goal, found in read.items():
             known = claims.setdefault(goal, [])
-            for item in written if isinstance(written, list) else [written]:
-                claim = _claim(item)
-                if claim is None:
-                    unreadable += 1
-                elif claim not in known:
-                    known.append(claim)
+            known += [claim for claim in found if claim not in known]
     return claims, list(ranges), unreadable
-
-
-def _claim(written: Any) -> Claim | None:
-    """What a synthesizer wrote as a claim, or None when it is none."""
-    try:
-        return msgspec.convert(written, Claim)
-    except msgspec.ValidationError:
-        return None
 
 
 def _checked(
@@ -125,7 +113,7 @@ def _checked(
             bad = [str(verdict.reason) for verdict in verdicts if not verdict.valid]
             if any(plain(citation.file) != citation.file for citation in claim.citations):
                 bad.append("name_like_a_mark")
-            if not bad and claim.code and False:
+            if not bad and claim.code and not _shows_its_lines(codebase, claim):
                 bad = ["code_missing"]
             if bad or not claim.citations:
                 dropped.update(bad or ["no_citation"])

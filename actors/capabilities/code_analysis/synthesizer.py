@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.claims import Claim
+from actors.capabilities.code_analysis.claims import Claim, read_claims
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import (
@@ -187,11 +187,11 @@ def _structure(evidence: Evidence) -> list[Claim]:
 
 def _places_of_earlier_rounds(view: StageView) -> set[tuple[str, int]]:
     return {
-        (citation["file"], citation["start_line"])
+        (citation.file, citation.start_line)
         for done in view.goals.finished_rounds
-        for claims in dict(done.synthesis.get("hints_for_goals", {})).values()  # type: ignore[call-overload]
+        for claims in read_claims(done.synthesis.get("hints_for_goals"))[0].values()
         for claim in claims
-        for citation in claim["citations"]
+        for citation in claim.citations
     }
 
 

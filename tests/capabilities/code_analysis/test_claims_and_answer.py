@@ -6,14 +6,17 @@ import asyncio
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.answer import Finding, compose, ranked_citations
-from actors.capabilities.code_analysis.claims import Claim, code_span, plain, render
+from actors.capabilities.code_analysis.claims import Claim, code_span, plain, read_claims, render
+from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import analyse
-from actors.capabilities.code_analysis.wording import excerpt, first_sentence
+from actors.capabilities.code_analysis.relevance import rank_entities
+from actors.capabilities.code_analysis.wording import excerpt, first_sentence, lead_claim
 from runtime.goals import Goal
 from runtime.ids import GoalId
 from tests.capabilities.code_analysis.support import Desk, cited, mark_faults, mark_of, write_files
@@ -57,7 +60,9 @@ def test_what_looks_like_a_mark_is_shown_in_round_brackets() -> None:
     assert plain("see [a.py:3-9] and [pages/[id].tsx:3]") == "see (a.py:3-9) and (pages/[id].tsx:3)"
 
 
-@pytest.mark.parametrize("text", ["", "a[0]", "x[i]", "[link](http://a:80)", "{'a': [1, 2]}", "a: [b]", "[1, 2:]"])
+@pytest.mark.parametrize(
+    "text", ["", "a[0]", "x[i]", "[link](http://a:80)", "{'a': [1, 2]}", "a: [b]", "[1, 2:]", "[a.py\n:3]"]
+)
 def test_other_brackets_stay_as_they_are(text: str) -> None:
     assert plain(text) == text
 
@@ -141,8 +146,31 @@ def test_code_within_a_line_is_closed_by_its_own_ticks_alone(text: str) -> None:
     assert not inside.endswith("`")
 
 
+def test_a_signature_that_holds_backticks_is_shown_whole() -> None:
+    signature = "function greet(name = `you`)"
+    fact = Fact("definition", cited("a.js", 1, 3, signature), name="greet", symbol_kind="function", signature=signature)
+    (entity,) = rank_entities(analyse("greet"), [fact])
+    assert lead_claim(entity).text == f"`greet` is a function in `a.js`: ``{signature}``"
+
+
 def test_ordinary_names_are_shown_in_single_ticks() -> None:
     assert code_span("Depot.accept") == "`Depot.accept`"
+
+
+@given(st.lists(claims, max_size=4), st.lists(st.none() | st.integers() | st.text(max_size=3), max_size=4))
+def test_claims_are_read_back_as_they_were_written_and_the_rest_is_counted(
+    good: list[Claim], bad: list[object]
+) -> None:
+    written = {"definition": [*msgspec.to_builtins(good), *bad, *msgspec.to_builtins(good)], "usage": 5}
+    read, unreadable = read_claims(written)
+    assert read["definition"] == [each for n, each in enumerate(good) if each not in good[:n]]
+    assert read["usage"] == []
+    assert unreadable == len(bad) + 1
+
+
+@given(st.none() | st.integers() | st.text() | st.lists(st.integers()))
+def test_what_is_no_map_of_claims_holds_none(written: object) -> None:
+    assert read_claims(written) == ({}, 0)
 
 
 def test_sections_come_in_a_fixed_order_and_claims_once() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
@@ -330,7 +330,7 @@ def one_claim(code: str = "", **place: Any) -> dict[str, Any]:
     return quiet(synthesizer={"definition": [claim]}, keep_claims=False)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=3 * settings().max_examples // 2)
 @given(plan=noise, hops=st.sampled_from([45, 45, 45, 5, 6, 10, 11]))
 @example(plan=quiet(meddle="replace"), hops=45)
 @example(plan=quiet(meddle="grow"), hops=6)
@@ -415,6 +415,57 @@ def test_an_excerpt_must_stand_in_the_lines_that_its_claim_cites(trial: Trial, c
     document, faults = trial.faults(one_claim(code, file=TARGET, start_line=6, end_line=10, quote=""))
     assert faults == []
     assert bool(document["citations"]) is stays
+
+
+def test_a_citation_under_the_hash_of_another_version_is_left_out(trial: Trial) -> None:
+    place: dict[str, Any] = {"file": TARGET, "start_line": 6, "end_line": 7, "quote": ""}
+    assert trial.faults(one_claim(**place))[0]["citations"]
+    document, faults = trial.faults(one_claim(**place, content_sha256="0" * 64))
+    assert faults == []
+    assert document["citations"] == []
+
+
+def test_what_cannot_be_read_as_a_claim_is_counted_and_the_others_stay(trial: Trial) -> None:
+    good = {
+        "role": "lead",
+        "text": "It is so",
+        "places": [{"file": TARGET, "start_line": 6, "end_line": 7}],
+        "code": "",
+    }
+    unreadable: list[Any] = [None, 5, "It is so", {**good, "role": "noise"}, {**good, "text": 5}]
+    written = {"definition": [*unreadable, good]}
+    plan = quiet(synthesizer=written, keep_claims=False, critic={"verdict": "approved"})
+    document, faults = trial.faults(plan)
+    assert faults == []
+    assert document["terminal_reason"] == "completed"
+    assert len(document["citations"]) == 1
+    assert trial.desk.last is not None
+    assert trial.desk.last.outputs["integration"]["citations_dropped"]["unreadable"] == len(unreadable)
+
+
+def test_claims_that_cannot_be_read_do_not_keep_the_next_round_from_its_work(trial: Trial) -> None:
+    document, faults = trial.faults(quiet(synthesizer={"definition": [None, 5], "usage": 7}, keep_claims=False))
+    assert faults == []
+    assert document["terminal_reason"] == "completed"
+    assert document["usage"]["stages"] > 1
+
+
+@pytest.mark.parametrize("hops", [5, 45])
+def test_a_goal_of_a_kind_that_nobody_knows_is_worked_on_like_any_other(trial: Trial, hops: int) -> None:
+    plan = quiet(intent={"goals": [{"id": "made_up", "text": "Find it out"}]})
+    document, faults = trial.faults(plan, max_agent_hops=hops)
+    assert faults == []
+    assert document["terminal_reason"] == ("completed" if hops == 45 else "max_agent_hops_exceeded")
+    assert [finding["goal"] for finding in document["findings"]] == ["Find it out"]
+    assert document["citations"]
+
+
+def test_a_step_that_takes_what_no_place_has_leaves_the_others_alone(trial: Trial) -> None:
+    step = {"id": "odd", "tool": "read_code", "arguments": {}, "goals": [], "why": "", "top_of": ["find"]}
+    document, faults = trial.faults(quiet(planner={"more_steps": [{**step, "fill": {"path": "made_up"}}]}))
+    assert faults == []
+    assert document["terminal_reason"] == "completed"
+    assert document["citations"]
 
 
 def test_a_claim_without_a_citation_is_left_out(trial: Trial) -> None:

@@ -64,6 +64,8 @@ async def test_claims_of_a_round_that_was_closed_before_the_bound_are_shown_once
     assert document["terminal_reason"] == "max_iterations_exceeded"
     assert document["citations"] == whole["citations"]
     assert document["answer"].count("is a function in") == 1
+    shown = [(c["file"], c["start_line"], c["quote"]) for c in document["findings"][0]["citations"]]
+    assert len(set(shown)) == len(shown)
 
 
 @pytest.mark.parametrize("hops", [2, 3, 4])
@@ -88,6 +90,13 @@ async def test_a_question_whose_words_occur_nowhere_is_answered_with_nothing_fou
     assert document["answer"].startswith("Nothing in this repository answers that")
     assert document["open_goals"] == [finding["goal"] for finding in document["findings"]]
     assert all(finding["status"] in {"open", "pending"} for finding in document["findings"])
+
+
+async def test_a_comparison_begins_with_each_of_what_is_compared(relay: Desk) -> None:
+    for question in ("Compare `Depot` and `RelayError`", "Compare Depot and RelayError"):
+        document = await relay.ask(question)
+        assert "`RelayError` is a class in `relay/errors.py`" in document["answer"]
+        assert "`Depot` is a class in `relay/depot.py`" in document["answer"]
 
 
 async def test_rounds_that_were_used_up_are_admitted_in_the_answer(relay: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,6 +92,22 @@ def test_coverage_is_the_share_of_the_words_that_the_best_places_mention() -> No
     assert coverage(analyse("refund zebra"), entities, []) == 0.5
     assert coverage(analyse("yacht zebra"), entities, []) == 0.0
     assert coverage(analyse("yacht zebra"), [], []) == 0.0
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (definition("a", line=1), definition("b", line=1)),
+        (definition("a", line=1), definition("a", line=9)),
+        (definition("a", signature="def a(x)"), definition("a", signature="def a(y)")),
+        (definition("a", docstring="One."), definition("a", docstring="Two.")),
+        (definition("a", symbol_kind="class"), definition("a", symbol_kind="struct")),
+    ],
+    ids=["two names", "two places of a name", "two signatures", "two docstrings", "two kinds"],
+)
+def test_what_scores_alike_is_ordered_by_what_it_is(pair: tuple[Fact, Fact]) -> None:
+    first, second = (rank_entities(analyse("zebra"), facts) for facts in (pair, pair[::-1]))
+    assert first == second
 
 
 files = st.sampled_from(["a.py", "app/b.py", "tests/test_c.py", "README.md"])

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sample_repository import FILES, write_files
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_writer import refresh
+from tests.runtime.codebase.sample_repository import FILES, write_files
 
 
 @pytest.fixture

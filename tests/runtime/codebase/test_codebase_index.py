@@ -12,13 +12,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sample_repository import write_files
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_schema import SCHEMA_VERSION
 from runtime.codebase.index_writer import IndexOptions, refresh
 from runtime.codebase.walk import WalkOptions
 from runtime.errors import JeevesError, RepositoryError, StateStorageError
+from tests.runtime.codebase.sample_repository import write_files
 
 
 def names_of(codebase: Codebase) -> set[str]:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sample_repository import write_files
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.ranking import FRONT, MAX_PER_FILE_IN_FRONT
+from tests.runtime.codebase.sample_repository import write_files
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sample_repository import write_files
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git_head import head_commit
 from runtime.codebase.paths import is_denied, relative_to_root
 from runtime.codebase.text_search import MAX_PATTERN_CHARS, compile_pattern
 from runtime.errors import RepositoryError, ToolArgumentsError
+from tests.runtime.codebase.sample_repository import write_files
 
 
 def test_lines_and_hash_are_those_on_disk(codebase: Codebase, shop: Path) -> None:

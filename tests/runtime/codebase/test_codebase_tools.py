@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sample_repository import write_files
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.evidence import ranges_of, verify
@@ -15,6 +14,7 @@ from runtime.codebase.module_map import map_module
 from runtime.codebase.read_code import read_code
 from runtime.codebase.symbol_usage import explore_symbol_usage
 from runtime.tools.result import ToolResult
+from tests.runtime.codebase.sample_repository import write_files
 
 
 def tried(result: ToolResult) -> list[tuple[str, str]]:

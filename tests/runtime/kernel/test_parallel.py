@@ -213,6 +213,25 @@ def test_a_loser_that_waits_for_a_retry_is_dropped_without_a_second_record() -> 
     assert not any(timer.startswith("retry") for timer in bench.state.timers)
 
 
+def test_a_loser_that_was_to_be_visited_again_is_not() -> None:
+    bench = begun(race().stage("again", default_next="slow"))
+    bench.succeed(stage="again")
+    bench.succeed(stage="fast")
+    bench.succeed(stage="join")
+    assert (bench.reason, bench.visited.count("slow")) == ("completed", 1)
+
+
+def test_a_loser_that_is_routed_to_afterwards_starts_when_its_requirements_are_there() -> None:
+    builder = parallel().stage("fast").stage("up", default_next="beyond").stage("slow", requires=["up"])
+    builder.stage("join", requires=["fast", "slow"], join_strategy="any").stage("beyond").stage("call")
+    bench = begun(builder.rule("x", 1, "slow"))
+    bench.succeed(stage="fast")
+    assert bench.envelope.stages["slow"] == "cancelled"
+    bench.succeed({"x": 1}, stage="call")
+    bench.succeed(stage="up")
+    assert "slow" in bench.at_work
+
+
 def test_a_loser_that_another_stage_needs_keeps_running() -> None:
     bench = begun(race().stage("report", requires=["slow"]))
     bench.succeed(stage="fast")
@@ -300,6 +319,16 @@ def test_a_failure_with_error_next_is_handled_and_no_success_so_the_join_is_unsa
     assert bench.reason == "unsatisfiable_dependencies"
     assert bench.envelope.terminal_detail == "stage 'join' lacks 'a'"
     assert bench.envelope.stages["a"] == "handled"
+
+
+def test_a_stage_that_is_held_back_for_ever_is_named_with_the_stage_that_holds_it_back() -> None:
+    builder = parallel().stage("a", error_next="late").stage("b", requires=["a"]).stage("late", after=["b"])
+    bench = begun(builder)
+    bench.fail()
+    assert (bench.reason, bench.envelope.terminal_detail) == (
+        "unsatisfiable_dependencies",
+        "stage 'b' lacks 'a'; stage 'late' lacks 'b'",
+    )
 
 
 def test_a_handled_failure_counts_as_success_once_the_error_route_made_it_one() -> None:

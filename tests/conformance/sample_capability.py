@@ -1,0 +1,137 @@
+"""A capability whose agents play what the request tells them to: `metadata.script` is stage → steps.
+
+A step is a map with one of the keys below. A stage takes one step for each visit (the last one repeats); a list in the
+place of a step holds one for each attempt of that visit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from runtime.agent_step import MAX_OUTPUT_BYTES
+from runtime.capability import AgentHooks, Capability, StageContext, StageResult
+from runtime.envelope import InterruptRequest
+from runtime.errors import BudgetExhaustedError, ModelFailedError, ToolFailedError
+from runtime.goals import Goal, GoalsPatch
+from runtime.ids import GoalId
+from runtime.supervision.commands import StageView
+from runtime.tools.registry import Tool, ToolRegistry
+from runtime.tools.result import ToolResult
+
+FIRST_STAGE = "a"
+
+
+class Word(msgspec.Struct, frozen=True):
+    """What the tools take."""
+
+    word: str
+
+
+def _echo(_subject: object, given: Word) -> ToolResult:
+    if given.word == "bad":
+        raise ValueError("a bad word")
+    return ToolResult("ok", data={"word": given.word})
+
+
+Step = Callable[[StageContext, Any], Awaitable[Any]]
+
+
+async def _give(_context: StageContext, output: Any) -> StageResult:
+    return StageResult(output)
+
+
+async def _raise(_context: StageContext, text: Any) -> StageResult:
+    raise ValueError(text)
+
+
+async def _fail_tool(_context: StageContext, recoverable: Any) -> StageResult:
+    raise ToolFailedError("the tool is broken", recoverable=recoverable)
+
+
+async def _fail_model(_context: StageContext, text: Any) -> StageResult:
+    raise ModelFailedError(text)
+
+
+async def _spend(_context: StageContext, bound: Any) -> StageResult:
+    raise BudgetExhaustedError(f"no more {bound}", bound=bound)
+
+
+async def _return(_context: StageContext, value: Any) -> Any:
+    return value
+
+
+async def _too_big(_context: StageContext, _value: Any) -> StageResult:
+    return StageResult({"text": "x" * MAX_OUTPUT_BYTES})
+
+
+async def _unspeakable(_context: StageContext, _value: Any) -> StageResult:
+    return StageResult({"it": object()})
+
+
+async def _hang(_context: StageContext, _value: Any) -> StageResult:
+    await asyncio.Event().wait()
+    raise AssertionError("an event that nobody sets was set")
+
+
+async def _exit(_context: StageContext, status: Any) -> StageResult:
+    raise SystemExit(status)
+
+
+async def _interrupt(_context: StageContext, kind: Any) -> StageResult:
+    return StageResult({"asked": True}, interrupt=InterruptRequest(kind, "Which one?"))
+
+
+async def _set_goal(_context: StageContext, text: Any) -> StageResult:
+    return StageResult({"set": text}, goals=GoalsPatch(add=(Goal(GoalId("g1"), text),)))
+
+
+async def _call(context: StageContext, words: Any) -> StageResult:
+    results = [await context.tools.call("echo", None, {"word": word}) for word in words]
+    return StageResult({"statuses": [result.status for result in results]})
+
+
+STEPS: dict[str, Step] = {
+    "give": _give,
+    "raise": _raise,
+    "fail_tool": _fail_tool,
+    "fail_model": _fail_model,
+    "spend": _spend,
+    "return": _return,
+    "too_big": _too_big,
+    "unspeakable": _unspeakable,
+    "hang": _hang,
+    "exit": _exit,
+    "interrupt": _interrupt,
+    "set_goal": _set_goal,
+    "call": _call,
+}
+
+
+def _player(stage: str) -> AgentHooks:
+    async def play(context: StageContext, view: StageView) -> StageResult:
+        steps = view.metadata["script"].get(stage, [{"give": {}}])
+        visits = sum(count for edge, count in view.edges.items() if edge.endswith(f"->{stage}"))
+        visit = visits - (stage != FIRST_STAGE)
+        step = steps[min(max(visit, 0), len(steps) - 1)]
+        if isinstance(step, list):
+            step = step[min(context.key.attempt, len(step)) - 1]
+        ((kind, value),) = step.items()
+        if kind == "see":
+            return StageResult({"outputs": view.outputs, "ended_by": view.ended_by, "question": view.raw_input})
+        result: StageResult = await STEPS[kind](context, value)
+        return result
+
+    return AgentHooks(process=play)
+
+
+CAPABILITY = Capability(
+    id="sample",
+    pipelines=("line", "loop", "guarded"),
+    agents={stage: _player(stage) for stage in ("a", "b", "c")},
+    tools=ToolRegistry([Tool("echo", "Says it again.", Word, _echo), Tool("other", "Not allowed here.", Word, _echo)]),
+    open_services=dict,
+)
