@@ -32,7 +32,7 @@ from runtime.supervision.events import (
     RunRequested,
     ToolCalled,
 )
-from runtime.supervision.replay import fold, renamed, shown
+from runtime.supervision.replay import decisions, fold, renamed
 from runtime.supervision.state import Decision, RunState, new_state
 
 log = logging.getLogger(__name__)
@@ -126,7 +126,7 @@ class RunTable:
 
         One after the other, so that what one of them is given is not lost when the next cannot be recorded.
         """
-        while admitted := next_admitted(self._waiting(), self._under_way(), self._quotas):
+        while (waiting := self._waiting()) and (admitted := next_admitted(waiting, self._under_way(), self._quotas)):
             yield admitted[0], self.handle(admitted[0], RunAdmitted())
 
     def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> list[Command]:
@@ -159,11 +159,10 @@ class RunTable:
             raise SettingsError(f"pipeline '{config.name}' has changed since run {source} began; it cannot be forked")
         run_id = run_id or new_run_id(self._clock.now_ms())
         copies = [renamed(event, run_id) for event in events]
-        state = fold(config, copies)
-        is_over = state.envelope.lifecycle == "terminated"
+        is_over = fold(config, copies).envelope.lifecycle == "terminated"
         for event in copies:
             self._log.append(config.name, event, self._epoch, is_over and event.seq == at_seq)
-        self._remember(config, first.request, state, copies)
+        self._remember(config, first.request, copies)
         try:
             return run_id, self.handle(run_id, RunAdopted(f"forked from {source} at event {at_seq}"))
         except Exception:
@@ -225,9 +224,7 @@ class RunTable:
         assert isinstance(first, RunRequested)
         if first.config_hash and first.config_hash != config.config_hash:
             raise SettingsError(f"pipeline '{config.name}' has changed since run {run_id} began; it cannot go on")
-        state = fold(config, events)
-        self._remember(config, first.request, state, events)
-        if state.envelope.lifecycle == "terminated":
+        if self._remember(config, first.request, events).envelope.lifecycle == "terminated":
             return []
         try:
             return self.handle(run_id, RunAdopted(f"taken up from the log at event {len(events)}"))
@@ -235,14 +232,13 @@ class RunTable:
             self._forget(run_id)
             raise
 
-    def _remember(self, config: PipelineConfig, request: Request, state: RunState, events: list[Event]) -> None:
+    def _remember(self, config: PipelineConfig, request: Request, events: list[Event]) -> RunState:
         """Take a run of the log into the table as it stands."""
-        run_id, priority = state.envelope.run_id, request.priority or config.priority
+        run_id, priority = events[0].run_id, request.priority or config.priority
         self._open(run_id, config, Candidate(run_id, request.user_id, request.session_id, priority))
-        self._states[run_id], self._logged[run_id] = state, len(events)
-        self._events[run_id] = list(shown(config, events))
-        if state.envelope.lifecycle == "terminated":
-            self._note_finished(run_id)
+        for event, _, decision in decisions(config, events):
+            self._took_effect(event, decision)
+        return self._states[run_id]
 
     def envelope(self, run_id: RunId) -> Envelope:
         """The envelope of a run as it stands. Raises UnknownNameError."""
@@ -328,11 +324,9 @@ class RunTable:
         config = self._pipelines[first.request.pipeline]
         if first.config_hash and first.config_hash != config.config_hash:
             return None
-        state = fold(config, events)
-        if state.envelope.lifecycle != "terminated":
+        if fold(config, events).envelope.lifecycle != "terminated":
             return None
-        self._remember(config, first.request, state, events)
-        return state
+        return self._remember(config, first.request, events)
 
     def _note_finished(self, run_id: RunId) -> None:
         self._finished[run_id] = None

@@ -20,7 +20,7 @@ from runtime.agent_step import Agent
 from runtime.bounds import Grant
 from runtime.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
 from runtime.clock import FakeClock
-from runtime.envelope import Envelope, InterruptKind, InterruptRequest, InterruptResponse, Request
+from runtime.envelope import Envelope, InterruptKind, InterruptRequest, InterruptResponse, Lifecycle, Request
 from runtime.goals import GoalsPatch
 from runtime.ids import RunId, StageKey
 from runtime.local_runner import LocalRunner
@@ -106,13 +106,15 @@ class ScriptedAgent:
     """A hook that plays a script, step by step; the last step repeats.
 
     A step is an output (a dict), a StageResult, an exception to raise, or an async function of context and view;
-    anything else is returned as it is, which no agent may do. `views` and `keys` tell what each call was given.
+    anything else is returned as it is, which no agent may do. `verdicts` are what its policies say, call by call.
+    `views` and `keys` tell what each call was given.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, verdicts: Sequence[PolicyVerdict] = ()) -> None:
         if not script:
             raise ValueError("a script needs at least one step")
         self._script = list(script)
+        self._verdicts = list(verdicts)
         self.views: list[StageView] = []
         self.keys: list[StageKey] = []
 
@@ -142,7 +144,15 @@ class ScriptedAgent:
         async def post_process(context: StageContext, view: StageView, _output: dict[str, Any]) -> StageResult:
             return await self.process(context, view)
 
-        return AgentHooks(process=self.process, reasoners={"scripted": reason}, post_process=post_process)
+        async def judge(_context: StageContext, _view: StageView, _result: StageResult) -> PolicyVerdict:
+            return self._verdicts[min(self.calls, len(self._verdicts)) - 1]
+
+        return AgentHooks(
+            process=self.process,
+            reasoners={"scripted": reason},
+            post_process=post_process,
+            policy=judge if self._verdicts else None,
+        )
 
 
 class ScriptedRunner:
@@ -154,6 +164,7 @@ class ScriptedRunner:
         scripts: Mapping[str, Script],
         tools: Iterable[Tool] = (),
         log: RunLog | None = None,
+        verdicts: Mapping[str, Sequence[PolicyVerdict]] | None = None,
     ) -> None:
         missing = sorted(set(config.stages) ^ set(scripts))
         if missing:
@@ -161,7 +172,7 @@ class ScriptedRunner:
         self.config = config
         self.clock = FakeClock(START_MS)
         self.log = log if log is not None else MemoryRunLog()
-        self.agents = {stage: ScriptedAgent(script) for stage, script in scripts.items()}
+        self.agents = {stage: ScriptedAgent(steps, (verdicts or {}).get(stage, ())) for stage, steps in scripts.items()}
         capability = Capability(
             id="scripted",
             pipelines=(config.name,),
@@ -194,16 +205,35 @@ class ScriptedRunner:
         run.cancel()
         raise AssertionError(f"the run is not over after {MOST_STEPS} steps of {step_s:g} s")
 
+    async def until(self, run_id: RunId, lifecycle: Lifecycle) -> Envelope:
+        """The envelope of a run as soon as it is `lifecycle`, while the clock stands still."""
+        for _ in range(MOST_STEPS):
+            envelope = self.runner.envelope(run_id)
+            if envelope.lifecycle == lifecycle:
+                return envelope
+            await asyncio.sleep(0)
+        raise AssertionError(f"the run is {envelope.lifecycle}, not {lifecycle}")
+
+    async def answer(self, run_id: RunId, text: str = "", **fields: Any) -> None:
+        """The person who asked for the run answers its open question. Raises InterruptError."""
+        asked = self.runner.envelope(run_id).interrupt
+        interrupt_id = asked.id if asked else ""
+        await self.runner.answer(run_id, interrupt_id, "local", InterruptResponse(text, **fields))
+
     async def events(self, run_id: RunId, after_seq: int = 0) -> list[ClientEvent]:
         """What callers see of a run, to its end."""
         return [event async for event in self.runner.watch(run_id, after_seq)]
 
 
 def scripted_runner(
-    text: str, scripts: Mapping[str, Script], tools: Iterable[Tool] = (), log: RunLog | None = None
+    text: str,
+    scripts: Mapping[str, Script],
+    tools: Iterable[Tool] = (),
+    log: RunLog | None = None,
+    verdicts: Mapping[str, Sequence[PolicyVerdict]] | None = None,
 ) -> ScriptedRunner:
     """A LocalRunner over the pipeline in YAML `text`, with a script for each stage."""
-    return ScriptedRunner(parse_pipeline(text), scripts, tools, log)
+    return ScriptedRunner(parse_pipeline(text), scripts, tools, log, verdicts)
 
 
 class Bench:

@@ -75,7 +75,7 @@ class SimulatedAgent(Speaker):
             self.outbox.acknowledge(message.body)
             return
         if message.kind != "run":
-            self.world.send(Message(message.id, "ack", self.address, message.source, message.id))
+            self.acknowledge(message)
         if self._place.habits.dedup and self._inbox.is_double(message.id):
             return
         self._inbox.note(message.id)

@@ -17,7 +17,7 @@ def draft_parallel(draft: Draft) -> None:
     """Draft a diamond."""
     rng = draft.rng
     trouble = rng.choice(TROUBLES)
-    branches = [f"b{number}" for number in range(rng.choice((2, 2, 3, 3, 4, 6, 8)))]
+    branches = [f"b{number}" for number in range(rng.choice((2, 2, 2, 3, 3, 4, 8)))]
     is_race = trouble not in {"asks", "hops"} and draft.chance(0.4)
     unlucky = rng.choice(branches)
     draft.settings |= {"default_run_mode": "parallel", "max_iterations": 3, "max_agent_hops": 60}

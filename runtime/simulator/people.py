@@ -19,7 +19,7 @@ from runtime.simulator.world import Message, Process, World
 from runtime.supervision.commands import ClientEvent
 
 ASK_AGAIN_MS = 1_000
-POLL_MS = 700
+POLL_MS = 1_500
 LONGEST_POLL_MS = 120_000
 ANSWER_AGAIN_MS = 3_000
 MOST_TRIES = 40
@@ -88,7 +88,7 @@ class Caller(Process):
             return
         self._say("watch", (self._run_id, self._reads_from))
         self.after(self._poll_ms, self._poll)
-        self._poll_ms = min(LONGEST_POLL_MS, self._poll_ms * 3 // 2)
+        self._poll_ms = min(LONGEST_POLL_MS, self._poll_ms * 2)
 
     def reconnect(self, from_seq: int) -> None:
         """Lose the connection, and read again from an earlier event on."""

@@ -22,7 +22,7 @@ def draw_scenario(rng: random.Random) -> Scenario:
     """A scenario: three in five sequential."""
     draft = Draft(rng)
     (_draft_sequential if draft.chance(0.6) else draft_parallel)(draft)
-    amount = rng.choice((1, 1, 1, 1, 2, 2, 3, 4))
+    amount = rng.choice((1, 1, 1, 1, 1, 1, 2, 2, 3, 4))
     quotas = Quotas(running=rng.randint(1, 2)) if amount > 1 and draft.chance(0.3) else Quotas()
     return Scenario(
         draft.pipeline(), draft.scripts, tuple(_run(draft, number) for number in range(amount)), quotas, draft.racers
@@ -32,9 +32,8 @@ def draw_scenario(rng: random.Random) -> Scenario:
 def _run(draft: Draft, number: int) -> PlannedRun:
     rng = draft.rng
     limits = {"max_agent_hops": rng.randint(1, 6)} if draft.chance(0.05) else {}
-    answers: dict[str, str] = {
-        kind: "no" if draft.chance(0.15) else "yes" for kind in (*ASKED_KINDS, "timeout", "system_error")
-    }
+    kinds: tuple[str, ...] = (*ASKED_KINDS, "timeout", "system_error")
+    answers = {kind: "no" if draft.chance(0.15) else "yes" for kind in kinds}
     if draft.chance(0.1):
         answers[rng.choice(("confirmation", "agent_review", "timeout", "system_error"))] = "never"
     person = Person(

@@ -23,10 +23,16 @@ class Speaker(Process):
     def say(self, message_id: MessageId, kind: str, target: str, body: Any, epoch: int | None = None) -> None:
         """Send something that has to arrive."""
         message = Message(message_id, kind, self.address, target, body, epoch)
-        self.outbox.put(message_id, message, self.world.now_ms)
         self.world.send(message)
-        if not self._is_armed:
-            self._arm()
+        if not self.world.is_perfect:
+            self.outbox.put(message_id, message, self.world.now_ms)
+            if not self._is_armed:
+                self._arm()
+
+    def acknowledge(self, message: Message, epoch: int | None = None) -> None:
+        """Tell the sender that its message arrived, and need not be sent again."""
+        if not self.world.is_perfect:
+            self.world.send(Message(message.id, "ack", self.address, message.source, message.id, epoch))
 
     def _arm(self) -> None:
         due_ms = self.outbox.next_due_ms()

@@ -126,7 +126,7 @@ class Supervisor(Speaker):
                 self._held.pop(key, None)
             else:
                 self._held[key] = (report.agent, report.life)
-        self._reply(message, "ack", message.id)
+        self.acknowledge(message, self.epoch)
 
     def _refused(self, message: Message, _table: RunTable) -> None:
         """An agent was told to begin an attempt that a former life of it had begun: that one is lost."""
@@ -134,7 +134,7 @@ class Supervisor(Speaker):
         key = report.payload.key
         if _message_id_of(key) not in self.outbox or self._happened(key.run_id, ActorLost(report.agent)):
             self.outbox.acknowledge(_message_id_of(key))
-            self._reply(message, "ack", message.id)
+            self.acknowledge(message, self.epoch)
 
     def _hello(self, message: Message, _table: RunTable) -> None:
         """An agent is back from the dead: what its former lives held is lost."""
@@ -145,7 +145,7 @@ class Supervisor(Speaker):
                 return
             for key in [key for key in lost if key.run_id == run_id]:
                 self._held.pop(key, None)
-        self._reply(message, "ack", message.id)
+        self.acknowledge(message, self.epoch)
 
     def _answer(self, message: Message, table: RunTable) -> None:
         answer: Answer = message.body
@@ -179,7 +179,7 @@ class Supervisor(Speaker):
 
     def _cancel(self, message: Message, _table: RunTable) -> None:
         if self._happened(message.body, CancelRequested("scripted")):
-            self._reply(message, "ack", message.id)
+            self.acknowledge(message, self.epoch)
 
     def _happened(self, run_id: RunId, payload: Payload) -> bool:
         """Record it and do what follows. False when it is to be said again, to this life or the next."""

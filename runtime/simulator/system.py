@@ -38,6 +38,7 @@ class System:
         self._place = Workplace(self.world, self.journal, self.books, habits, scenario.config.is_parallel)
         self.config = _without_joins(scenario.config) if broken == "join" else scenario.config
         self._supervisors: list[Supervisor] = []
+        self._processes: list[Process] = []
         self._logs: dict[int, WriteBehind] = {}
         self._started = 0
         self._struck_writes: set[int] = set()
@@ -49,10 +50,17 @@ class System:
         self._running = set(self.callers)
         for caller in self.callers.values():
             self.world.processes[caller.address] = caller
+            self._processes.append(caller)
 
     def run(self) -> None:
         """Let it all happen."""
         self.world.run()
+
+    def dismantle(self) -> None:
+        """Take everything apart, so that no circle is left for the garbage collector to find."""
+        for part in (*self._processes, self.world):
+            vars(part).clear()
+        vars(self).clear()
 
     def envelope(self, run_id: RunId) -> Envelope:
         """A run as the newest supervisor has it. Raises UnknownNameError."""
@@ -79,6 +87,7 @@ class System:
         if behind is not None:
             self._logs[id(supervisor)] = behind
         self._supervisors.append(supervisor)
+        self._processes.append(supervisor)
         self.world.processes[SUPERVISOR] = supervisor
 
     def _serving(self) -> Supervisor | None:
@@ -129,6 +138,7 @@ class System:
     def _start_agent(self, stage: str, life: int) -> None:
         agent = SimulatedAgent(self._place, stage, self.scenario.scripts[stage], life, self.disk.epoch)
         self._agents[stage] = agent
+        self._processes.append(agent)
         self.world.processes[stage] = agent
 
     def _crash_agent(self, agent: Process, fault: Fault) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from runtime.ids import MessageId
-from runtime.simulator.faults import Fault, FaultPlan
+from runtime.simulator.faults import NO_FAULTS, Fault, FaultPlan
 
 START_MS = 1_700_000_000_000
 LONGEST_MS = 40 * 3_600_000
@@ -73,7 +73,10 @@ class Process:
 
 
 class World:
-    """The heap, the clock, the network; and the numbers by which a fault plan finds its places."""
+    """The heap, the clock, the network; and the numbers by which a fault plan finds its places.
+
+    `is_perfect`: no fault will ever strike, so nothing needs to be acknowledged.
+    """
 
     def __init__(self, plan: FaultPlan, on_fault: Callable[[Fault], None]) -> None:
         self.plan = plan
@@ -85,6 +88,7 @@ class World:
         self.processes: dict[str, Process] = {}
         self.bus_is_down = False
         self.is_stuck = False
+        self.is_perfect = plan is NO_FAULTS
         self._bus_life = 0
         self._on_fault = on_fault
         self._heap: list[tuple[int, int, Process | None, Callable[..., None], tuple[Any, ...]]] = []
@@ -96,7 +100,8 @@ class World:
     ) -> None:
         """Call `function` in `delay_ms` on behalf of `process`; things due at one instant happen in this order."""
         self._scheduled += 1
-        heapq.heappush(self._heap, (self.now_ms + max(0, delay_ms), self._scheduled, process, function, values))
+        at_ms = self.now_ms + delay_ms if delay_ms > 0 else self.now_ms
+        heapq.heappush(self._heap, (at_ms, self._scheduled, process, function, values))
 
     def run(self) -> None:
         """Let everything happen, until `end_soon` was called and its time is over; note when that never comes."""

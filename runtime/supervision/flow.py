@@ -302,7 +302,7 @@ def _items(outputs: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def fail(turn: Turn, agent: AgentConfig, reason: TerminalReason, error: str) -> None:
+def fail(turn: Turn, agent: AgentConfig, reason: TerminalReason, error: str, is_timeout: bool = False) -> None:
     """A stage has failed for good: go on where its error route leads, without it where the joins allow, or end."""
     status: StageStatus = "failed" if agent.error_next is None else "handled"
     turn.mark(agent.name, status)
@@ -313,7 +313,7 @@ def fail(turn: Turn, agent: AgentConfig, reason: TerminalReason, error: str) -> 
     elif _goes_on_without(turn, agent):
         advance(turn)
     else:
-        _wait_or_end(turn, agent, reason, error)
+        _wait_or_end(turn, agent, Ending(reason, error, turn.at_ms), is_timeout)
 
 
 def _take_error_route(turn: Turn, agent: AgentConfig, target: str, error: str) -> None:
@@ -332,12 +332,11 @@ def _goes_on_without(turn: Turn, agent: AgentConfig) -> bool:
     return lost is not None
 
 
-def _wait_or_end(turn: Turn, agent: AgentConfig, reason: TerminalReason, error: str) -> None:
-    is_passing = reason == "tool_failed_recoverably"
-    what_then = turn.config.on_timeout if is_passing else turn.config.on_system_error
+def _wait_or_end(turn: Turn, agent: AgentConfig, failure: Ending, is_timeout: bool) -> None:
+    what_then = turn.config.on_timeout if is_timeout else turn.config.on_system_error
     if what_then == "end" or not turn.envelope.request.wait:
-        turn.finish(reason, error)
+        turn.finish(failure.reason, failure.detail)
         return
-    kind: InterruptKind = "timeout" if is_passing else "system_error"
-    request = InterruptRequest(kind, f"stage '{agent.name}' failed: {error}. Approve to run it again.")
-    ask(turn, Question(StageName(agent.name), request, failure=Ending(reason, error, turn.at_ms)))
+    kind: InterruptKind = "timeout" if is_timeout else "system_error"
+    request = InterruptRequest(kind, f"stage '{agent.name}' failed: {failure.detail}. Approve to run it again.")
+    ask(turn, Question(StageName(agent.name), request, failure=failure))

@@ -168,4 +168,5 @@ def failed(turn: Turn, entry: InFlight, payload: StageFailed, unreported: bool =
         return
     attempts = "1 attempt" if entry.key.attempt == 1 else f"{entry.key.attempt} attempts"
     reason = REASON_OF_FAILURE[(payload.kind, payload.recoverable)]
-    flow.fail(turn, agent, reason, f"stage '{agent.name}' failed after {attempts}: {payload.error}")
+    error = f"stage '{agent.name}' failed after {attempts}: {payload.error}"
+    flow.fail(turn, agent, reason, error, is_timeout=payload.kind == "timeout")

@@ -46,18 +46,38 @@ PIPELINES: tuple[PipelineConfig, ...] = (
     .edge_limit("b", "a", 2)
     .build(),
     PipelineBuilder("guarded", capability="sample", final_stage="c", max_agent_hops=6, max_iterations=9)
-    .stage("a", default_next="b", timeout_s=0.3)
+    .stage("a", default_next="b", timeout_s=2)
     .stage("b", default_next="c", **TOOLS)
     .rule("good", False, "a")
     .stage("c")
+    .build(),
+    PipelineBuilder("race", capability="sample", default_run_mode="parallel")
+    .stage("a")
+    .stage("b")
+    .stage("c", requires=["a", "b"], join_strategy="any")
+    .build(),
+    PipelineBuilder("fan", capability="sample", default_run_mode="parallel")
+    .stage("a")
+    .stage("b", requires=["a"], foreach="outputs.a.items", foreach_concurrency=1)
+    .stage("c", requires=["b"])
     .build(),
     load_pipeline(shipped_config_dir() / "pipelines" / "code_analysis.yaml"),
 )
 
 
+def _timeless(interrupt: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A question without what no two runs share: its id and its instants."""
+    if interrupt is None:
+        return None
+    return {key: value for key, value in interrupt.items() if key != "id" and not key.endswith("_at_ms")}
+
+
 def capability_of(pipeline: PipelineConfig) -> str:
     """ "module:NAME" of the capability that works in a pipeline."""
     return SAMPLE if pipeline.capability_id == "sample" else CODE_ANALYSIS
+
+
+_SIGNS = {"success": "", "error": "!", "cancelled": "~", "skipped": "-"}
 
 
 class Host(Protocol):
@@ -156,7 +176,7 @@ class Ran(msgspec.Struct, frozen=True):
     def stages(self) -> str:
         """Visits in a line: `a b/2` is stage a, then stage b in its second attempt; a `!` says that it failed."""
         return " ".join(
-            f"{stage}{'' if attempt == 1 else f'/{attempt}'}{ {'success': '', 'error': '!', 'cancelled': '~'}[status] }"
+            f"{stage}{'' if attempt == 1 else f'/{attempt}'}{_SIGNS[status]}"
             for stage, _, attempt, status, _ in self.history
         )
 
@@ -197,5 +217,5 @@ def ran(envelope: Envelope, events: list[str]) -> Ran:
         events=events,
         errors=envelope.errors,
         goals=msgspec.to_builtins(envelope.goals),
-        interrupt=msgspec.to_builtins(envelope.interrupt),
+        interrupt=_timeless(msgspec.to_builtins(envelope.interrupt)),
     )

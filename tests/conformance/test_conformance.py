@@ -116,9 +116,9 @@ CASES = {
     ),
     "no tool call at all": Case("line", {"a": [{"call": ["x"]}], "b": B}, "completed", "a b c", {"max_tool_calls": 0}),
     "a hook that hangs": Case("guarded", {"a": [{"hang": 0}]}, "tool_failed_recoverably", "a!"),
-    "a deadline": Case("line", {"b": [{"hang": 0}]}, "deadline_exceeded", "a b~", deadline_s=0.5),
+    "a deadline": Case("line", {"b": [{"hang": 0}]}, "deadline_exceeded", "a b~", deadline_s=3),
     "a deadline with a final stage": Case(
-        "guarded", {"b": [{"hang": 0}], "c": [{"see": 0}]}, "deadline_exceeded", "a b~ c", deadline_s=0.5
+        "guarded", {"b": [{"hang": 0}], "c": [{"see": 0}]}, "deadline_exceeded", "a b~ c", deadline_s=3
     ),
     "a question to a person by a route": Case(
         "line", {"b": B, "c": [{"give": {"unclear": True, "question": "Who?"}}]}, "clarification_required", "a b c"
@@ -130,6 +130,13 @@ CASES = {
         "line", {"a": [{"interrupt": "clarification"}]}, "clarification_required", "a"
     ),
     "a confirmation by a hook": Case("line", {"b": [{"interrupt": "confirmation"}]}, "confirmation_required", "a b"),
+    "the first success starts a join of any, and the loser is called off": Case(
+        "race", {"a": [{"give": {"x": 1}}], "b": [{"hang": 0}]}, "completed", "a b~ c"
+    ),
+    "a stage runs once per item, in their order": Case(
+        "fan", {"a": [{"give": {"items": ["x", "y", "z"]}}]}, "completed", "a b b b c"
+    ),
+    "no item at all is a result": Case("fan", {"a": [{"give": {"items": []}}]}, "completed", "a b- c"),
     "a run is cancelled in the middle of a stage": Case(
         "line", {"a": [{"give": {"x": 1}}], "b": [{"hang": 0}]}, "user_cancelled", "a b~", cancel_at="b"
     ),
@@ -153,9 +160,11 @@ def check_events(ended: Ran) -> None:
     assert [event for event in ended.events if event == "run.finished"] == ["run.finished"]
     finished = [event for event in ended.events if event.startswith("stage.finished")]
     assert finished == [f"stage.finished {stage} {status}" for stage, _, _, status, _ in ended.history]
-    assert ended.usage.get("tool_calls", 0) == len(
-        [event for event in ended.events if event.startswith("tool.called") and not event.endswith("denied")]
-    )
+    seen = [event for event in ended.events if event.startswith("tool.called") and not event.endswith("denied")]
+    spent = ended.usage.get("tool_calls", 0)
+    # What was granted to an attempt that was cut off counts as spent, whatever it was seen to do.
+    cut_off = any(status != "success" for _, _, _, status, _ in ended.history)
+    assert spent >= len(seen) if cut_off else spent == len(seen)
 
 
 @pytest.mark.parametrize("words", [["x"], ["x", "y", "z"]])

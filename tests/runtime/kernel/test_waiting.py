@@ -472,11 +472,16 @@ def test_cancelling_a_run_that_waits_ends_it() -> None:
 
 @pytest.mark.parametrize(
     ("setting", "kind", "expected"),
-    [("on_timeout", "timeout", "timeout"), ("on_system_error", "internal", "system_error")],
+    [
+        ("on_timeout", "timeout", "timeout"),
+        ("on_system_error", "internal", "system_error"),
+        ("on_system_error", "tool", "system_error"),
+        ("on_system_error", "model", "system_error"),
+    ],
 )
 def test_a_failure_waits_for_a_person_where_the_pipeline_says_so(setting: str, kind: Any, expected: str) -> None:
     bench = begun(line(**{setting: "wait"}))
-    bench.fail(kind, "broken")
+    bench.fail(kind, "broken", recoverable=True)
     assert bench.envelope.lifecycle == "waiting"
     assert bench.envelope.interrupt is not None
     assert bench.envelope.interrupt.kind == expected
@@ -484,6 +489,13 @@ def test_a_failure_waits_for_a_person_where_the_pipeline_says_so(setting: str, k
     bench.answer(approved=True)
     assert bench.at_work == ["a"]
     assert bench.flying.key.hop == 2
+
+
+@pytest.mark.parametrize(("setting", "kind"), [("on_timeout", "tool"), ("on_system_error", "timeout")])
+def test_a_failure_of_another_kind_does_not_wait(setting: str, kind: Any) -> None:
+    bench = begun(line(**{setting: "wait"}))
+    bench.fail(kind, recoverable=True)
+    assert bench.reason == "tool_failed_recoverably"
 
 
 def test_a_failure_that_nobody_wants_tried_again_ends_the_run_with_its_reason() -> None:
