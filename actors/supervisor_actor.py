@@ -68,6 +68,7 @@ class SupervisorActor(Participant):
         decoded = _REQUEST_DECODER.decode(request)
         run_id, commands = self._table.submit(decoded)
         await self._carry_out(run_id, commands)
+        await self._admit()
         return run_id
 
     async def wait_events(self, run_id: RunId, after_seq: int, timeout_s: float) -> tuple[bytes, bool]:
@@ -102,6 +103,7 @@ class SupervisorActor(Participant):
         """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
         run_id, commands = self._table.fork(source, at_seq)
         await self._carry_out(run_id, commands)
+        await self._admit()
         return run_id
 
     async def running(self) -> int:

@@ -17,9 +17,10 @@ from contextlib import contextmanager
 import msgspec
 
 from runtime.errors import SettingsError
-from runtime.simulator.faults import NO_FAULTS, Extent, draw_plan
+from runtime.simulator.faults import NO_FAULTS, Extent, FaultPlan, draw_plan
 from runtime.simulator.invariants import findings
 from runtime.simulator.pipelines import draw_scenario
+from runtime.simulator.scenarios import Scenario
 from runtime.simulator.system import PROTECTIONS, System
 
 FAILURES_KEPT = 100
@@ -59,20 +60,27 @@ class Outcome(msgspec.Struct, frozen=True):
     compared: Counter[str]
 
 
-def run_seed(seed: int, broken: str | None = None) -> Outcome:
-    """One seed: what it violated, the faults that struck by kind, how its runs were compared."""
+def prepare(seed: int) -> tuple[Scenario, System, FaultPlan]:
+    """What a seed stands for: a scenario, its undisturbed twin at rest, and the faults that are to strike."""
     rng = random.Random(seed)
     scenario = draw_scenario(rng)
     twin = System(scenario, NO_FAULTS)
     twin.run()
+    # Nothing is acknowledged in an undisturbed world, and nothing is done twice: a disturbed one is larger.
     extent = Extent(
-        2 * twin.world.messages,
-        twin.world.steps * 3 // 2,
-        twin.disk.writes,
-        twin.journal.writes,
-        twin.books.effects_made,
+        messages=2 * twin.world.messages,
+        steps=twin.world.steps * 3 // 2,
+        writes=twin.disk.writes,
+        journal_writes=twin.journal.writes,
+        effects=twin.books.effects_made,
     )
-    system = System(scenario, draw_plan(rng, extent), broken)
+    return scenario, twin, draw_plan(rng, extent)
+
+
+def run_seed(seed: int, broken: str | None = None) -> Outcome:
+    """One seed: what it violated, the faults that struck by kind, how its runs were compared."""
+    scenario, twin, plan = prepare(seed)
+    system = System(scenario, plan, broken)
     system.run()
     compared: Counter[str] = Counter()
     failures = [Failure(seed, name, detail) for name, detail in findings(system, twin, compared)]

@@ -19,7 +19,7 @@ from runtime.simulator.world import Message, Process, World
 from runtime.supervision.commands import ClientEvent
 
 ASK_AGAIN_MS = 1_000
-POLL_MS = 1_500
+POLL_MS = 2_500
 LONGEST_POLL_MS = 120_000
 ANSWER_AGAIN_MS = 3_000
 MOST_TRIES = 40

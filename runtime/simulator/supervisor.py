@@ -15,6 +15,7 @@ from runtime.envelope import Envelope
 from runtime.errors import FencedError, InterruptError, StateStorageError, UnknownNameError
 from runtime.ids import MessageId, RunId, StageKey
 from runtime.run_table import RunTable
+from runtime.simulator.holders import Holders
 from runtime.simulator.messages import Answer, Report
 from runtime.simulator.speaking import Speaker
 from runtime.simulator.world import Message, World
@@ -24,8 +25,6 @@ from runtime.supervision.events import (
     CancelRequested,
     PauseRequested,
     Payload,
-    StageFailed,
-    StageSucceeded,
     TimerFired,
 )
 
@@ -54,7 +53,7 @@ class Supervisor(Speaker):
         self._table: RunTable | None = None
         self._inbox = Inbox()
         self._grants = 0
-        self._held: dict[StageKey, tuple[str, int]] = {}
+        self._holders = Holders()
         self._is_ready = False
         self._checked_ms = 0
         self.epoch = 0
@@ -122,29 +121,30 @@ class Supervisor(Speaker):
                 return
             self._inbox.note(message.id)
             self.outbox.acknowledge(_message_id_of(key))
-            if isinstance(report.payload, StageSucceeded | StageFailed):
-                self._held.pop(key, None)
-            else:
-                self._held[key] = (report.agent, report.life)
+            if not self._holders.heard(report) and not self._happened(key.run_id, ActorLost(report.agent)):
+                return
         self.acknowledge(message, self.epoch)
 
-    def _refused(self, message: Message, _table: RunTable) -> None:
+    def _refused(self, message: Message, table: RunTable) -> None:
         """An agent was told to begin an attempt that a former life of it had begun: that one is lost."""
         report: Report = message.body
         key = report.payload.key
+        self._carry_out(key.run_id, table.catch_up(key.run_id))
         if _message_id_of(key) not in self.outbox or self._happened(key.run_id, ActorLost(report.agent)):
             self.outbox.acknowledge(_message_id_of(key))
             self.acknowledge(message, self.epoch)
 
-    def _hello(self, message: Message, _table: RunTable) -> None:
-        """An agent is back from the dead: what its former lives held is lost."""
+    def _hello(self, message: Message, table: RunTable) -> None:
+        """An agent is back from the dead: what its former lives held is lost, unless that is known already."""
         agent, life = message.body
-        lost = [key for key, (held_by, held_in) in self._held.items() if held_by == agent and held_in < life]
-        for run_id in dict.fromkeys(key.run_id for key in lost):
-            if not self._happened(run_id, ActorLost(agent)):
+        self._holders.born(agent, life)
+        for run_id in self._holders.runs():
+            self._carry_out(run_id, table.catch_up(run_id))
+            lost = self._holders.lost(run_id, agent, life)
+            if lost and not self._happened(run_id, ActorLost(agent)):
                 return
-            for key in [key for key in lost if key.run_id == run_id]:
-                self._held.pop(key, None)
+            for key in lost:
+                self._holders.dropped(key)
         self.acknowledge(message, self.epoch)
 
     def _answer(self, message: Message, table: RunTable) -> None:
@@ -222,12 +222,11 @@ class Supervisor(Speaker):
     def _carry_out(self, run_id: RunId, commands: list[Command]) -> None:
         for command in commands:
             if isinstance(command, RunStage):
-                key = command.key
-                self.outbox.acknowledge(_message_id_of(StageKey(key.run_id, key.hop, key.item, key.attempt - 1)))
+                self.outbox.acknowledge(_message_id_of(self._holders.issued(command.key)))
                 self._tell(_message_id_of(command.key), "run", command)
             elif isinstance(command, CancelStage):
                 self.outbox.acknowledge(_message_id_of(command.key))
-                self._held.pop(command.key, None)
+                self._holders.dropped(command.key)
                 self._tell(MessageId(f"cancel:{command.key}"), "cancel", command)
             elif isinstance(command, GiveGrant):
                 self._grants += 1

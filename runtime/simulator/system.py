@@ -119,6 +119,8 @@ class System:
             self.world.processes[SUPERVISOR] = supervisor
             self.world.schedule(LEASE_MS, None, self._address)
         supervisor.wake()
+        if not takes_the_address:
+            self._address()
 
     def _address(self) -> None:
         """Messages reach the newest owner."""
