@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import ActorUnavailableError, RayActorError, RayTaskError
 
 from actors.agent_actor import SUPERVISOR, AgentActor, agent_address
 from actors.commbus_actor import CommBusActor
@@ -30,6 +30,7 @@ from runtime.supervision.commands import ClientEvent
 
 LONG_POLL_S = 10.0
 CALLS_AT_ONCE = 1_000
+RESTART_POLL_S = 0.2
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -117,9 +118,7 @@ class System:
 
     async def ready(self) -> None:
         """Return when every actor has come up. Raises ClusterError that names what failed."""
-        await asyncio.gather(
-            *(_called(actor.ping.remote()) for actor in [self._supervisor, self._index, *self._others])
-        )
+        await asyncio.gather(*(_answering(actor) for actor in [self._supervisor, self._index, *self._others]))
 
 
 def start_system(spec: SystemSpec) -> System:
@@ -156,6 +155,19 @@ def _create(kind: type, name: str, *arguments: Any, max_restarts: int = 0) -> An
         "max_task_retries": 0,
     }
     return ray.remote(kind).options(**options).remote(*arguments)
+
+
+async def _answering(actor: Any) -> None:
+    """Return when an actor answers; one whose process died is given the time to come back."""
+    while True:
+        try:
+            await actor.ping.remote()
+        except ActorUnavailableError:
+            await asyncio.sleep(RESTART_POLL_S)
+        except RayActorError as error:
+            raise _gone(error) from error
+        else:
+            return
 
 
 async def _called(reference: Any) -> Any:

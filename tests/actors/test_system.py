@@ -79,6 +79,14 @@ async def test_everyone_comes_up_and_is_on_the_bus(system: Any) -> None:
     assert sorted((await system.bus_stats())["endpoints"]) == sorted(everyone)
 
 
+async def test_an_agent_that_dies_while_it_is_waited_for_is_waited_for_again(system: Any) -> None:
+    await system.ready()
+    for _ in range(2):
+        os.kill(await process_of("agent:line.b"), signal.SIGKILL)
+        await system.ready()
+    await connected_again(system, "agent:line.b")
+
+
 async def test_agents_meet_on_the_bus_alone_and_a_run_leaves_no_dead_letter(system: Any) -> None:
     await system.ready()
     before = (await system.bus_stats())["counts"]

@@ -168,6 +168,8 @@ def test_a_run_makes_no_more_hops_than_it_is_allowed(jeeves: Program, repo: Path
     assert document["terminal_reason"] == ("completed" if hops >= 7 else "max_agent_hops_exceeded")
     assert document_faults(document, repo) == []
     assert bool(document["citations"]) is (hops >= 5)
+    # From the first hop on there is room for the final stage, which says what was found.
+    assert document["answer"].startswith("The run ended without an answer") is (hops == 0)
 
 
 @pytest.mark.parametrize("calls", [0, 1, 2])
@@ -236,6 +238,20 @@ def is_agent(pid: int) -> bool:
         return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::AgentActor")
     except OSError:
         return False
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_a_question_that_is_broken_off_leaves_no_process(
+    ray_jeeves: Program, repo: Path, number: signal.Signals, status: int
+) -> None:
+    process = ray_jeeves.start("ask", QUESTION, "--repo", repo, "--json")
+    wait_until(lambda: [pid for pid in processes_that_mention(str(ray_jeeves.state_dir)) if is_agent(pid)], 60)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (status, "")
+    assert "Traceback" not in err
+    wait_until(lambda: not processes_that_mention(str(ray_jeeves.state_dir)), 20)
 
 
 @pytest.mark.ray

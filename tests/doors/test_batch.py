@@ -105,7 +105,7 @@ def test_odd_characters_in_questions_are_only_characters(batch: Batch, repo: Pat
     batch.write(lines_for(repo, odd))
     outcome = batch.run()
     assert (outcome.status, outcome.err) == (0, "4 answered, 0 failed, 0 kept\n")
-    assert [answer["question"] for answer in batch.answers.values()] == [text.strip() for text in odd]
+    assert sorted(answer["question"] for answer in batch.answers.values()) == sorted(text.strip() for text in odd)
     assert batch.run("--resume").err == "0 answered, 0 failed, 4 kept\n"
     assert len(batch.answers) == 4
 
