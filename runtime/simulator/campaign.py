@@ -1,8 +1,9 @@
 """Many seeds, one report: what was injected, what broke, and which seed shows it again.
 
 A seed decides everything: the scenario, the undisturbed twin, the faults. `run_seed` is one of them; `run_campaign` a
-half-open range. With a protection broken on purpose (`PROTECTIONS`) a campaign has to find violations: that is how it
-is known that it could.
+half-open range. The supervisor decides through the real `RunTable`; delivery, journal and run log are the ones of
+`runtime`; around them stand one heap of events and one random seed, no thread, no event loop, no clock. With a
+protection broken on purpose (`PROTECTIONS`) a campaign has to find violations: that is how it is known that it could.
 """
 
 from __future__ import annotations

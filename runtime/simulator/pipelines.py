@@ -50,10 +50,12 @@ def _run(draft: Draft, number: int) -> PlannedRun:
 
 def _draft_sequential(draft: Draft) -> None:
     rng = draft.rng
-    names = [f"s{number}" for number in range(rng.choice((1, 2, 3, 3, 4, 5, 6)))]
+    names = [f"s{number}" for number in range(rng.choice((2, 3, 3, 4, 4, 5, 6)))]
     for number, name in enumerate(names):
         rules = _rules(draft, name, names)
-        script = draft.work(routes=tuple(rng.randint(0, 2) for _ in range(rng.randint(1, 4))), **_mishap(draft))
+        script = draft.work(
+            routes=tuple(rng.choice((0, 1, 1, 2, 2)) for _ in range(rng.randint(1, 4))), **_mishap(draft)
+        )
         settings: Json = {
             "max_retries": rng.choice((0, 1, 2, 3)) if script.fails or script.hangs else rng.choice((0, 2))
         }
@@ -76,7 +78,7 @@ def _draft_sequential(draft: Draft) -> None:
     for kind in ("clarification", "confirmation", "agent_review"):
         if draft.chance(0.3):
             draft.settings[f"{kind}_resume_stage"] = rng.choice(names)
-    draft.settings |= {"max_iterations": rng.randint(0, 3), "max_agent_hops": _hops(draft)}
+    draft.settings |= {"max_iterations": rng.randint(0, 6), "max_agent_hops": _hops(draft)}
     for field in ("on_timeout", "on_system_error"):
         if draft.chance(0.2):
             draft.settings[field] = "wait"

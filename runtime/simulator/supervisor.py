@@ -121,8 +121,8 @@ class Supervisor(Speaker):
                 return
             self._inbox.note(message.id)
             self.outbox.acknowledge(_message_id_of(key))
-            if not self._holders.heard(report) and not self._happened(key.run_id, ActorLost(report.agent)):
-                return
+        if not self._holders.heard(report) and not self._happened(key.run_id, ActorLost(report.agent)):
+            return
         self.acknowledge(message, self.epoch)
 
     def _refused(self, message: Message, table: RunTable) -> None:

@@ -10,8 +10,6 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from runtime.errors import SettingsError
 from runtime.simulator.campaign import Report, run_campaign
@@ -72,6 +70,10 @@ def told(report: Report) -> str:
 @contextmanager
 def _progress(seeds: int) -> Iterator[Callable[[int], None] | None]:
     """Something to call after each seed: moves a bar on a terminal, and is nothing elsewhere."""
+    # Imported here: every other command would pay for it at its start.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
