@@ -61,7 +61,7 @@ class RunTable:
         self._log = run_log
         self._epoch = None if owner is None else run_log.take_over(owner)
         self._unsure: dict[RunId, Payload] = {}
-        self._said_again: dict[RunId, Payload] = {}
+        self._said_again: dict[RunId, list[Payload]] = {}
         self._owed: dict[RunId, list[Command]] = {}
         self._clock = clock
         self._states: dict[RunId, RunState] = {}
@@ -177,8 +177,8 @@ class RunTable:
         been kept: the host says it again later, and is then given what an event led to that was kept after all.
         """
         self._make_sure(run_id)
-        if self._said_again.get(run_id) == payload:
-            del self._said_again[run_id]
+        if payload in self._said_again.get(run_id, ()):
+            self._said_again[run_id].remove(payload)
             return self._owed.pop(run_id, [])
         state = self._states.get(run_id)
         if state is None:
@@ -215,7 +215,8 @@ class RunTable:
             decision = decide(self._rules[run_id], self._states[run_id], event)
             self._owed.setdefault(run_id, []).extend(self._took_effect(event, decision))
             if isinstance(event.payload, ToolCalled | BudgetRequested) and event.payload == self._unsure[run_id]:
-                self._said_again[run_id] = event.payload  # whoever said it says it again, and means the same one
+                # Whoever said it says it again, and means the same one.
+                self._said_again.setdefault(run_id, []).append(event.payload)
         del self._unsure[run_id]
 
     def _take_up(self, config: PipelineConfig, events: list[Event]) -> list[Command]:

@@ -30,7 +30,7 @@ class Holders:
         """
         key = report.payload.key
         if isinstance(report.payload, StageSucceeded | StageFailed):
-            self._held.pop(key, None)
+            self.dropped(key)
         elif self._newest.get(key.effect_key) == key.attempt:
             self._held[key] = (report.agent, report.life)
             return report.life >= self._lives.get(report.agent, 0)
@@ -39,6 +39,8 @@ class Holders:
     def dropped(self, key: StageKey) -> None:
         """Nobody waits for the attempt any more."""
         self._held.pop(key, None)
+        if self._newest.get(key.effect_key) == key.attempt:
+            del self._newest[key.effect_key]
 
     def born(self, agent: str, life: int) -> None:
         """The agent has begun a new life."""

@@ -20,7 +20,7 @@ from runtime.supervision.commands import ClientEvent
 
 ASK_AGAIN_MS = 1_000
 POLL_MS = 2_500
-LONGEST_POLL_MS = 120_000
+LONGEST_POLL_MS = 45_000
 ANSWER_AGAIN_MS = 3_000
 MOST_TRIES = 40
 TOO_LATE_MS = 21_000
@@ -59,6 +59,7 @@ class Caller(Process):
             answer, refusal = message.body
             if refusal is None:
                 self.accepted.append(answer)
+            self._say("watch", (self._run_id, self._reads_from))
         elif message.kind == "ack":
             self._is_cancelled = True
 

@@ -18,7 +18,7 @@ from runtime.ids import RunId
 from runtime.run_table import RunTable
 from runtime.store.run_log import MemoryRunLog, RunLog, SqliteRunLog
 from runtime.supervision.commands import Command, RunStage, SetTimer
-from runtime.supervision.events import CancelRequested, Event, RunAdopted, StageSucceeded
+from runtime.supervision.events import CancelRequested, Event, RunAdopted, StageSucceeded, ToolCalled
 from runtime.testing import PipelineBuilder
 
 PIPELINE = PipelineBuilder().stage("a", default_next="b").stage("b").build()
@@ -214,6 +214,24 @@ def test_an_event_said_again_after_its_record_failed_takes_effect_once(mood: str
     assert [stage.stage for stage in issued(runs.handle(RUN, succeeded))] == ["b"]
     assert runs.handle(RUN, succeeded) == []
     assert len(log.events(RUN)) == 2
+
+
+def test_calls_whose_records_seemed_to_fail_one_after_the_other_are_counted_once() -> None:
+    log = LyingLog()
+    runs = table(log)
+    _, commands = runs.submit(Request("sample", "?"), RUN)
+    key = issued(commands)[0].key
+    calls = [ToolCalled(key, name, "ok") for name in ("look", "search")]
+    log.mood = "lie"
+    for call in calls:
+        with pytest.raises(StateStorageError):
+            runs.handle(RUN, call)
+    log.mood = "work"
+    for call in calls:
+        runs.handle(RUN, call)
+    assert [event.payload for event in log.events(RUN)[1:]] == calls
+    runs.handle(RUN, calls[0])
+    assert len(log.events(RUN)) == 4, "another call that looks the same counts"
 
 
 def test_what_was_recorded_after_all_is_owed_once() -> None:

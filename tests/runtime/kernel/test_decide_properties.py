@@ -258,6 +258,7 @@ def check_shape(config: PipelineConfig, state: RunState) -> None:
     assert over == (envelope.terminal_reason is not None) == (envelope.finished_at_ms is not None)
     if envelope.lifecycle == "running":
         assert state.in_flight, "the run is stuck: nothing is in flight, and it neither waits nor is over"
+        assert not state.held.entries
     if over or envelope.lifecycle in {"new", "ready"}:
         assert (state.in_flight, state.fan_outs, state.revisits) == ({}, {}, ())
         assert not state.held.entries

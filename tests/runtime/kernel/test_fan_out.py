@@ -77,6 +77,34 @@ def test_no_items_are_an_empty_result_without_an_execution() -> None:
     ]
 
 
+def parallel_with(builder: PipelineBuilder) -> Bench:
+    """list → each over nothing, and what the builder adds."""
+    bench = Bench(builder.build())
+    bench.request()
+    bench.succeed({"x": []}, stage="list")
+    return bench
+
+
+def over_nothing() -> PipelineBuilder:
+    return PipelineBuilder.parallel().stage("list").stage("each", requires=["list"], foreach="outputs.list.x")
+
+
+def test_no_items_let_a_parallel_run_go_on_to_what_requires_the_stage() -> None:
+    bench = parallel_with(over_nothing().stage("last", requires=["each"]))
+    assert bench.at_work == ["last"]
+
+
+def test_no_items_at_the_end_of_a_parallel_run_complete_it() -> None:
+    bench = parallel_with(over_nothing())
+    assert (bench.reason, bench.envelope.outputs["each"]) == ("completed", {"items": []})
+
+
+def test_a_visit_without_items_can_lose_a_race_in_the_turn_in_which_it_began() -> None:
+    bench = parallel_with(over_nothing().stage("join", requires=["list", "each"], join_strategy="any"))
+    assert (bench.at_work, bench.envelope.stages["each"]) == (["join"], "cancelled")
+    assert "each" not in bench.envelope.outputs
+
+
 @pytest.mark.parametrize(
     ("items", "found"), [({"a": 1}, "a dict"), ("abc", "a str"), (None, "a NoneType"), (3, "a int")]
 )

@@ -102,6 +102,16 @@ def test_a_confirmed_result_that_asks_something_itself_keeps_the_run_waiting() -
     assert bench.at_work == ["a"]
 
 
+def test_what_was_held_back_goes_on_after_a_confirmation() -> None:
+    builder = PipelineBuilder.parallel().stage("a", has_policies=True).stage("b", default_next="c").stage("c")
+    bench = begun(builder)
+    bench.succeed({"n": 1}, policy=TO_CONFIRM, stage="a")
+    bench.succeed(stage="b")
+    assert bench.at_work == []
+    bench.answer(approved=True)
+    assert bench.at_work == ["c"]
+
+
 def test_a_confirmed_result_is_routed_like_any_other() -> None:
     builder = (
         PipelineBuilder().stage("a", has_policies=True).rule("go", "c", "c").stage("b").stage("c", default_next="b")

@@ -508,6 +508,13 @@ def test_a_failure_that_nobody_wants_tried_again_ends_the_run_with_its_reason() 
     )
 
 
+def test_a_failed_stage_that_cannot_be_tried_again_for_want_of_hops_stays_failed() -> None:
+    bench = begun(line(on_system_error="wait", max_agent_hops=1))
+    bench.fail("internal")
+    bench.answer(approved=True)
+    assert (bench.reason, bench.envelope.stages) == ("max_agent_hops_exceeded", {"a": "failed"})
+
+
 def test_a_failure_does_not_wait_when_the_caller_does_not() -> None:
     bench = begun(line(on_system_error="wait"), wait=False)
     bench.fail("internal")

@@ -35,17 +35,17 @@ ALL_FAULTS = {
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return run_campaign(0, 300)
+    return run_campaign(0, 1_000)
 
 
 def without_times(report: Report) -> Report:
     return msgspec.structs.replace(report, duration_s=0.0, seeds_per_s=0.0)
 
 
-def test_three_hundred_seeds_are_clean(report: Report) -> None:
+def test_a_thousand_seeds_are_clean(report: Report) -> None:
     assert report.failures == ()
-    assert (report.seeds, report.violations, report.broken) == (300, 0, None)
-    assert report.runs >= 300
+    assert (report.seeds, report.violations, report.broken) == (1_000, 0, None)
+    assert report.runs >= 1_000
 
 
 def test_every_kind_of_fault_strikes(report: Report) -> None:
@@ -111,5 +111,3 @@ def test_a_world_that_has_come_to_rest_leaves_nothing_for_the_garbage_collector(
     for one in (system, twin):
         one.dismantle()
         assert vars(one) == {}
-
-

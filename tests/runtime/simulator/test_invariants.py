@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from runtime.envelope import InterruptResponse, Request
+from runtime.envelope import Envelope, InterruptResponse, Request
 from runtime.ids import RunId
 from runtime.pipeline import PipelineConfig
 from runtime.simulator import invariants, twins
@@ -262,7 +262,18 @@ def test_a_run_that_a_bound_ended_before_its_limit_is_found() -> None:
     assert record is not None
     assert record.envelope.terminal_reason == "max_agent_hops_exceeded"
     assert names(twins.ended_too_early(twin, record)) == []
-    (caller,) = (twin.envelope,)
-    short = replace(caller(RUN), usage=replace(caller(RUN).usage, agent_hops=1))
-    twin.envelope = lambda _run_id: short  # type: ignore[method-assign]
-    assert names(twins.ended_too_early(twin, record)) == ["bounds"]
+    envelope = twin.envelope(RUN)
+    short = replace(envelope, usage=replace(envelope.usage, agent_hops=1))
+    assert names(twins.ended_too_early(Pretender(twin, short), record)) == ["bounds"]
+
+
+class Pretender(System):
+    """A system that says of its run what it is told to."""
+
+    def __init__(self, system: System, envelope: Envelope) -> None:
+        vars(self).update(vars(system))
+        self._pretended = envelope
+
+    def envelope(self, run_id: RunId) -> Envelope:
+        assert run_id == RUN
+        return self._pretended
