@@ -70,6 +70,8 @@ class AgentActor(Participant):
         task = asyncio.current_task()
         if task is None or key in self._working or not self._is_new(command.key):
             return
+        for earlier in range(1, command.key.attempt):
+            self._stop(msgspec.structs.replace(command.key, attempt=earlier))
         cancelled = asyncio.Event()
         self._working[key] = (task, cancelled)
 
@@ -95,8 +97,10 @@ class AgentActor(Participant):
         return key.attempt > before
 
     async def _cancel(self, frame: Frame) -> None:
-        command = _CANCEL_DECODER.decode(frame.body)
-        work = self._working.get(str(command.key))
+        self._stop(_CANCEL_DECODER.decode(frame.body).key)
+
+    def _stop(self, key: StageKey) -> None:
+        work = self._working.get(str(key))
         if work is not None:
             work[1].set()
             work[0].cancel()

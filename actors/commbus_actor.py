@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 ENDPOINT_LOST = "endpoint.lost"
 FRAMES_UNDER_WAY = 10_000
+RETRY_S = 0.1
 
 
 class CommBusActor:
@@ -49,25 +50,27 @@ class CommBusActor:
         for address, handles in expected.items():
             self._table.expect(address, tuple(handles))
         self._handles: dict[Address, Any] = {}
+        self._process: dict[Address, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         if ray.is_initialized() and ray.get_runtime_context().was_current_actor_reconstructed:
             _call_back(expected)
 
     async def connect(
-        self, address: Address, handle: Any, handles: tuple[str, ...], subscribes: tuple[str, ...]
+        self, address: Address, handle: Any, process_id: str, handles: tuple[str, ...], subscribes: tuple[str, ...]
     ) -> None:
-        """Take up an endpoint, hand it what was parked for it, and watch its process."""
-        # Ray may have restarted the process before the call that watched the old one has failed.
-        replaced = self._table.is_connected(address)
+        """Take up an endpoint, tell of the process that it follows, hand it what was parked, and watch it."""
+        # An endpoint that binds again from the same process has lost nothing.
+        follows = self._process.get(address, process_id) != process_id
         try:
             parked = self._table.connect(address, handles, subscribes)
         except DuplicateHandlerError:
             log.exception("bus.refused_endpoint", extra={"address": address})
             return
         self._handles[address] = handle
-        if replaced:
+        self._process[address] = process_id
+        if follows:
             await self._tell_lost(address, for_good=False)
-        self._spawn(self._watch(address, handle, self._table.incarnation(address)))
+        self._spawn(self._watch(address, handle, process_id))
         self._hand_over_all((address, data) for data in parked)
 
     async def deliver(self, data: bytes) -> SendOutcome:
@@ -89,25 +92,45 @@ class CommBusActor:
             self._spawn(self._hand_over(address, data))
 
     async def _hand_over(self, address: Address, data: bytes) -> None:
-        incarnation = self._table.incarnation(address)
-        try:
-            await self._handles[address].on_frame.remote(data)
-        except RayActorError:
-            # The frame may or may not have been taken. Handing it over again is safe: endpoints' work is keyed, and a
-            # doubled result changes nothing.
-            if self._table.take_back(address, incarnation, data):
-                self._spawn(self._hand_over(address, data))
+        while True:
+            try:
+                await self._handles[address].on_frame.remote(data)
+            except RayActorError:
+                # The frame may or may not have been taken. Handing it over again is safe: endpoints' work is keyed, and
+                # a doubled result changes nothing.
+                if not self._table.take_back(address, data):
+                    return
+                await asyncio.sleep(RETRY_S)
+            else:
+                return
 
-    async def _watch(self, address: Address, handle: Any, incarnation: int) -> None:
-        """A call that never returns fails when its process dies: that is how the bus learns of it."""
-        try:
-            await handle.stay_alive.remote()
-        except RayActorError as error:
-            for_good = isinstance(error, ActorDiedError)
-            news, failures = self._dispatcher.lose(address, incarnation, for_good)
-            self._hand_over_all(failures)
-            if news:
-                await self._tell_lost(address, for_good)
+    async def _watch(self, address: Address, handle: Any, process_id: str) -> None:
+        """Hold a call that never returns: it fails when the process dies, and that is how the bus learns of it.
+
+        It also fails when Ray knows of a new process later than the process connects here. So an endpoint that cannot
+        be reached is away, no more; it is lost when another process connects in its place, or Ray gives it up.
+        """
+        incarnation = self._table.incarnation(address)
+        while True:
+            try:
+                await handle.stay_alive.remote()
+            except ActorDiedError:
+                if self._lose(address, incarnation, for_good=True):
+                    await self._tell_lost(address, for_good=True)
+                return
+            except RayActorError:
+                if not self._lose(address, incarnation, for_good=False):
+                    return
+            if await _process_behind(handle) not in {process_id, None}:
+                return
+            parked = self._table.rejoin(address, incarnation) or []
+            self._hand_over_all((address, data) for data in parked)
+
+    def _lose(self, address: Address, incarnation: int, for_good: bool) -> bool:
+        """Note that an endpoint cannot be reached, and answer the queries that it had; False when it was replaced."""
+        news, failures = self._dispatcher.lose(address, incarnation, for_good)
+        self._hand_over_all(failures)
+        return news
 
     async def _tell_lost(self, address: Address, for_good: bool) -> None:
         log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
@@ -128,3 +151,16 @@ def _call_back(addresses: Iterable[Address]) -> None:
             ray.get_actor(address, namespace=NAMESPACE).rebind.remote()
         except ValueError:
             log.info("bus.endpoint_missing", extra={"address": address})
+
+
+async def _process_behind(handle: Any) -> str | None:
+    """Which process an actor lives in, once it can be reached; None when Ray has given it up."""
+    while True:
+        try:
+            process_id: str = await handle.process_id.remote()
+        except ActorDiedError:
+            return None
+        except RayActorError:
+            await asyncio.sleep(RETRY_S)
+        else:
+            return process_id

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from actors.origin import check_origin
+from actors.ray_transport import PROCESS_ID
 from runtime.endpoint import Endpoint
 from runtime.messages import decode_frame
 
@@ -28,6 +29,10 @@ class Participant:
     async def stay_alive(self) -> None:
         """Never returns: the bus holds this call and learns from its failure that the process died."""
         await asyncio.Event().wait()
+
+    async def process_id(self) -> str:
+        """Tells the process that this actor lives in from its successor."""
+        return PROCESS_ID
 
     async def ping(self) -> bool:
         """Answers when the actor's constructor has succeeded."""

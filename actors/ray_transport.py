@@ -5,6 +5,7 @@ A first transport, behind `runtime.endpoint.Transport`; a later one takes the da
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import ray
@@ -15,6 +16,9 @@ from runtime.messages import Frame, SendOutcome, encode_frame
 
 NAMESPACE = "jeeves"
 BUS_NAME = "bus"
+
+# Tells this process from the one that Ray starts in its place when it dies.
+PROCESS_ID = secrets.token_hex(8)
 
 
 class RayTransport:
@@ -28,7 +32,7 @@ class RayTransport:
     def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
         """Tell the bus our address and how to reach us."""
         myself = ray.get_runtime_context().current_actor
-        self._bus.connect.remote(address, myself, handles, subscribes)
+        self._bus.connect.remote(address, myself, PROCESS_ID, handles, subscribes)
 
     async def send(self, frame: Frame) -> SendOutcome:
         """Hand a frame to the bus; a bus that is gone is `unreachable`."""

@@ -119,22 +119,26 @@ class BusTable:
                 self._refuse(decode_header(data)[0], f"endpoint {address} is gone for good")
         return True
 
-    def take_back(self, address: Address, incarnation: int, data: bytes) -> bool:
-        """A frame could not be handed to that incarnation of an endpoint: it is kept until the endpoint is back.
-
-        True when the endpoint has come back already: the frame is then to be handed over once more.
-        """
+    def rejoin(self, address: Address, incarnation: int) -> list[bytes] | None:
+        """That incarnation can be reached again: what was parked meanwhile; None when a newer one is there."""
         if self._incarnation.get(address) != incarnation:
+            return None
+        self._presence[address] = "connected"
+        return list(self._parked.pop(address, ()))
+
+    def take_back(self, address: Address, data: bytes) -> bool:
+        """A frame could not be handed over: it waits for the endpoint, or is a dead letter where that is gone for good.
+
+        True when nothing is known of a loss: the frame is to be handed over once more.
+        """
+        presence = self._presence.get(address)
+        if presence == "connected":
             return True
-        if self._presence.get(address) == "dead":
+        if presence == "dead":
             self._refuse(decode_header(data)[0], f"endpoint {address} is gone for good")
         else:
             self.park(address, data)
         return False
-
-    def is_connected(self, address: Address) -> bool:
-        """True when frames for the endpoint are handed to it right away."""
-        return self._presence.get(address) == "connected"
 
     def incarnation(self, address: Address) -> int:
         """How many times an endpoint has connected; 0 when never."""

@@ -210,11 +210,10 @@ def _reachable(config: PipelineConfig) -> Iterator[Problem]:
     """Every stage can be part of a run; in a parallel one it can also start. The final stage answers at the limit."""
     if any(True for _ in _circles(config)):
         return
-    resumed = {stage for _, stage in _resume_stages(config) if stage in config.stages}
     if config.is_parallel:
-        reached = _reach(config, config.scheduled_names | resumed, _has_what_it_requires)
+        reached = _reach(config, config.scheduled_names, _has_what_it_requires)
     else:
-        reached = _reach(config, {config.first_stage.name, *resumed})
+        reached = _reach(config, {config.first_stage.name, *(stage for _, stage in _resume_stages(config))})
     for index, agent in enumerate(config.agents):
         if agent.name in reached or agent.name == config.final_stage:
             continue

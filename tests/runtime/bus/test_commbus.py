@@ -159,28 +159,43 @@ def test_what_was_parked_for_an_endpoint_that_died_becomes_dead_letters(table: B
     assert table.connect(A) == []
 
 
-def test_a_frame_that_could_not_be_handed_over_waits_for_the_endpoint(table: BusTable) -> None:
+def test_a_frame_that_could_not_be_handed_over_is_tried_again_while_nothing_is_known_of_a_loss(table: BusTable) -> None:
     table.connect(A)
-    assert not table.take_back(A, 1, data("before the loss was noticed"))
-    table.lose(A, 1, for_good=False)
-    assert not table.take_back(A, 1, data("after it"))
-    assert table.connect(A) == [data("before the loss was noticed"), data("after it")]
-
-
-def test_a_frame_that_could_not_be_handed_over_is_tried_again_when_the_endpoint_is_back_already(
-    table: BusTable,
-) -> None:
-    table.connect(A)
-    table.connect(A)
-    assert table.take_back(A, 1, data("1"))
+    assert table.take_back(A, data("1"))
     assert table.connect(A) == []
+
+
+def test_a_frame_that_could_not_be_handed_over_waits_for_an_endpoint_that_is_away(table: BusTable) -> None:
+    table.connect(A)
+    table.lose(A, 1, for_good=False)
+    assert not table.take_back(A, data("1"))
+    assert table.connect(A) == [data("1")]
 
 
 def test_a_frame_that_could_not_be_handed_to_a_dead_endpoint_is_a_dead_letter(table: BusTable) -> None:
     table.connect(A)
     table.lose(A, 1, for_good=True)
-    assert not table.take_back(A, 1, data("1"))
+    assert not table.take_back(A, data("1"))
     assert table.counts["dead_letter"] == 1
+
+
+def test_an_endpoint_that_can_be_reached_again_gets_what_was_parked_and_stays_the_same(table: BusTable) -> None:
+    table.connect(A)
+    table.lose(A, 1, for_good=False)
+    table.park(A, data("1"))
+    assert table.rejoin(A, 1) == [data("1")]
+    assert table.incarnation(A) == 1
+    assert table.route(header("command", target=A)) == Routing((A,))
+
+
+def test_an_endpoint_that_was_replaced_cannot_rejoin(table: BusTable) -> None:
+    table.connect(A)
+    table.lose(A, 1, for_good=False)
+    table.connect(A)
+    table.lose(A, 2, for_good=False)
+    table.park(A, data("1"))
+    assert table.rejoin(A, 1) is None
+    assert table.connect(A) == [data("1")]
 
 
 def test_a_second_handler_is_refused_and_nothing_changes(table: BusTable) -> None:

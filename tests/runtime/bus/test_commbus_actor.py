@@ -25,7 +25,7 @@ ASKER, HANDLER, EXPECTED = Address("asker"), Address("handler"), Address("expect
 class Remote:
     """What `actor.method` is on a handle: something with `.remote()`."""
 
-    def __init__(self, call: Callable[..., Awaitable[None]]) -> None:
+    def __init__(self, call: Callable[..., Awaitable[Any]]) -> None:
         self.remote = call
 
 
@@ -35,8 +35,10 @@ class ActorHandle:
     def __init__(self) -> None:
         self.got: list[Frame] = []
         self.loss: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.process = str(new_message_id())
         self.on_frame = Remote(self._on_frame)
         self.stay_alive = Remote(self._stay_alive)
+        self.process_id = Remote(self._process_id)
 
     async def _on_frame(self, data: bytes) -> None:
         if self.loss.done():
@@ -45,6 +47,10 @@ class ActorHandle:
 
     async def _stay_alive(self) -> None:
         await self.loss
+
+    async def _process_id(self) -> str:
+        """Once its process is gone, Ray reaches the one that took its place."""
+        return "another" if self.loss.done() else self.process
 
     def lose(self, for_good: bool) -> None:
         self.loss.set_exception(ActorDiedError() if for_good else ActorUnavailableError("restarting", actor_id=None))
@@ -58,7 +64,7 @@ async def connect(
     bus: CommBusActor, address: Address, handles: tuple[str, ...] = (), hears: tuple[str, ...] = ()
 ) -> Any:
     handle = ActorHandle()
-    await bus.connect(address, handle, handles, hears)
+    await bus.connect(address, handle, handle.process, handles, hears)
     return handle
 
 
@@ -93,14 +99,36 @@ async def test_an_endpoint_that_is_restarted_gets_what_could_not_be_handed_over(
     assert (len(first.got), len(second.got)) == (0, 1)
 
 
-async def test_the_loss_of_an_endpoint_is_told_to_who_subscribed_to_it() -> None:
+async def test_an_endpoint_is_lost_once_another_process_takes_its_place() -> None:
     bus = CommBusActor({})
     watcher = await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
     handler = await connect(bus, HANDLER)
     await settle()
     handler.lose(for_good=False)
     await settle()
+    assert watcher.got == []
+    await connect(bus, HANDLER)
+    await settle()
     assert [unpack_body(got.body) for got in watcher.got] == [{"address": "handler", "for_good": False}]
+
+
+async def test_an_endpoint_that_is_gone_for_good_is_told_at_once() -> None:
+    bus = CommBusActor({})
+    watcher = await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
+    handler = await connect(bus, HANDLER)
+    await settle()
+    handler.lose(for_good=True)
+    await settle()
+    assert [unpack_body(got.body) for got in watcher.got] == [{"address": "handler", "for_good": True}]
+
+
+async def test_an_endpoint_that_binds_again_from_the_same_process_has_lost_nothing() -> None:
+    bus = CommBusActor({})
+    watcher = await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
+    handler = await connect(bus, HANDLER)
+    await bus.connect(HANDLER, handler, handler.process, (), ())
+    await settle()
+    assert watcher.got == []
 
 
 async def test_a_query_in_the_hands_of_an_endpoint_that_dies_fails_at_once() -> None:
