@@ -2,6 +2,7 @@
 
 A local cluster listens on loopback only, wants a token of its own, imports our code and never the user's, and leaves
 no process behind, however this process ends. Why each switch is as it is: docs/decisions/002-cluster-ownership.md.
+(Over 400 lines: whatever touches Ray's private parts stands in this one file, to be read through at each upgrade.)
 """
 
 from __future__ import annotations

@@ -90,12 +90,6 @@ class RaySettings(_Section):
         return self
 
 
-class AgentSettings(_Section):
-    """How many actors serve each agent."""
-
-    replicas: int = Field(default=1, ge=1, le=1024)
-
-
 class CodeIndexSettings(_Section):
     """What of a repository is read; `excludes` are further patterns in .gitignore form."""
 
@@ -143,7 +137,6 @@ class Settings(BaseSettings):
     default_pipeline: Identifier = "code_analysis"
     reasoner: Literal["rules", "llm"] = "rules"
     ray: RaySettings = RaySettings()
-    agents: AgentSettings = AgentSettings()
     code_index: CodeIndexSettings = CodeIndexSettings()
     http: HttpSettings = HttpSettings()
     limits: LimitSettings = LimitSettings()
