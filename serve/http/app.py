@@ -27,11 +27,11 @@ from runtime.errors import InputError, JeevesError, UnknownNameError
 from runtime.store.sessions import check_session_id
 from serve.documents import Ask
 from serve.http.metrics import RequestMetrics
+from serve.http.problems import problem, problem_of
 from serve.ray_runtime import RayRuntime
 
 MAX_BODY_BYTES = 1_000_000
 MAX_ONGOING_REQUESTS = 64
-PROBLEM_JSON = "application/problem+json"
 
 api = FastAPI(title="Jeeves", version="1", description="Questions about code, answered with checked citations.")
 
@@ -62,12 +62,6 @@ class ChatMessage(BaseModel):
     deadline_s: float | None = Field(default=None, gt=0, le=3_600)
 
 
-def problem(status: int, code: str, detail: str) -> JSONResponse:
-    """An error as RFC 9457 has it, with our code beside the HTTP status."""
-    body = {"type": "about:blank", "title": code.replace("_", " "), "status": status, "code": code, "detail": detail}
-    return JSONResponse(body, status_code=status, media_type=PROBLEM_JSON)
-
-
 def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
     """The question behind a message. Raises InputError for what this service does not take."""
     question = message.message.strip()
@@ -93,7 +87,6 @@ def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
         repo=repo,
         pipeline=pipeline,
         session_id=message.session_id,
-        user_id="http",
         limits=message.limits,
         deadline_s=message.deadline_s,
     )
@@ -107,8 +100,7 @@ async def _invalid(request: Request, error: RequestValidationError) -> JSONRespo
 
 @api.exception_handler(JeevesError)
 async def _failed(request: Request, error: JeevesError) -> JSONResponse:
-    status = 404 if isinstance(error, UnknownNameError) else 422 if isinstance(error, InputError) else 503
-    return problem(status, error.code, error.message)
+    return problem_of(error)
 
 
 @api.exception_handler(StarletteHTTPException)
