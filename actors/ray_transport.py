@@ -5,17 +5,25 @@ A first transport, behind `runtime.endpoint.Transport`; a later one takes the da
 
 from __future__ import annotations
 
+import logging
 import secrets
+import threading
+from concurrent.futures import Future
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError
+from ray.exceptions import ActorDiedError, RayActorError
 
 from runtime.ids import Address
 from runtime.messages import Frame, SendOutcome, encode_frame
 
 NAMESPACE = "jeeves"
 BUS_NAME = "bus"
+
+BIND_TRIES = 100
+BIND_RETRY_S = 0.2
+
+log = logging.getLogger(__name__)
 
 # Tells this process from the one that Ray starts in its place when it dies.
 PROCESS_ID = secrets.token_hex(8)
@@ -30,9 +38,22 @@ class RayTransport:
         self._bus: Any = ray.get_actor(BUS_NAME, namespace=NAMESPACE)
 
     def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
-        """Tell the bus our address and how to reach us."""
-        myself = ray.get_runtime_context().current_actor
-        self._bus.connect.remote(address, myself, PROCESS_ID, handles, subscribes)
+        """Tell the bus our address and how to reach us; again and again while it is being restarted."""
+        self._connect((address, ray.get_runtime_context().current_actor, PROCESS_ID, handles, subscribes))
+
+    def _connect(self, introduction: tuple[Any, ...], tries_left: int = BIND_TRIES) -> None:
+        def settled(connecting: Future[None]) -> None:
+            error = connecting.exception()
+            if error is None:
+                return
+            if isinstance(error, ActorDiedError) or tries_left == 0:
+                log.error("transport.not_bound", extra={"address": introduction[0], "error": str(error)})
+                return
+            again = threading.Timer(BIND_RETRY_S, self._connect, (introduction, tries_left - 1))
+            again.daemon = True
+            again.start()
+
+        self._bus.connect.remote(*introduction).future().add_done_callback(settled)
 
     async def send(self, frame: Frame) -> SendOutcome:
         """Hand a frame to the bus; a bus that is gone is `unreachable`."""
