@@ -135,6 +135,7 @@ class Settings(BaseSettings):
     config_dir: AbsolutePath | None = None
     capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis",)
     default_pipeline: Identifier = "code_analysis"
+    warm_pipelines: Identifiers = ()
     reasoner: Literal["rules", "llm"] = "rules"
     ray: RaySettings = RaySettings()
     code_index: CodeIndexSettings = CodeIndexSettings()

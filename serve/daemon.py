@@ -36,7 +36,7 @@ from serve.warm import (
     warm_dir,
     write_record,
 )
-from serve.wiring import load_named_pipeline, pipeline_files
+from serve.wiring import load_named_pipeline, warm_pipeline_names
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ def _send(writer: asyncio.StreamWriter, answer: dict[str, Any]) -> None:
 
 async def keep(settings: Settings) -> None:
     """Bring the system up, listen until told to stop, and take everything down."""
-    pipelines = [load_named_pipeline(settings, name) for name in pipeline_files(settings)]
+    pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
     runtime = start_runtime(settings, pipelines)
     path = socket_path(settings.state_dir)
     try:

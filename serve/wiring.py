@@ -48,6 +48,11 @@ def load_named_pipeline(settings: Settings, name: str) -> PipelineConfig:
     return config
 
 
+def warm_pipeline_names(settings: Settings) -> tuple[str, ...]:
+    """The pipelines that a long-lived system keeps ready: the default one, and those that the settings add."""
+    return tuple(dict.fromkeys((settings.default_pipeline, *settings.warm_pipelines)))
+
+
 def capability_spec(settings: Settings, pipeline: PipelineConfig) -> str:
     """ "module:NAME" of the capability that works in `pipeline`. Raises SettingsError."""
     wanted = pipeline.capability_id

@@ -52,9 +52,9 @@ def check_port_free(host: str, port: int) -> None:
 
 def _serve(settings: Settings, repositories: tuple[str, ...], port: int) -> None:
     from serve.http.running import run_service
-    from serve.wiring import load_named_pipeline, pipeline_files
+    from serve.wiring import load_named_pipeline, warm_pipeline_names
 
-    pipelines = [load_named_pipeline(settings, name) for name in pipeline_files(settings)]
+    pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
 
     def announce(url: str) -> None:
         sys.stdout.write(f"listening on {url}; stop with Ctrl-C\n")
