@@ -16,13 +16,14 @@ from actors.agent_actor import CANCEL_STAGE, GIVE_GRANT, REPORT, RUN_STAGE, SUPE
 from actors.commbus_actor import ENDPOINT_LOST
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
-from runtime.admission import Quotas, RateLimiter, RateLimits
+from runtime.admission import Quotas
 from runtime.clock import SystemClock
 from runtime.endpoint import Endpoint
 from runtime.envelope import InterruptResponse, Request, encode_envelope
 from runtime.ids import RunId
 from runtime.messages import Frame, unpack_body
 from runtime.pipeline import PipelineConfig
+from runtime.rate_limits import RateLimiter, RateLimits
 from runtime.run_table import RunTable
 from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.commands import CancelStage, Command, Finish, GiveGrant, RunStage, SetTimer
@@ -38,19 +39,28 @@ _RESPONSE_DECODER = msgspec.msgpack.Decoder(InterruptResponse)
 _REQUEST_DECODER = msgspec.msgpack.Decoder(Request)
 
 
+class Limits(msgspec.Struct, frozen=True):
+    """What the settings say of quotas and rates."""
+
+    quotas: Quotas = Quotas()
+    rates: RateLimits = RateLimits()
+    rates_by_user: dict[str, RateLimits] = {}
+
+
 class SupervisorActor(Participant):
     """Drives every run of this system."""
 
-    def __init__(self, pipelines: list[dict[str, Any]], log_path: str, quotas: dict[str, int] | None = None) -> None:
+    def __init__(self, pipelines: list[dict[str, Any]], log_path: str, limits: dict[str, Any] | None = None) -> None:
         super().__init__()
         clock = SystemClock()
+        told = msgspec.convert(limits or {}, Limits)
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
         self._table = RunTable(
             configs,
             SqliteRunLog(Path(log_path)),
             clock,
-            msgspec.convert(quotas or {}, Quotas),
-            RateLimiter(RateLimits()),
+            told.quotas,
+            RateLimiter(told.rates, told.rates_by_user),
         )
         self._timers = Timers(clock, self._timer_fired)
         self._changed = asyncio.Condition()

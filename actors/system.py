@@ -46,6 +46,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     state_dir: str
     index_options: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
 
 
 class System:
@@ -127,7 +128,8 @@ def start_system(spec: SystemSpec) -> System:
     agents = [agent_address(pipeline, config["name"]) for pipeline, config in stages]
     bus = _create(CommBusActor, BUS_NAME, dict.fromkeys([SUPERVISOR, *agents], ()) | QUERIES_OF, max_restarts=-1)
     index = _create(IndexActor, "index", f"{spec.state_dir}/index", spec.index_options)
-    supervisor = _create(SupervisorActor, "supervisor", spec.pipelines, f"{spec.state_dir}/runs/supervisor-0.sqlite")
+    log_path = f"{spec.state_dir}/runs/supervisor-0.sqlite"
+    supervisor = _create(SupervisorActor, "supervisor", spec.pipelines, log_path, spec.limits)
     others = [_create(StoreActor, "store", f"{spec.state_dir}/sessions.sqlite")]
     for (name, config), address in zip(stages, agents, strict=True):
         arguments = (name, config, spec.capabilities[name], spec.reasoner, spec.settings)

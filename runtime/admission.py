@@ -1,40 +1,43 @@
-"""Admission: how many runs may go on at once, who is next, and how often a user may ask. Decides; the host acts.
-
-Rates are counted over a minute, an hour and a day, with a bucket for bursts; `None` switches a limit off. The local
-user and batch workers are not limited.
-"""
+"""Admission: how many runs may go on at once, who is next, and what a user's runs may spend. Decides; the host acts."""
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from typing import Literal
 
 import msgspec
 
-from runtime.errors import RateLimitedError
 from runtime.ids import RunId
 
 PRIORITIES: tuple[str, ...] = ("realtime", "high", "normal", "low", "idle")
 UNLIMITED_USERS: frozenset[str] = frozenset({"local", "batch"})
 
-_MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
+WAITS_FOR_ROOM: frozenset[str] = frozenset({"ready", "blocked"})
 
+Spent = Literal["llm_calls", "tokens"]
 
-class RateLimits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Requests per span, inclusive; `burst` may come at once, refilled at the minute's pace."""
-
-    per_minute: int | None = 60
-    per_hour: int | None = 1_000
-    per_day: int | None = 10_000
-    burst: int | None = 10
+_RANKS = {priority: number for number, priority in enumerate(PRIORITIES)}
+_DAY_MS = 86_400_000
 
 
 class Quotas(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Runs that may be under way at once: in all, per user, per session; None: as many as come."""
+    """What users may take up; None: as much as they like.
+
+    `running…`: runs under way at once, in all, per user, per session; `queued`: runs that wait for room.
+    `llm_calls_per_day`, `tokens_per_day`: what all runs of one user may spend within 24 hours. `run_tool_calls`,
+    `run_s`: a ceiling for each run, beside the bounds of its pipeline. Spending and ceilings are not held against local
+    and batch users.
+    """
 
     running: int | None = None
     running_per_user: int | None = None
     running_per_session: int | None = None
+    queued: int | None = None
+    llm_calls_per_day: int | None = None
+    tokens_per_day: int | None = None
+    run_tool_calls: int | None = None
+    run_s: float | None = None
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -46,89 +49,154 @@ class Candidate(msgspec.Struct, frozen=True):
     priority: str
 
 
-def next_admitted(waiting: Iterable[Candidate], running: Iterable[Candidate], quotas: Quotas) -> list[RunId]:
-    """Which of the waiting runs may begin now: by priority, then in the order in which they came."""
-    under_way = list(running)
-    rank = {priority: number for number, priority in enumerate(PRIORITIES)}
-    admitted = []
-    for candidate in sorted(waiting, key=lambda run: rank.get(run.priority, rank["normal"])):
-        if _has_room(candidate, under_way, quotas):
-            admitted.append(candidate.run_id)
-            under_way.append(candidate)
-    return admitted
+class AdmissionQueue:
+    """Which run may begin or go on next: by priority, then in the order in which they came to wait.
 
+    Told of every change of a run's lifecycle, it never looks at a run that cannot be the next, so that ten thousand
+    queued runs cost the ones under way nothing.
+    """
 
-def _has_room(candidate: Candidate, under_way: list[Candidate], quotas: Quotas) -> bool:
-    if quotas.running is not None and len(under_way) >= quotas.running:
-        return False
-    of_user = sum(run.user_id == candidate.user_id for run in under_way)
-    if quotas.running_per_user is not None and of_user >= quotas.running_per_user:
-        return False
-    if quotas.running_per_session is None or candidate.session_id is None:
-        return True
-    return sum(run.session_id == candidate.session_id for run in under_way) < quotas.running_per_session
+    def __init__(self, quotas: Quotas, has_spent: Callable[[str], bool] = lambda user_id: False) -> None:
+        """`has_spent`: whether a user may spend no more for now, so that none of the user's runs may go on."""
+        self._quotas = quotas
+        self._has_spent = has_spent
+        self._under_way: dict[RunId, Candidate] = {}
+        self._of_user: Counter[str | None] = Counter()
+        self._of_session: Counter[str | None] = Counter()
+        self._waiting: dict[int, dict[tuple[str, str | None], dict[RunId, int]]] = {}
+        self._where: dict[RunId, tuple[int, tuple[str, str | None]]] = {}
+        self._arrivals = 0
 
-
-class RateLimiter:
-    """Counts requests per user. Overrides: endpoint before user before default."""
-
-    def __init__(
-        self,
-        default: RateLimits | None,
-        by_user: Mapping[str, RateLimits] | None = None,
-        by_endpoint: Mapping[str, RateLimits] | None = None,
-    ) -> None:
-        self._default = default
-        self._by_user = dict(by_user or {})
-        self._by_endpoint = dict(by_endpoint or {})
-        self._seen: dict[tuple[str, str], list[int]] = {}
-        self._bucket: dict[tuple[str, str], tuple[float, int]] = {}
-
-    def take(self, user_id: str, now_ms: int, endpoint: str = "") -> None:
-        """Count one request, or raise RateLimitedError with the seconds after which it may be tried again."""
-        limits = self._by_endpoint.get(endpoint) or self._by_user.get(user_id) or self._default
-        if limits is None or user_id in UNLIMITED_USERS:
+    def note(self, candidate: Candidate, lifecycle: str) -> None:
+        """A run has come into `lifecycle`: it waits for room, takes room, or does neither."""
+        run_id = candidate.run_id
+        if lifecycle in WAITS_FOR_ROOM:
+            self._leave(candidate)
+            if run_id not in self._where:
+                self._join(candidate)
             return
-        key = (user_id, endpoint if endpoint in self._by_endpoint else "")
-        seen = self._seen.setdefault(key, [])
-        del seen[: bisect_right(seen, now_ms - _DAY_MS)]
-        wait_ms = max(self._window_wait_ms(seen, limits, now_ms), self._burst_wait_ms(key, limits, now_ms))
-        if wait_ms > 0:
-            retry_after_s = -(-wait_ms // 1000)
-            raise RateLimitedError(
-                f"user '{user_id}' asks too often; try again in {retry_after_s} s",
-                user_id=user_id,
-                retry_after_s=retry_after_s,
-            )
-        insort(seen, now_ms)
-        if limits.burst is not None:
-            tokens, _ = self._tokens(key, limits, now_ms)
-            self._bucket[key] = (tokens - 1, now_ms)
+        self._stop_waiting(run_id)
+        if lifecycle != "running":
+            self._leave(candidate)
+        elif run_id not in self._under_way:
+            self._under_way[run_id] = candidate
+            self._of_user[candidate.user_id] += 1
+            self._of_session[candidate.session_id] += 1
 
-    def _window_wait_ms(self, seen: list[int], limits: RateLimits, now_ms: int) -> int:
-        waits = [0]
-        for allowed, span_ms in (
-            (limits.per_minute, _MINUTE_MS),
-            (limits.per_hour, _HOUR_MS),
-            (limits.per_day, _DAY_MS),
-        ):
-            if allowed is None:
-                continue
-            within = len(seen) - bisect_right(seen, now_ms - span_ms)
-            if within >= allowed:
-                waits.append(seen[-allowed] + span_ms - now_ms if allowed else span_ms)
-        return max(waits)
+    def next_run(self) -> RunId | None:
+        """The run that may begin or go on now; None when nobody waits or there is no room."""
+        if self._is_full():
+            return None
+        for rank in sorted(self._waiting):
+            heads = [
+                (next(iter(runs.items())), whose)
+                for whose, runs in self._waiting[rank].items()
+                if self._has_room(*whose)
+            ]
+            if heads:
+                return min(heads, key=lambda head: head[0][1])[0][0]
+        return None
 
-    def _burst_wait_ms(self, key: tuple[str, str], limits: RateLimits, now_ms: int) -> int:
-        if limits.burst is None:
-            return 0
-        tokens, refill_ms = self._tokens(key, limits, now_ms)
-        return 0 if tokens >= 1 else round((1 - tokens) * refill_ms)
+    def may_begin(self, candidate: Candidate) -> bool:
+        """True when there is room for the run right now and nobody who waits comes before it."""
+        if self._is_full() or not self._has_room(candidate.user_id, candidate.session_id):
+            return False
+        ahead = self.next_run()
+        return ahead is None or ahead == candidate.run_id or self._where[ahead][0] > _rank(candidate)
 
-    def _tokens(self, key: tuple[str, str], limits: RateLimits, now_ms: int) -> tuple[float, float]:
-        """Tokens in a user's bucket now, and the milliseconds that one more takes."""
-        burst = limits.burst or 0
-        refill_ms = _MINUTE_MS / (limits.per_minute or 60)
-        tokens, at_ms = self._bucket.get(key, (float(burst), now_ms))
-        since_ms = max(0, now_ms - at_ms)  # a clock that was set back takes nothing away
-        return min(float(burst), tokens + since_ms / refill_ms), refill_ms
+    @property
+    def waiting(self) -> int:
+        """How many runs wait for room."""
+        return len(self._where)
+
+    def _join(self, candidate: Candidate) -> None:
+        rank, whose = _rank(candidate), (candidate.user_id, candidate.session_id)
+        self._arrivals += 1
+        self._waiting.setdefault(rank, {}).setdefault(whose, {})[candidate.run_id] = self._arrivals
+        self._where[candidate.run_id] = (rank, whose)
+
+    def _stop_waiting(self, run_id: RunId) -> None:
+        place = self._where.pop(run_id, None)
+        if place is None:
+            return
+        rank, whose = place
+        del self._waiting[rank][whose][run_id]
+        if not self._waiting[rank][whose]:
+            del self._waiting[rank][whose]
+        if not self._waiting[rank]:
+            del self._waiting[rank]
+
+    def _leave(self, candidate: Candidate) -> None:
+        if self._under_way.pop(candidate.run_id, None) is None:
+            return
+        for counts, name in ((self._of_user, candidate.user_id), (self._of_session, candidate.session_id)):
+            counts[name] -= 1
+            if not counts[name]:
+                del counts[name]  # or one would stay for each session that there ever was
+
+    def _is_full(self) -> bool:
+        return self._quotas.running is not None and len(self._under_way) >= self._quotas.running
+
+    def _has_room(self, user_id: str, session_id: str | None) -> bool:
+        quotas = self._quotas
+        if self._has_spent(user_id):
+            return False
+        if quotas.running_per_user is not None and self._of_user[user_id] >= quotas.running_per_user:
+            return False
+        if quotas.running_per_session is None or session_id is None:
+            return True
+        return self._of_session[session_id] < quotas.running_per_session
+
+
+def _rank(candidate: Candidate) -> int:
+    return _RANKS.get(candidate.priority, _RANKS["normal"])
+
+
+class Spending:
+    """What each user's runs have spent in the last 24 hours, against the quotas."""
+
+    def __init__(self, quotas: Quotas) -> None:
+        limits: dict[Spent, int | None] = {"llm_calls": quotas.llm_calls_per_day, "tokens": quotas.tokens_per_day}
+        self._allowed = {name: allowed for name, allowed in limits.items() if allowed is not None}
+        self._booked: dict[tuple[str, Spent], deque[tuple[int, int]]] = {}
+
+    def book(self, user_id: str, llm_calls: int, tokens: int, now_ms: int) -> None:
+        """A run of the user has spent so much since it was last booked."""
+        if user_id in UNLIMITED_USERS:
+            return
+        spent: dict[Spent, int] = {"llm_calls": llm_calls, "tokens": tokens}
+        for name, amount in spent.items():
+            if amount and name in self._allowed:
+                self._booked.setdefault((user_id, name), deque()).append((now_ms, amount))
+
+    def exhausted(self, user_id: str, now_ms: int) -> Exhausted | None:
+        """The quota that the user has used up, and when there is room again; None while there is some of each."""
+        for name, allowed in self._allowed.items():
+            booked = self._booked.get((user_id, name), deque())
+            while booked and booked[0][0] <= now_ms - _DAY_MS:
+                booked.popleft()
+            spent = sum(amount for _, amount in booked)
+            if user_id not in UNLIMITED_USERS and spent >= allowed:
+                return Exhausted(name, spent, allowed, self._room_at_ms(booked, spent - allowed, now_ms))
+        return None
+
+    def _room_at_ms(self, booked: Iterable[tuple[int, int]], too_many: int, now_ms: int) -> int:
+        for at_ms, amount in booked:
+            too_many -= amount
+            if too_many < 0:
+                return at_ms + _DAY_MS
+        return now_ms + _DAY_MS
+
+
+class Exhausted(msgspec.Struct, frozen=True):
+    """A quota of a user that is used up until `room_at_ms`."""
+
+    name: Spent
+    spent: int
+    allowed: int
+    room_at_ms: int
+
+    def sentence(self, user_id: str) -> str:
+        """What to tell the user."""
+        what = "model calls" if self.name == "llm_calls" else "tokens"
+        return f"user '{user_id}' has spent {self.spent} {what} within 24 hours, quota {self.allowed}"

@@ -54,7 +54,7 @@ FAILURE_REASONS: frozenset[str] = frozenset(
     {"tool_failed_recoverably", "tool_failed_fatally", "llm_failed_fatally", "internal_error"}
 )
 
-Lifecycle = Literal["new", "ready", "running", "waiting", "terminated"]
+Lifecycle = Literal["new", "ready", "running", "waiting", "blocked", "terminated"]
 StageStatus = Literal["active", "asking", "success", "failed", "handled", "cancelled"]
 InterruptKind = Literal[
     "clarification",

@@ -15,6 +15,7 @@
     │   ├── ForeignCodeError       a worker imported somebody else's `runtime` package
     │   ├── StateStorageError      the state folder cannot be written
     │   │   └── FencedError        another owner has taken over: this one must stop
+    │   ├── OverloadedError        as much work is queued as may be; `retry_after_s` says when to come back
     │   ├── ClusterError
     │   └── VersionMismatchError
     ├── WireError                  bytes that are no frame of ours
@@ -146,6 +147,12 @@ class FencedError(StateStorageError):
     """A newer owner has taken over what this one wrote to; it must stop, and start anew if it is to go on."""
 
     code = "fenced"
+
+
+class OverloadedError(MachineError):
+    """As many runs are queued as may be; nothing was accepted. `retry_after_s` says when to come back."""
+
+    code = "overloaded"
 
 
 class ClusterError(MachineError):

@@ -9,13 +9,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 
-from runtime.admission import Quotas, RateLimiter
+from runtime.admission import Quotas
 from runtime.agent_step import Agent
 from runtime.bounds import Grant
 from runtime.clock import Clock
 from runtime.envelope import Envelope, InterruptResponse, Request
 from runtime.ids import RunId
 from runtime.pipeline import PipelineConfig
+from runtime.rate_limits import RateLimiter
 from runtime.run_table import NO_QUOTAS, RunTable
 from runtime.store.run_log import RunLog
 from runtime.supervision.commands import CancelStage, ClientEvent, Command, Finish, GiveGrant, RunStage, SetTimer

@@ -12,13 +12,21 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from runtime.admission import Candidate, Quotas, RateLimiter, next_admitted
+from runtime.admission import Quotas
 from runtime.clock import Clock
 from runtime.envelope import Envelope, InterruptResponse, Request
-from runtime.errors import InputError, InterruptError, SettingsError, StateStorageError, UnknownNameError
+from runtime.errors import (
+    InputError,
+    InterruptError,
+    SettingsError,
+    StateStorageError,
+    UnknownNameError,
+)
 from runtime.ids import RunId, new_run_id
 from runtime.interrupts import refusal
 from runtime.pipeline import PipelineConfig
+from runtime.rate_limits import RateLimiter
+from runtime.run_quotas import RunQuotas
 from runtime.store.run_log import RunLog
 from runtime.supervision.commands import ClientEvent, Command, Emit
 from runtime.supervision.decide import decide
@@ -30,6 +38,7 @@ from runtime.supervision.events import (
     RunAdmitted,
     RunAdopted,
     RunRequested,
+    TimerFired,
     ToolCalled,
 )
 from runtime.supervision.replay import decisions, fold, renamed
@@ -55,9 +64,7 @@ class RunTable:
     ) -> None:
         """With an `owner` the log is taken over: what its former owner still tries to write is refused."""
         self._pipelines = dict(pipelines)
-        self._quotas = quotas
-        self._rates = rates
-        self._candidates: dict[RunId, Candidate] = {}
+        self._room = RunQuotas(quotas, rates, clock)
         self._log = run_log
         self._epoch = None if owner is None else run_log.take_over(owner)
         self._unsure: dict[RunId, Payload] = {}
@@ -74,8 +81,8 @@ class RunTable:
         """Accept a request: its first record is kept when this returns. Over the quotas it waits to be admitted.
 
         A run id that is known already changes nothing. Raises UnknownNameError for a pipeline that is not there,
-        RateLimitedError for a user who asks too often, InputError for a request that cannot be put on the wire, and
-        StateStorageError when nothing could be written.
+        RateLimitedError for a user who asks too often or has spent a quota, InputError for a request that cannot be
+        put on the wire, and StateStorageError when nothing could be written.
         """
         config = self._config(request.pipeline)
         try:
@@ -87,12 +94,8 @@ class RunTable:
         run_id = run_id or new_run_id(self._clock.now_ms())
         if run_id in self._states:
             return run_id, self.handle(run_id, RunRequested(request))
-        if self._rates is not None:
-            self._rates.take(request.user_id, self._clock.now_ms())
-        candidate = Candidate(run_id, request.user_id, request.session_id, request.priority or config.priority)
-        # Who waits already comes before it: a slot that is free right now may be theirs.
-        begins = run_id in next_admitted([*self._waiting(), candidate], self._under_way(), self._quotas)
-        self._open(run_id, config, candidate)
+        request = self._room.permitted(request)
+        begins = self._open(run_id, config, request)
         try:
             return run_id, self.handle(run_id, RunRequested(request, not begins, config.config_hash))
         except Exception:
@@ -122,12 +125,15 @@ class RunTable:
         return self._owed.pop(run_id, [])
 
     def admit(self) -> Iterator[tuple[RunId, list[Command]]]:
-        """Let waiting runs begin as far as the quotas allow, by priority; a host calls it when a run ended or waits.
+        """Let waiting runs begin or go on as far as the quotas allow, by priority, and stop whose user has spent one.
 
-        One after the other, so that what one of them is given is not lost when the next cannot be recorded.
+        A host calls it after every event. One run after the other, so that what one of them is given is not lost when
+        the next cannot be recorded.
         """
-        while (waiting := self._waiting()) and (admitted := next_admitted(waiting, self._under_way(), self._quotas)):
-            yield admitted[0], self.handle(admitted[0], RunAdmitted())
+        while (overspent := self._room.next_overspent()) is not None:
+            yield overspent[0], self.handle(*overspent)
+        while (admitted := self._room.next_run()) is not None:
+            yield admitted, self.handle(admitted, RunAdmitted())
 
     def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> list[Command]:
         """Take a person's answer. Raises InterruptError that says why it cannot be taken; nothing is changed then."""
@@ -139,7 +145,7 @@ class RunTable:
             refused = f"run {run_id} is {envelope.lifecycle} and waits for no answer"
         if refused is not None:
             raise InterruptError(refused, run_id=run_id, interrupt_id=interrupt_id)
-        return self.handle(run_id, InterruptAnswered(interrupt_id, user_id, response))
+        return self.handle(run_id, InterruptAnswered(interrupt_id, user_id, response, self._room.must_queue(run_id)))
 
     def fork(self, source: RunId, at_seq: int, run_id: RunId | None = None) -> tuple[RunId, list[Command]]:
         """A new run with the same past as `source` up to event `at_seq` (inclusive), and a future of its own.
@@ -164,7 +170,8 @@ class RunTable:
             self._log.append(config.name, event, self._epoch, is_over and event.seq == at_seq)
         self._remember(config, first.request, copies)
         try:
-            return run_id, self.handle(run_id, RunAdopted(f"forked from {source} at event {at_seq}"))
+            said = f"forked from {source} at event {at_seq}"
+            return run_id, self.handle(run_id, RunAdopted(said, self._room.must_queue(run_id)))
         except Exception:
             self._forget(run_id)
             raise
@@ -185,6 +192,8 @@ class RunTable:
             log.info("event.unknown_run", extra={"run_id": run_id, "event": type(payload).__name__})
             return []
         config = self._rules[run_id]
+        if isinstance(payload, TimerFired) and state.envelope.lifecycle == "waiting" and self._room.must_queue(run_id):
+            payload = TimerFired(payload.timer_id, queued=True)
         event = Event(run_id, self._logged[run_id] + 1, self._clock.now_ms(), payload)
         decision = decide(config, state, event)
         if decision.ignored is not None:
@@ -200,6 +209,7 @@ class RunTable:
 
     def _took_effect(self, event: Event, decision: Decision) -> tuple[Command, ...]:
         run_id = event.run_id
+        self._room.note(run_id, self._states[run_id].envelope, decision.state.envelope)
         self._logged[run_id] = event.seq
         self._states[run_id] = decision.state
         self._events[run_id].extend(command.event for command in decision.commands if isinstance(command, Emit))
@@ -235,8 +245,8 @@ class RunTable:
 
     def _remember(self, config: PipelineConfig, request: Request, events: list[Event]) -> RunState:
         """Take a run of the log into the table as it stands."""
-        run_id, priority = events[0].run_id, request.priority or config.priority
-        self._open(run_id, config, Candidate(run_id, request.user_id, request.session_id, priority))
+        run_id = events[0].run_id
+        self._open(run_id, config, request)
         for event, _, decision in decisions(config, events):
             self._took_effect(event, decision)
         return self._states[run_id]
@@ -295,20 +305,13 @@ class RunTable:
             )
         return config
 
-    def _open(self, run_id: RunId, config: PipelineConfig, candidate: Candidate) -> None:
+    def _open(self, run_id: RunId, config: PipelineConfig, request: Request) -> bool:
+        """Make room in the table for a run; True when the quotas have room for it as well."""
         self._rules[run_id] = config
-        self._candidates[run_id] = candidate
         self._states[run_id] = new_state(run_id)
         self._logged[run_id] = 0
         self._events[run_id] = []
-
-    def _waiting(self) -> list[Candidate]:
-        return [self._candidates[r] for r, state in self._states.items() if state.envelope.lifecycle == "ready"]
-
-    def _under_way(self) -> list[Candidate]:
-        if self._quotas == NO_QUOTAS:
-            return []
-        return [self._candidates[r] for r, state in self._states.items() if state.envelope.lifecycle == "running"]
+        return self._room.open(run_id, request, request.priority or config.priority)
 
     def _state(self, run_id: RunId) -> RunState:
         state = self._states.get(run_id) or self._finished_before(run_id)
@@ -338,5 +341,6 @@ class RunTable:
     def _forget(self, run_id: RunId) -> None:
         self._unsure.pop(run_id, None)
         self._said_again.pop(run_id, None)
-        for table in (self._states, self._rules, self._logged, self._events, self._candidates, self._owed):
+        self._room.forget(run_id)
+        for table in (self._states, self._rules, self._logged, self._events, self._owed):
             table.pop(run_id, None)

@@ -106,10 +106,43 @@ class HttpSettings(_Section):
     port: int = Field(default=8700, ge=1, le=65_535)
 
 
+def _unlimited_is_none(value: Any) -> Any:
+    return None if value == "unlimited" else value
+
+
+Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none)]
+Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimited_is_none)]
+
+
+class QuotaSettings(_Section):
+    """What users may take up, as `runtime.admission.Quotas` has it."""
+
+    running: Limit = 64
+    running_per_user: Limit = None
+    running_per_session: Limit = None
+    queued: Limit = 10_000
+    llm_calls_per_day: Limit = None
+    tokens_per_day: Limit = None
+    run_tool_calls: Limit = 50
+    run_s: Span = 300
+
+
+class RateSettings(_Section):
+    """How often a user may ask, as `runtime.rate_limits.RateLimits` has it."""
+
+    per_minute: Limit = 60
+    per_hour: Limit = 1_000
+    per_day: Limit = 10_000
+    burst: Limit = 10
+
+
 class LimitSettings(_Section):
-    """How much of anything is accepted from a caller."""
+    """How much of anything is accepted from a caller; `rates_by_user` overrides `rates` for those it names."""
 
     max_question_chars: int = Field(default=20_000, ge=1)
+    quotas: QuotaSettings = QuotaSettings()
+    rates: RateSettings = RateSettings()
+    rates_by_user: dict[str, RateSettings] = {}
 
 
 class LoggingSettings(_Section):
@@ -280,8 +313,13 @@ def _misspelt_variables(env: Mapping[str, str]) -> list[Fault]:
 
 
 def _section(name: str) -> type[_Section] | None:
-    annotation = Settings.model_fields[name].annotation
-    return annotation if isinstance(annotation, type) and issubclass(annotation, _Section) else None
+    return _section_in(Settings, name)
+
+
+def _section_in(model: type[BaseModel], name: str) -> type[_Section] | None:
+    field = model.model_fields.get(name)
+    kind = None if field is None else field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, _Section) else None
 
 
 def _faults(document: Document, overrides: Mapping[str, Any], error: ValidationError) -> list[Fault]:
@@ -295,8 +333,10 @@ def _faults(document: Document, overrides: Mapping[str, Any], error: ValidationE
 
 def _problem(item: ErrorDetails) -> str:
     if item["type"] == "extra_forbidden":
-        section = _section(str(item["loc"][0])) if len(item["loc"]) > 1 else Settings
-        return f"unknown key; known here: {', '.join(known_keys(section or Settings))}"
+        section: type[BaseModel] = Settings
+        for name in item["loc"][:-1]:
+            section = _section_in(section, str(name)) or section
+        return f"unknown key; known here: {', '.join(known_keys(section))}"
     given = item["input"]
     told = f", not {given!r}" if isinstance(given, str | int | float) else ""
     return item["msg"] + told

@@ -124,4 +124,5 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
                 "allow_secrets": walk.allow_secrets,
             }
         },
+        "limits": settings.limits.model_dump(exclude={"max_question_chars"}),
     }

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import msgspec
 
-from runtime.bounds import Blocked, Grant, bounds_for, further_grant
-from runtime.envelope import InterruptRequest, InterruptResponse
+from runtime.bounds import REASON_OF_BOUND, SOFT_LIMIT, Blocked, Grant, bounds_for, further_grant
+from runtime.envelope import BOUND_REASONS, InterruptRequest, InterruptResponse
 from runtime.interrupts import outcome, refusal
 from runtime.pipeline import PipelineConfig
 from runtime.supervision import flow, results
@@ -23,6 +23,8 @@ from runtime.supervision.events import (
     Event,
     InterruptAnswered,
     PauseRequested,
+    Payload,
+    QuotaExhausted,
     RunAdmitted,
     RunAdopted,
     RunRequested,
@@ -32,8 +34,8 @@ from runtime.supervision.events import (
     TimerFired,
     ToolCalled,
 )
-from runtime.supervision.state import Decision, InFlight, Question, RunState
-from runtime.supervision.transitions import DEADLINE_TIMER, Turn
+from runtime.supervision.state import Decision, Ending, InFlight, Question, RunState
+from runtime.supervision.transitions import DEADLINE_TIMER, SOFT_DEADLINE_TIMER, STAGE_TIMERS, Turn
 
 MAX_REISSUES = 3
 NOT_IN_FLIGHT = "no such stage is in flight"
@@ -50,6 +52,8 @@ def decide(config: PipelineConfig, state: RunState, event: Event) -> Decision:
     is_request = isinstance(event.payload, RunRequested)
     if is_request != (state.envelope.lifecycle == "new"):
         return Decision(state, ignored="the run was requested already" if is_request else "no such run was requested")
+    if state.envelope.lifecycle == "blocked" and not _reaches_a_blocked_run(event.payload):
+        return Decision(state, ignored="the run is blocked until there is room for it")
     turn = Turn(config, state, event.at_ms)
     ignored = HANDLERS[type(event.payload)](turn, event.payload)
     if ignored is not None:
@@ -57,6 +61,13 @@ def decide(config: PipelineConfig, state: RunState, event: Event) -> Decision:
     results.settle_instant(turn)
     turn.warn_of_bounds()
     return turn.decision()
+
+
+def _reaches_a_blocked_run(payload: Payload) -> bool:
+    """Nothing of a blocked run is in anybody's hands, so no stage of it can start, report or time out."""
+    if isinstance(payload, TimerFired):
+        return not payload.timer_id.startswith(STAGE_TIMERS)
+    return isinstance(payload, RunAdmitted | RunAdopted | CancelRequested)
 
 
 def _on_run_requested(turn: Turn, payload: RunRequested) -> str | None:
@@ -69,30 +80,51 @@ def _on_run_requested(turn: Turn, payload: RunRequested) -> str | None:
         lifecycle="ready",
     )
     turn.emit("run.accepted", data={"pipeline": turn.config.name, "question": payload.request.raw_input[:500]})
-    if turn.envelope.bounds.deadline_ms is not None:
-        turn.set_timer(DEADLINE_TIMER, turn.envelope.bounds.deadline_ms)
+    deadline_ms = turn.envelope.bounds.deadline_ms
+    if deadline_ms is not None:
+        turn.set_timer(DEADLINE_TIMER, deadline_ms)
+        turn.set_timer(SOFT_DEADLINE_TIMER, turn.at_ms + round(SOFT_LIMIT * (deadline_ms - turn.at_ms)))
     if not payload.queued:
         flow.begin(turn)
     return None
 
 
 def _on_run_admitted(turn: Turn, _payload: RunAdmitted) -> str | None:
-    if turn.envelope.lifecycle != "ready":
+    if turn.envelope.lifecycle == "blocked":
+        turn.envelope = replace(turn.envelope, lifecycle="running")
+        _issue_again(turn)
+    elif turn.envelope.lifecycle != "ready":
         return "the run does not wait to be admitted"
-    flow.begin(turn)
+    elif turn.held.questions:
+        _go_on(turn)
+    else:
+        flow.begin(turn)
     return None
 
 
-def _on_run_adopted(turn: Turn, _payload: RunAdopted) -> str | None:
-    """Who drove the run before may have lost anything: stages are issued again, timers are set again."""
-    entries = [entry for entry in turn.in_flight.values() if not entry.waiting_retry]
-    for entry in entries:
-        turn.settle(entry, "error", None, "its supervisor changed; the stage is issued again")
-        turn.reissue(entry, reissues=entry.reissues)
+def _on_run_adopted(turn: Turn, payload: RunAdopted) -> str | None:
+    """Who drove the run before may have lost anything: stages are issued again, timers are set again.
+
+    Without room for it, a run that was under way is blocked until it is admitted.
+    """
+    if payload.queued and turn.envelope.lifecycle == "running":
+        turn.envelope = replace(turn.envelope, lifecycle="blocked")
+    if turn.envelope.lifecycle != "blocked":
+        _issue_again(turn)
     for timer_id, due_ms in list(turn.timers.items()):
-        if not timer_id.startswith("timeout:"):
+        if not timer_id.startswith(STAGE_TIMERS):
             turn.set_timer(timer_id, due_ms)
     return None
+
+
+def _issue_again(turn: Turn) -> None:
+    for entry in list(turn.in_flight.values()):
+        if entry.waiting_retry:
+            retry = f"retry:{entry.key}"
+            turn.set_timer(retry, turn.timers[retry])
+        else:
+            turn.settle(entry, "error", None, "its supervisor changed; the stage is issued again")
+            turn.reissue(entry, reissues=entry.reissues)
 
 
 def _on_stage_started(turn: Turn, payload: StageStarted) -> str | None:
@@ -149,9 +181,12 @@ def _on_timer_fired(turn: Turn, payload: TimerFired) -> str | None:
     if payload.timer_id == DEADLINE_TIMER:
         _on_deadline(turn, Blocked("deadline_exceeded", f"the run's deadline passed at {due_ms} ms"))
         return None
+    if payload.timer_id == SOFT_DEADLINE_TIMER:
+        turn.emit("bound.warned", data={"bound": "deadline"})
+        return None
     kind, _, key_text = payload.timer_id.partition(":")
     if kind == "interrupt":
-        _on_expiry(turn)
+        _on_expiry(turn, payload.queued)
         return None
     entry = turn.in_flight.get(key_text)
     if entry is None:
@@ -169,21 +204,24 @@ def _on_timer_fired(turn: Turn, payload: TimerFired) -> str | None:
 def _on_deadline(turn: Turn, blocked: Blocked) -> None:
     if turn.ending is not None:
         return  # the final stage, at work already, has its grace
-    if turn.envelope.lifecycle == "ready":
+    if turn.envelope.lifecycle == "ready" and not turn.held.questions:
         turn.finish(blocked.reason, blocked.detail)
     else:
         flow.end_by_bound(turn, blocked, None)
 
 
-def _on_expiry(turn: Turn) -> None:
+def _on_expiry(turn: Turn, queued: bool) -> None:
     """Nobody answered in time: go on without, or end, as the pipeline says for that kind of question."""
     interrupt = turn.envelope.interrupt
     if interrupt is None:
         return
     turn.close_interrupt("expired")
-    needs_consent = turn.held.questions[0].unapproved is not None
+    question = turn.held.questions[0]
+    needs_consent = question.unapproved is not None
     if turn.config.interrupt_expiry.get(interrupt.kind, "end") == "proceed" and not needs_consent:
-        flow.go_on(turn)
+        _go_on_when_admitted(turn, queued)
+    elif interrupt.kind == "resource_exhausted" and question.failure is not None:
+        _on_denial(turn, question)
     else:
         turn.finish("interrupt_expired", f"nobody answered '{interrupt.question}' in time")
 
@@ -196,20 +234,35 @@ def _on_interrupt_answered(turn: Turn, payload: InterruptAnswered) -> str | None
         return refused
     response: InterruptResponse = replace(payload.response, received_at_ms=turn.at_ms)
     turn.close_interrupt("resolved", response)
-    question = turn.held.questions[0]
     if outcome(interrupt.kind, response) == "denied":
-        _on_denial(turn, question)
-    elif question.stage is not None and question.unapproved is not None:
+        _on_denial(turn, turn.held.questions[0])
+    else:
+        _go_on_when_admitted(turn, payload.queued)
+    return None
+
+
+def _go_on_when_admitted(turn: Turn, queued: bool) -> None:
+    """The question is settled; the run goes on now, or when there is room for it: until then it keeps the question."""
+    if queued:
+        turn.envelope = replace(turn.envelope, lifecycle="ready")
+    else:
+        _go_on(turn)
+
+
+def _go_on(turn: Turn) -> None:
+    question = turn.held.questions[0]
+    if question.stage is not None and question.unapproved is not None:
         flow.stop_waiting(turn)
         results.take_effect(turn, turn.config.stages[question.stage], question.unapproved)
         flow.take_up_held(turn)
     else:
         flow.go_on(turn)
-    return None
 
 
 def _on_denial(turn: Turn, question: Question) -> None:
-    if question.failure is not None:
+    if question.failure is not None and question.failure.reason in BOUND_REASONS:
+        flow.end_by_bound(turn, Blocked(question.failure.reason, question.failure.detail), None)
+    elif question.failure is not None:
         turn.finish(question.failure.reason, question.failure.detail)
     else:
         turn.finish("denied_by_policy", f"the answer to '{question.request.question}' was no")
@@ -221,6 +274,19 @@ def _on_pause_requested(turn: Turn, payload: PauseRequested) -> str | None:
     if turn.envelope.lifecycle != "running":
         return f"a run that is {turn.envelope.lifecycle} cannot be paused"
     flow.ask(turn, Question(None, InterruptRequest("checkpoint", payload.reason or "paused")))
+    return None
+
+
+def _on_quota_exhausted(turn: Turn, payload: QuotaExhausted) -> str | None:
+    """A caller who waits is asked what to do; for another one it is a bound like those of the run itself."""
+    if turn.ending is not None or turn.envelope.lifecycle != "running":
+        return f"a run that is {'about to end' if turn.ending else turn.envelope.lifecycle} is not stopped by a quota"
+    reason = REASON_OF_BOUND[payload.bound]
+    if not turn.envelope.request.wait:
+        flow.end_by_bound(turn, Blocked(reason, payload.detail), None)
+        return None
+    request = InterruptRequest("resource_exhausted", f"{payload.detail}. Approve to go on when there is room again.")
+    flow.ask(turn, Question(None, request, failure=Ending(reason, payload.detail, turn.at_ms)))
     return None
 
 
@@ -262,6 +328,7 @@ HANDLERS: dict[type, Handler] = {
     TimerFired: cast(Handler, _on_timer_fired),
     InterruptAnswered: cast(Handler, _on_interrupt_answered),
     PauseRequested: cast(Handler, _on_pause_requested),
+    QuotaExhausted: cast(Handler, _on_quota_exhausted),
     CancelRequested: cast(Handler, _on_cancel_requested),
     ActorLost: cast(Handler, _on_actor_lost),
 }

@@ -72,9 +72,10 @@ class StageFailed(msgspec.Struct, frozen=True, tag="stage_failed", omit_defaults
 
 
 class TimerFired(msgspec.Struct, frozen=True, tag="timer_fired", omit_defaults=True):
-    """A timer that the run had set came due."""
+    """A timer that the run had set came due. `queued`: what follows from it waits until there is room for the run."""
 
     timer_id: str
+    queued: bool = False
 
 
 class CancelRequested(msgspec.Struct, frozen=True, tag="cancel_requested", omit_defaults=True):
@@ -94,9 +95,10 @@ class RunAdmitted(msgspec.Struct, frozen=True, tag="run_admitted"):
 
 
 class RunAdopted(msgspec.Struct, frozen=True, tag="run_adopted", omit_defaults=True):
-    """A supervisor took the run up from its log: what was in flight is issued again."""
+    """A supervisor took the run up from its log: what was in flight is issued again; `queued`: once there is room."""
 
     reason: str = ""
+    queued: bool = False
 
 
 class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_defaults=True):
@@ -106,11 +108,19 @@ class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_de
 
 
 class InterruptAnswered(msgspec.Struct, frozen=True, tag="interrupt_answered", omit_defaults=True):
-    """A person answered; `user_id` must be the one who asked."""
+    """A person answered; `user_id` must be the one who asked. `queued`: the run goes on once there is room for it."""
 
     interrupt_id: str
     user_id: str
     response: InterruptResponse
+    queued: bool = False
+
+
+class QuotaExhausted(msgspec.Struct, frozen=True, tag="quota_exhausted"):
+    """The runs of this user have spent all that the user may spend for now; `detail` says how much of what."""
+
+    bound: Bound
+    detail: str
 
 
 class BudgetRequested(msgspec.Struct, frozen=True, tag="budget_requested", omit_defaults=True):
@@ -141,6 +151,7 @@ Payload = (
     | BudgetRequested
     | InterruptAnswered
     | PauseRequested
+    | QuotaExhausted
     | TimerFired
     | CancelRequested
     | ActorLost

@@ -41,7 +41,7 @@ def enter(turn: Turn, target: str) -> None:
         return
     name = StageName(target)
     agent = turn.config.stages[target]
-    if turn.envelope.lifecycle == "waiting":
+    if turn.envelope.lifecycle != "running":
         turn.held = replace(turn.held, entries=(*turn.held.entries, name))
         return
     if turn.stages.get(target) in joins.BUSY:
@@ -195,7 +195,7 @@ def ask(turn: Turn, question: Question) -> None:
     if question.stage is not None:
         turn.mark(question.stage, "asking")
     turn.held = replace(turn.held, questions=(*turn.held.questions, question))
-    if turn.envelope.lifecycle != "waiting":
+    if turn.envelope.lifecycle == "running":
         _put_next(turn)
 
 
@@ -215,7 +215,8 @@ def _put_next(turn: Turn) -> None:
         expires_at_ms=None if life_ms is None else turn.at_ms + life_ms,
     )
     turn.envelope = replace(turn.envelope, interrupt=interrupt, interrupts_raised=number)
-    turn.emit("interrupt.raised", data={"id": interrupt.id, "kind": request.kind, "question": request.question})
+    shown = msgspec.structs.asdict(request) | {"id": interrupt.id, "expires_at_ms": interrupt.expires_at_ms}
+    turn.emit("interrupt.raised", data={name: value for name, value in shown.items() if value not in ("", {}, None)})
     is_pause = question.stage is None
     if not turn.envelope.request.wait and not is_pause:
         turn.finish(REASON_WITHOUT_WAITING[request.kind], request.question)

@@ -22,6 +22,7 @@ from runtime.supervision.events import (
     Event,
     InterruptAnswered,
     PauseRequested,
+    QuotaExhausted,
     RunAdmitted,
     RunAdopted,
     RunRequested,
@@ -196,7 +197,13 @@ def _why_after_timer(before: RunState, timer_id: str) -> str:
         return f"the pause before the next attempt of '{entry.stage}' is over"
     if kind == "interrupt" and before.envelope.interrupt is not None:
         return f"nobody answered in time: {before.envelope.interrupt.question}"
-    return "the run's deadline passed" if kind == "deadline" else "timer fired"
+    return _TIMERS.get(kind, "timer fired")
+
+
+_TIMERS = {
+    "deadline": "the run's deadline passed",
+    "soft_deadline": "80 % of the time until the run's deadline have passed",
+}
 
 
 def _why_after_answer(before: RunState, payload: InterruptAnswered) -> str:
@@ -214,6 +221,7 @@ _TOLD: dict[type, Callable[[Any], str]] = {
     RunAdmitted: lambda payload: "there was room for the run",
     RunAdopted: _reasoned("a supervisor took the run up"),
     PauseRequested: _reasoned("a caller wanted the run to hold"),
+    QuotaExhausted: lambda payload: payload.detail,
     CancelRequested: _reasoned("a caller wanted the run to stop"),
     ActorLost: lambda payload: f"the process of agent '{payload.agent}' died",
 }

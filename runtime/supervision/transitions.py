@@ -40,6 +40,8 @@ from runtime.supervision.events import StageUsage
 from runtime.supervision.state import Decision, Held, InFlight, RunState
 
 DEADLINE_TIMER = "deadline"
+SOFT_DEADLINE_TIMER = "soft_deadline"
+STAGE_TIMERS = ("timeout:", "retry:")
 FINAL_STAGE_GRACE_MS = 10_000
 BACKOFF_FIRST_MS = 1_000
 BACKOFF_CAP_MS = 30_000

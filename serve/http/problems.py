@@ -26,6 +26,6 @@ def problem_of(error: JeevesError) -> JSONResponse:
     """The problem that an error of ours is; who asks too often is told when to come back (Retry-After, seconds)."""
     status = next((status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)), 503)
     answer = problem(status, error.code, error.message)
-    if isinstance(error, RateLimitedError):
+    if "retry_after_s" in error.values:
         answer.headers["Retry-After"] = str(error.values["retry_after_s"])
     return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,31 @@ def test_the_shipped_file_says_what_holds_without_it() -> None:
 def test_the_shipped_file_names_every_setting() -> None:
     text = (shipped_config_dir() / "jeeves.yaml").read_text(encoding="utf-8")
     keys = {line.split(":")[0].strip() for line in text.splitlines() if ":" in line and not line.startswith("#")}
-    sections = [getattr(load_settings(env=HOME_ENV), name) for name in Settings.model_fields]
-    nested = {name for section in sections for name in getattr(type(section), "model_fields", {})}
-    assert keys == set(Settings.model_fields) | nested
+
+    def names(model: Any) -> set[str]:
+        fields = getattr(type(model), "model_fields", {})
+        return set(fields).union(*(names(getattr(model, name)) for name in fields))
+
+    assert keys == names(load_settings(env=HOME_ENV))
+
+
+def test_a_limit_is_a_number_or_unlimited(tmp_path: Path) -> None:
+    text = "limits:\n  quotas: {running: unlimited, run_s: 2.5, queued: 0}\n"
+    quotas = load_settings(settings_file(tmp_path, text), env=HOME_ENV).limits.quotas
+    assert (quotas.running, quotas.run_s, quotas.queued, quotas.run_tool_calls) == (None, 2.5, 0, 50)
+    assert load_settings(env={"JEEVES_LIMITS__QUOTAS__RUNNING": "unlimited"}).limits.quotas.running is None
+
+
+def test_an_unknown_key_far_down_names_those_of_its_own_section(tmp_path: Path) -> None:
+    (fault,) = faults_of(settings_file(tmp_path, "limits:\n  quotas:\n    runs: 3\n"))
+    assert "mine.yaml:3" in fault
+    assert "limits.quotas.runs" in fault
+    assert "running_per_user" in fault
+
+
+@pytest.mark.parametrize("text", ["running: -1", "running: many", "run_s: 0"])
+def test_a_limit_that_is_none_is_a_fault(tmp_path: Path, text: str) -> None:
+    assert len(faults_of(settings_file(tmp_path, f"limits:\n  quotas: {{{text}}}\n"))) == 1
 
 
 def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.admission import Quotas, RateLimiter
+from runtime.admission import Quotas
 from runtime.agent_step import Agent
 from runtime.capability import Capability
 from runtime.clock import FakeClock
@@ -17,6 +17,7 @@ from runtime.ids import RunId
 from runtime.local_runner import LocalRunner
 from runtime.pipeline import PipelineConfig
 from runtime.ports import LocalQueries
+from runtime.rate_limits import RateLimiter
 from runtime.run_table import NO_QUOTAS
 from runtime.store.run_log import MemoryRunLog, RunLog
 from runtime.supervision.events import Event, encode_event

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.admission import PRIORITIES, Candidate, Quotas, RateLimiter, RateLimits, next_admitted
+from runtime.admission import PRIORITIES, AdmissionQueue, Candidate, Quotas
 from runtime.capability import StageContext, StageResult
 from runtime.clock import FakeClock
 from runtime.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.errors import RateLimitedError, StateStorageError
 from runtime.ids import RunId
+from runtime.rate_limits import RateLimiter, RateLimits
 from runtime.run_table import NO_QUOTAS, RunTable
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import RunStage, StageView
@@ -32,6 +33,22 @@ def run(
     number: int, user: str = "u", session: str | None = None, priority: str = "normal", prefix: str = "r"
 ) -> Candidate:
     return Candidate(RunId(f"{prefix}-{number}"), user, session, priority)
+
+
+def next_admitted(waiting: list[Candidate], running: list[Candidate], quotas: Quotas) -> list[RunId]:
+    queue = AdmissionQueue(quotas)
+    for candidate in running:
+        queue.note(candidate, "running")
+    for candidate in waiting:
+        queue.note(candidate, "ready")
+    by_id = {candidate.run_id: candidate for candidate in waiting}
+    admitted: list[RunId] = []
+    while (run_id := queue.next_run()) is not None:
+        assert queue.may_begin(by_id[run_id])
+        queue.note(by_id[run_id], "running")
+        admitted.append(run_id)
+    assert queue.waiting == len(waiting) - len(admitted)
+    return admitted
 
 
 def numbers(admitted: list[RunId]) -> list[int]:

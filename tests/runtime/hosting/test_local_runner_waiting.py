@@ -74,7 +74,8 @@ async def test_the_question_is_shown_with_its_number_and_resolved_when_answered(
     await answer(kit, run_id)
     events = [event async for event in kit.runner.watch(run_id)]
     raised, resolved = [event.data for event in events if event.type.startswith("interrupt.")]
-    assert raised == {"id": f"{run_id}-q1", "kind": "clarification", "question": "Which?"}
+    shown = {"id": f"{run_id}-q1", "kind": "clarification", "question": "Which?", "data": {"choices": ["x", "y"]}}
+    assert raised == {**shown, "expires_at_ms": START_MS + 24 * 3_600_000}
     assert resolved == {"id": f"{run_id}-q1", "status": "resolved"}
 
 

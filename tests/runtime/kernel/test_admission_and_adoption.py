@@ -92,7 +92,7 @@ def test_timers_are_set_again_for_the_deadline_a_retry_and_an_open_question() ->
     bench.fail()
     decision = bench.adopt()
     timers = {command.timer_id for command in decision.commands if isinstance(command, SetTimer)}
-    assert timers == {"deadline", "retry:r-bench/1/0/1"}
+    assert timers == {"deadline", "soft_deadline", "retry:r-bench/1/0/1"}
     bench.wait(1)
     bench.ask()
     decision = bench.adopt()

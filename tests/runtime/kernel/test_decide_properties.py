@@ -38,6 +38,7 @@ from runtime.supervision.events import (
     PauseRequested,
     Payload,
     PolicyVerdict,
+    QuotaExhausted,
     RunAdmitted,
     RunAdopted,
     RunRequested,
@@ -67,6 +68,7 @@ ACTIONS = (
     *("fail",) * 2,
     *("answer",) * 3,
     *("fire", "lose", "start", "tool", "again", "late", "interrupt", "strange", "pause", "adopt", "budget", "judged"),
+    *("admit", "quota"),
 )
 
 seeds = st.integers(0, 2**32 - 1)
@@ -153,7 +155,11 @@ def random_payload(bench: Bench, dice: random.Random) -> Payload | None:
     if name == "pause":
         return PauseRequested()
     if name == "adopt":
-        return RunAdopted()
+        return RunAdopted(queued=dice.random() < 0.3)
+    if name == "admit":
+        return RunAdmitted()
+    if name == "quota":
+        return QuotaExhausted(dice.choice(("llm_calls", "tokens")), "spent")
     if name == "answer":
         return random_answer(bench, dice)
     if name == "fire":
@@ -162,7 +168,7 @@ def random_payload(bench: Bench, dice: random.Random) -> Payload | None:
             return None
         timer = min(due, key=lambda name: due[name]) if dice.random() < 0.5 else dice.choice(sorted(due))
         bench.now_ms = max(bench.now_ms, due[timer])
-        return TimerFired(timer)
+        return TimerFired(timer, queued=dice.random() < 0.3)
     entries = list(bench.state.in_flight.values())
     return random_report(bench, name, dice.choice(entries), dice) if entries else None
 
@@ -174,7 +180,8 @@ def random_answer(bench: Bench, dice: random.Random) -> Payload | None:
     decision: Any = dice.choice([*["approve"] * 8, "modify", "reject"])
     response = InterruptResponse("x", dice.random() < 0.9, decision, {"n": 1})
     user_id = "eve" if dice.random() < 0.1 else "local"
-    return InterruptAnswered(asked.id if dice.random() < 0.95 else "r-bench-q9", user_id, response)
+    interrupt_id = asked.id if dice.random() < 0.95 else "r-bench-q9"
+    return InterruptAnswered(interrupt_id, user_id, response, queued=dice.random() < 0.3)
 
 
 def random_report(bench: Bench, name: str, entry: InFlight, dice: random.Random) -> Payload:
@@ -259,10 +266,14 @@ def check_shape(config: PipelineConfig, state: RunState) -> None:
     if envelope.lifecycle == "running":
         assert state.in_flight, "the run is stuck: nothing is in flight, and it neither waits nor is over"
         assert not state.held.entries
-    if over or envelope.lifecycle in {"new", "ready"}:
+    goes_on_later = envelope.lifecycle == "ready" and bool(state.held.questions)
+    if over or (envelope.lifecycle in {"new", "ready"} and not goes_on_later):
         assert (state.in_flight, state.fan_outs, state.revisits) == ({}, {}, ())
         assert not state.held.entries
-    assert bool(state.held.questions) == (envelope.lifecycle == "waiting")
+    assert bool(state.held.questions) == (envelope.lifecycle == "waiting") or goes_on_later
+    if goes_on_later:
+        assert envelope.interrupt is not None
+        assert envelope.interrupt.status in {"resolved", "expired"}
     if envelope.lifecycle == "waiting":
         assert envelope.interrupt is not None
         assert envelope.interrupt.status == "pending"
@@ -294,7 +305,7 @@ def check_timers(state: RunState) -> None:
     asked = envelope.interrupt if envelope.lifecycle == "waiting" else None
     if asked is not None and TIME_TO_LIVE_MS[asked.kind] is not None:
         expected.add(f"interrupt:{asked.id}")
-    assert set(state.timers) - {"deadline"} == expected, "a timer too many, or one is missing"
+    assert set(state.timers) - {"deadline", "soft_deadline"} == expected, "a timer too many, or one is missing"
     if envelope.lifecycle == "terminated":
         assert not state.timers
 
@@ -323,7 +334,7 @@ def drive(seed: int) -> Bench:
 
 
 def next_payload(bench: Bench, number: int) -> Payload:
-    if bench.envelope.lifecycle == "ready":
+    if bench.envelope.lifecycle in {"ready", "blocked"}:
         return RunAdmitted()
     entries = list(bench.state.in_flight.values())
     asked = bench.envelope.interrupt
@@ -424,7 +435,8 @@ wild_payloads = st.one_of(
     ),
     st.builds(PauseRequested, st.text(max_size=3)),
     st.just(RunAdmitted()),
-    st.just(RunAdopted()),
+    st.builds(RunAdopted, queued=st.booleans()),
+    st.builds(QuotaExhausted, st.sampled_from(["llm_calls", "tokens"]), st.text(max_size=3)),
     st.builds(
         RunRequested, st.builds(Request, st.just("random"), st.just("?"), wait=st.booleans()), queued=st.booleans()
     ),
