@@ -14,7 +14,8 @@
     │   ├── PortTakenError
     │   ├── ForeignCodeError       a worker imported somebody else's `runtime` package
     │   ├── StateStorageError      the state folder cannot be written
-    │   │   └── FencedError        another owner has taken over: this one must stop
+    │   │   ├── FencedError        another owner has taken over: this one must stop
+    │   │   └── OwnedError         somebody holds the lease: `holder` and `until_ms`
     │   ├── ClusterError
     │   └── VersionMismatchError
     ├── WireError                  bytes that are no frame of ours
@@ -146,6 +147,12 @@ class FencedError(StateStorageError):
     """A newer owner has taken over what this one wrote to; it must stop, and start anew if it is to go on."""
 
     code = "fenced"
+
+
+class OwnedError(StateStorageError):
+    """`holder` has the lease of a run log until `until_ms`; nothing was changed."""
+
+    code = "owned"
 
 
 class ClusterError(MachineError):

@@ -13,7 +13,8 @@ from runtime.envelope import Request
 from runtime.errors import StateStorageError, WireError
 from runtime.goals import Goal, GoalsPatch
 from runtime.ids import GoalId, RunId, StageKey
-from runtime.store.run_log import SCHEMA_VERSION, MemoryRunLog, RunLog, SqliteRunLog
+from runtime.store.run_log import MemoryRunLog, RunLog, SqliteRunLog
+from runtime.store.sqlite_database import FILE_FORMAT
 from runtime.supervision.events import (
     CancelRequested,
     Event,
@@ -130,7 +131,7 @@ def test_threads_may_write_their_runs_at_once(tmp_path: Path) -> None:
 def test_a_log_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
     SqliteRunLog(tmp_path / "runs.db").close()
     database = sqlite3.connect(tmp_path / "runs.db")
-    database.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
+    database.execute(f"PRAGMA user_version={FILE_FORMAT + 1}")
     database.close()
     with pytest.raises(StateStorageError, match="upgrade jeeves"):
         SqliteRunLog(tmp_path / "runs.db")
