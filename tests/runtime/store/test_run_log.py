@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,13 +25,6 @@ from runtime.supervision.events import (
 )
 
 RUN = RunId("r-1")
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunLog]:
-    opened: RunLog = MemoryRunLog() if request.param == "memory" else SqliteRunLog(tmp_path / "deep" / "runs.db")
-    yield opened
-    opened.close()
 
 
 def event(seq: int, run_id: str = RUN, payload: Payload | None = None, at_ms: int = 0) -> Event:
