@@ -220,7 +220,7 @@ def test_a_record_that_cannot_be_read_is_named_with_its_log_and_left_as_it_is(tm
     for command in (["show", asked.run_id], ["why", asked.run_id], ["fork", asked.run_id, "--at", "1"]):
         asked.runs(*command).complains(1, str(path), "no event")
     with sqlite3.connect(path) as db:
-        assert db.execute("SELECT hex(body) FROM events WHERE seq = 3").fetchall() == [("C1",)]
+        assert db.execute("SELECT hex(body) FROM run_events WHERE seq = 3").fetchall() == [("C1",)]
     db.close()
 
 
