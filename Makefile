@@ -6,15 +6,15 @@ STAMP := $(VENV)/.installed
 Q ?= How does routing pick the next stage?
 REPO ?= .
 
-.PHONY: ask test test-slow check lint types contracts bench format clean
+.PHONY: ask test test-slow check lint types contracts bench postgres format clean
 
 ask: $(STAMP)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
 
-test: $(STAMP)
+test: $(STAMP) postgres
 	$(BIN)/python -m pytest
 
-test-slow: $(STAMP)
+test-slow: $(STAMP) postgres
 	$(BIN)/python -m pytest -m "slow"
 
 check: lint types contracts test
@@ -29,8 +29,12 @@ types: $(STAMP)
 contracts: $(STAMP)
 	$(BIN)/lint-imports
 
-bench: $(STAMP)
+bench: $(STAMP) postgres
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-enable
+
+# The tests start a PostgreSQL server of their own; this only sees to it that there is one to start.
+postgres:
+	@.ci/postgres
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -14,7 +14,8 @@
     │   ├── PortTakenError
     │   ├── ForeignCodeError       a worker imported somebody else's `runtime` package
     │   ├── StateStorageError      the state folder cannot be written
-    │   │   └── FencedError        another owner has taken over: this one must stop
+    │   │   ├── FencedError        another owner has taken over: this one must stop
+    │   │   └── OwnedError         somebody holds the lease: `holder` and `until_ms`
     │   ├── OverloadedError        as much work is queued as may be; `retry_after_s` says when to come back
     │   ├── ClusterError
     │   └── VersionMismatchError
@@ -153,6 +154,12 @@ class OverloadedError(MachineError):
     """As many runs are queued as may be; nothing was accepted. `retry_after_s` says when to come back."""
 
     code = "overloaded"
+
+
+class OwnedError(StateStorageError):
+    """`holder` has the lease of a run log until `until_ms`; nothing was changed."""
+
+    code = "owned"
 
 
 class ClusterError(MachineError):

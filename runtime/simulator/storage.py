@@ -45,9 +45,9 @@ class Disk(MemoryRunLog):
         if self.is_down:
             raise StateStorageError("the store is down")
 
-    def take_over(self, owner: str) -> int:
+    def take_over(self, owner: str, now_ms: int | None = None, lease_ms: int | None = None, force: bool = False) -> int:
         self.check()
-        return super().take_over(owner)
+        return super().take_over(owner, now_ms, lease_ms, force)
 
     def check_owner(self, epoch: int) -> None:
         self.check()
@@ -68,9 +68,9 @@ class Disk(MemoryRunLog):
             self._world.faults["store_lie"] += 1
             raise StateStorageError("the store did not answer")
 
-    def events(self, run_id: RunId) -> list[Event]:
+    def events(self, run_id: RunId, after_seq: int = 0) -> list[Event]:
         self.check()
-        return super().events(run_id)
+        return super().events(run_id, after_seq)
 
     def unfinished(self) -> list[RunSummary]:
         self.check()
@@ -91,8 +91,8 @@ class WriteBehind(MemoryRunLog):
         self._unwritten: list[tuple[str, Event, int | None, bool]] = []
         self._is_lost = False
 
-    def take_over(self, owner: str) -> int:
-        return self._disk.take_over(owner)
+    def take_over(self, owner: str, now_ms: int | None = None, lease_ms: int | None = None, force: bool = False) -> int:
+        return self._disk.take_over(owner, now_ms, lease_ms, force)
 
     def check_owner(self, epoch: int) -> None:
         self._disk.check_owner(epoch)
@@ -115,8 +115,9 @@ class WriteBehind(MemoryRunLog):
         """The process that held it is gone."""
         self._is_lost = True
 
-    def events(self, run_id: RunId) -> list[Event]:
-        return [*self._disk.events(run_id), *(row[1] for row in self._unwritten if row[1].run_id == run_id)]
+    def events(self, run_id: RunId, after_seq: int = 0) -> list[Event]:
+        events = [*self._disk.events(run_id), *(row[1] for row in self._unwritten if row[1].run_id == run_id)]
+        return events[max(after_seq, 0) :]
 
     def unfinished(self) -> list[RunSummary]:
         return self._disk.unfinished()

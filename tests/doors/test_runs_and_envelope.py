@@ -215,12 +215,12 @@ def test_a_record_that_cannot_be_read_is_named_with_its_log_and_left_as_it_is(tm
     asked = Asked(tmp_path)
     path = asked.jeeves.state_dir / "runs" / "local.sqlite"
     with sqlite3.connect(path) as db:
-        db.execute("UPDATE events SET body = x'c1' WHERE seq = 3")
+        db.execute("UPDATE run_events SET body = x'c1' WHERE seq = 3")
     db.close()
     for command in (["show", asked.run_id], ["why", asked.run_id], ["fork", asked.run_id, "--at", "1"]):
         asked.runs(*command).complains(1, str(path), "no event")
     with sqlite3.connect(path) as db:
-        assert db.execute("SELECT hex(body) FROM events WHERE seq = 3").fetchall() == [("C1",)]
+        assert db.execute("SELECT hex(body) FROM run_events WHERE seq = 3").fetchall() == [("C1",)]
     db.close()
 
 

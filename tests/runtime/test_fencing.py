@@ -16,10 +16,11 @@ from runtime.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.errors import FencedError, InterruptError, StateStorageError
 from runtime.ids import RunId
 from runtime.run_table import RunTable
-from runtime.store.run_log import MemoryRunLog, RunLog, SqliteRunLog
+from runtime.store.run_log import MemoryRunLog, RunLog, SqliteRunLog, SqlRunLog
 from runtime.supervision.commands import Command, RunStage, SetTimer
 from runtime.supervision.events import CancelRequested, Event, RunAdopted, StageSucceeded, ToolCalled
 from runtime.testing import PipelineBuilder
+from tests.runtime.store.conftest import make_place
 
 PIPELINE = PipelineBuilder().stage("a", default_next="b").stage("b").build()
 RUN = RunId("r-1")
@@ -27,20 +28,14 @@ RUN = RunId("r-1")
 Opener = Callable[[], RunLog]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens the same log again and again, as several processes would."""
     memory = MemoryRunLog()
-    logs: list[RunLog] = [memory]
-
-    def open_log() -> RunLog:
-        if request.param == "sqlite":
-            logs.append(SqliteRunLog(tmp_path / "runs.sqlite"))
-        return logs[-1]
-
-    yield open_log
-    for log in logs:
-        log.close()
+    place = None if request.param == "memory" else make_place(request.param, request, tmp_path)
+    yield lambda: memory if place is None else SqlRunLog(place.open())
+    if place is not None:
+        place.close()
 
 
 def event(seq: int, run_id: RunId = RUN) -> Event:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ from runtime.envelope import Request
 from runtime.errors import StateStorageError, WireError
 from runtime.goals import Goal, GoalsPatch
 from runtime.ids import GoalId, RunId, StageKey
-from runtime.store.run_log import SCHEMA_VERSION, MemoryRunLog, RunLog, SqliteRunLog
+from runtime.store.run_log import MemoryRunLog, RunLog, SqliteRunLog
+from runtime.store.sqlite_database import FILE_FORMAT
 from runtime.supervision.events import (
     CancelRequested,
     Event,
@@ -25,13 +25,6 @@ from runtime.supervision.events import (
 )
 
 RUN = RunId("r-1")
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunLog]:
-    opened: RunLog = MemoryRunLog() if request.param == "memory" else SqliteRunLog(tmp_path / "deep" / "runs.db")
-    yield opened
-    opened.close()
 
 
 def event(seq: int, run_id: str = RUN, payload: Payload | None = None, at_ms: int = 0) -> Event:
@@ -130,7 +123,7 @@ def test_threads_may_write_their_runs_at_once(tmp_path: Path) -> None:
 def test_a_log_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
     SqliteRunLog(tmp_path / "runs.db").close()
     database = sqlite3.connect(tmp_path / "runs.db")
-    database.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
+    database.execute(f"PRAGMA user_version={FILE_FORMAT + 1}")
     database.close()
     with pytest.raises(StateStorageError, match="upgrade jeeves"):
         SqliteRunLog(tmp_path / "runs.db")

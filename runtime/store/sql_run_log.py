@@ -1,0 +1,255 @@
+"""The run log in a database: events as they came, and one summary row per run, kept in the same transaction.
+
+An event is what changed, never the state that it led to, so that the log grows with what happens. Snapshots spare a
+reader the beginning of a long run; the newest one is kept. Of a run that is dropped nothing stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from runtime.errors import WireError
+from runtime.ids import RunId
+from runtime.store.database import Database, Migration, Transaction, migrate
+from runtime.store.run_records import (
+    Entry,
+    RunSummary,
+    Snapshot,
+    check_lease,
+    check_order,
+    check_snapshot,
+    fenced,
+)
+from runtime.supervision.events import Event, RunRequested, decode_event, encode_event
+
+_COLUMNS = (
+    "run_id, pipeline, started_at_ms, last_seq, finished, last_at_ms, user_id, session_id, config_hash,"
+    " lifecycle, terminal_reason"
+)
+_INSERT_EVENT = "INSERT INTO run_events (run_id, seq, at_ms, body) VALUES (?, ?, ?, ?)"
+_UPSERT_RUN = (
+    f"INSERT INTO runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (run_id) DO UPDATE SET last_seq = excluded.last_seq, last_at_ms = excluded.last_at_ms,"
+    " finished = CASE WHEN excluded.finished = 1 THEN 1 ELSE runs.finished END,"
+    " lifecycle = CASE WHEN excluded.lifecycle = '' THEN runs.lifecycle ELSE excluded.lifecycle END,"
+    " terminal_reason = coalesce(excluded.terminal_reason, runs.terminal_reason)"
+)
+_OWNER = "SELECT epoch, name, lease_until_ms FROM owner"
+_TAKE_OVER = (
+    "INSERT INTO owner (one, epoch, name, lease_until_ms) VALUES (1, 1, ?, ?) ON CONFLICT (one) DO UPDATE"
+    " SET epoch = owner.epoch + 1, name = excluded.name, lease_until_ms = excluded.lease_until_ms RETURNING epoch"
+)
+_SAVE_SNAPSHOT = (
+    "INSERT INTO run_snapshots (run_id, seq, state, config_hash) VALUES (?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE"
+    " SET seq = excluded.seq, state = excluded.state, config_hash = excluded.config_hash"
+    " WHERE run_snapshots.seq < excluded.seq"
+)
+_DROPPED_TABLES = ("run_events", "run_snapshots", "runs")
+
+
+class Started(NamedTuple):
+    """What the first event of a run says for its summary."""
+
+    user_id: str = ""
+    session_id: str = ""
+    config_hash: str = ""
+
+
+def started_by(event: Event) -> Started:
+    """Whose run an event begins; empty when it begins none."""
+    if not isinstance(event.payload, RunRequested):
+        return Started()
+    request = event.payload.request
+    return Started(_text(request.user_id), _text(request.session_id or ""), event.payload.config_hash)
+
+
+def _text(value: str) -> str:
+    # PostgreSQL has no text with a NUL in it.
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+class SqlRunLog:
+    """A run log in a database that it has to itself; safe to call from several threads of one process."""
+
+    def __init__(self, database: Database) -> None:
+        """Raises StateStorageError; the database is closed then."""
+        self._database = database
+        try:
+            migrate(database, "run_log", MIGRATIONS)
+        except BaseException:
+            database.close()
+            raise
+
+    def take_over(self, owner: str, now_ms: int | None = None, lease_ms: int | None = None, force: bool = False) -> int:
+        until_ms = 0 if now_ms is None or lease_ms is None else now_ms + lease_ms
+        with self._database.transaction(f"be taken over by '{owner}'") as changes:
+            for _, holder, held_until_ms in changes.rows(_OWNER) if now_ms is not None and not force else ():
+                check_lease(self._database.location, holder, held_until_ms, now_ms or 0)
+            return int(changes.rows(_TAKE_OVER, (_text(owner), until_ms))[0][0])
+
+    def renew(self, epoch: int, now_ms: int, lease_ms: int) -> None:
+        with self._database.transaction("have its lease renewed") as changes:
+            _check_epoch(changes, epoch)
+            changes.execute("UPDATE owner SET lease_until_ms = ? WHERE epoch = ?", (now_ms + lease_ms, epoch))
+
+    def release(self, epoch: int) -> None:
+        with self._database.transaction("be released") as changes:
+            changes.execute("UPDATE owner SET lease_until_ms = 0 WHERE epoch = ?", (epoch,))
+
+    def check_owner(self, epoch: int) -> None:
+        with self._database.read() as queries:
+            _check_epoch(queries, epoch)
+
+    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
+        self.append_all((Entry(pipeline, event, ends),), epoch)
+
+    def append_all(self, entries: Sequence[Entry], epoch: int | None = None) -> None:
+        if not entries:
+            return
+        first = entries[0].event
+        others = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
+        doing = f"take event {first.seq} of run {first.run_id}{others}"
+        with self._database.transaction(doing, run_id=first.run_id) as changes:
+            if epoch is not None:
+                _check_epoch(changes, epoch)
+            check_order(_last_seqs(changes, {entry.event.run_id for entry in entries}), entries)
+            changes.execute_all(_INSERT_EVENT, [_event_row(entry.event) for entry in entries])
+            changes.execute_all(_UPSERT_RUN, [_run_row(entry) for entry in entries])
+
+    def events(self, run_id: RunId, after_seq: int = 0) -> list[Event]:
+        query = "SELECT body FROM run_events WHERE run_id = ? AND seq > ? ORDER BY seq"
+        with self._database.read() as queries:
+            rows = queries.rows(query, (run_id, after_seq))
+        return [decode_event(row[0]) for row in rows]
+
+    def runs(self, limit: int, user_id: str | None = None, finished: bool | None = None) -> list[RunSummary]:
+        wanted: list[tuple[str, object]] = []
+        if user_id is not None:
+            wanted.append(("user_id = ?", _text(user_id)))
+        if finished is not None:
+            wanted.append(("finished = ?", int(finished)))
+        where = " AND ".join(condition for condition, _ in wanted) or "1 = 1"
+        return self._summaries(
+            f"WHERE {where} ORDER BY started_at_ms DESC, run_id DESC LIMIT ?", *(value for _, value in wanted), limit
+        )
+
+    def unfinished(self) -> list[RunSummary]:
+        return self._summaries("WHERE finished = 0 ORDER BY started_at_ms, run_id")
+
+    def _summaries(self, which: str, *values: object) -> list[RunSummary]:
+        with self._database.read() as queries:
+            rows = queries.rows(f"SELECT {_COLUMNS} FROM runs {which}", values)
+        return [_summary(*row) for row in rows]
+
+    def save_snapshot(self, snapshot: Snapshot, epoch: int | None = None) -> None:
+        doing = f"take the state of run {snapshot.run_id}"
+        with self._database.transaction(doing, run_id=snapshot.run_id) as changes:
+            if epoch is not None:
+                _check_epoch(changes, epoch)
+            check_snapshot(snapshot, _last_seqs(changes, {snapshot.run_id}).get(snapshot.run_id, 0))
+            row = (snapshot.run_id, snapshot.seq, snapshot.state, snapshot.config_hash)
+            changes.execute(_SAVE_SNAPSHOT, row)
+
+    def snapshot(self, run_id: RunId) -> Snapshot | None:
+        query = "SELECT run_id, seq, state, config_hash FROM run_snapshots WHERE run_id = ?"
+        with self._database.read() as queries:
+            rows = queries.rows(query, (run_id,))
+        return Snapshot(*rows[0]) if rows else None
+
+    def drop_finished(self, before_ms: int) -> list[RunId]:
+        query = "SELECT run_id FROM runs WHERE finished = 1 AND last_at_ms < ? ORDER BY run_id"
+        with self._database.transaction("drop finished runs") as changes:
+            dropped = [RunId(row[0]) for row in changes.rows(query, (before_ms,))]
+            for table in _DROPPED_TABLES:
+                changes.execute_all(f"DELETE FROM {table} WHERE run_id = ?", [(run_id,) for run_id in dropped])
+        return dropped
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _summary(run_id: str, pipeline: str, at_ms: int, last_seq: int, finished: int, *others: Any) -> RunSummary:
+    return RunSummary(RunId(run_id), pipeline, at_ms, last_seq, bool(finished), *others)
+
+
+def _check_epoch(queries: Transaction, epoch: int) -> None:
+    for newest, owner, _ in queries.rows(_OWNER):
+        if epoch < newest:
+            raise fenced(epoch, newest, owner)
+
+
+def _last_seqs(queries: Transaction, run_ids: set[RunId]) -> dict[RunId, int]:
+    marks = ", ".join("?" * len(run_ids))
+    return dict(queries.rows(f"SELECT run_id, last_seq FROM runs WHERE run_id IN ({marks})", tuple(run_ids)))
+
+
+def _event_row(event: Event) -> tuple[Any, ...]:
+    return (event.run_id, event.seq, event.at_ms, encode_event(event))
+
+
+def _run_row(entry: Entry) -> tuple[Any, ...]:
+    event = entry.event
+    return (
+        event.run_id,
+        _text(entry.pipeline),
+        event.at_ms,
+        event.seq,
+        int(entry.ends),
+        event.at_ms,
+        *started_by(event),
+        entry.lifecycle or "",
+        entry.terminal_reason,
+    )
+
+
+def _copy_old_events(changes: Transaction) -> None:
+    """Schema 1 and 2 had no summaries: they are made from the events that are there."""
+    ended = {row[0] for row in changes.rows("SELECT run_id FROM ended")}
+    changes.execute(
+        "INSERT INTO run_events (run_id, seq, at_ms, body) SELECT run_id, seq, at_ms, body FROM events"
+        " ORDER BY at_ms, run_id, seq"
+    )
+    counted = (
+        "SELECT run_id, MIN(pipeline), MIN(at_ms), MAX(seq), MAX(at_ms) FROM events GROUP BY run_id ORDER BY run_id"
+    )
+    for run_id, pipeline, started_at_ms, last_seq, last_at_ms in changes.rows(counted):
+        bodies = changes.rows("SELECT body FROM events WHERE run_id = ? AND seq = 1", (run_id,))
+        is_over = int(run_id in ended)
+        row = (run_id, pipeline, started_at_ms, last_seq, is_over, last_at_ms, *_old_start(bodies), "", None)
+        changes.execute(_UPSERT_RUN, row)
+
+
+def _old_start(bodies: list[tuple[Any, ...]]) -> Started:
+    try:
+        return started_by(decode_event(bodies[0][0])) if bodies else Started()
+    except WireError:
+        return Started()  # whoever reads that run is told; the others stay readable
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    (
+        "CREATE TABLE IF NOT EXISTS events (run_id TEXT NOT NULL, seq BIGINT NOT NULL, at_ms BIGINT NOT NULL,"
+        " pipeline TEXT NOT NULL, body BYTEA NOT NULL, PRIMARY KEY (run_id, seq)) WITHOUT ROWID",
+    ),
+    (
+        "CREATE TABLE IF NOT EXISTS ended (run_id TEXT PRIMARY KEY) WITHOUT ROWID",
+        "CREATE TABLE IF NOT EXISTS owner (one INTEGER PRIMARY KEY, epoch INTEGER, name TEXT)",
+    ),
+    (
+        "ALTER TABLE owner ADD COLUMN lease_until_ms BIGINT NOT NULL DEFAULT 0",
+        "CREATE TABLE run_events (run_id TEXT NOT NULL, seq BIGINT NOT NULL, at_ms BIGINT NOT NULL,"
+        " body BYTEA NOT NULL, PRIMARY KEY (run_id, seq))",
+        "CREATE TABLE runs (run_id TEXT PRIMARY KEY, pipeline TEXT NOT NULL, started_at_ms BIGINT NOT NULL,"
+        " last_seq BIGINT NOT NULL, finished BIGINT NOT NULL, last_at_ms BIGINT NOT NULL, user_id TEXT NOT NULL,"
+        " session_id TEXT NOT NULL, config_hash TEXT NOT NULL, lifecycle TEXT NOT NULL, terminal_reason TEXT)",
+        "CREATE INDEX runs_by_start ON runs (started_at_ms)",
+        "CREATE INDEX runs_of_user ON runs (user_id, started_at_ms)",
+        "CREATE INDEX runs_unfinished ON runs (started_at_ms) WHERE finished = 0",
+        "CREATE TABLE run_snapshots (run_id TEXT PRIMARY KEY, seq BIGINT NOT NULL, state BYTEA NOT NULL,"
+        " config_hash TEXT NOT NULL)",
+        _copy_old_events,
+        "DROP TABLE events",
+        "DROP TABLE ended",
+    ),
+)
