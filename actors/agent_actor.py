@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import zlib
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -38,22 +39,54 @@ _GRANT_DECODER = msgspec.msgpack.Decoder(GiveGrant)
 _CANCEL_DECODER = msgspec.msgpack.Decoder(CancelStage)
 
 
-def agent_address(pipeline: str, stage: str) -> Address:
-    """Where the agent of a stage is found on the bus."""
-    return Address(f"agent:{pipeline}.{stage}")
+class AgentPlace(NamedTuple):
+    """Whose address it is; `replica` counts from 1."""
+
+    pipeline: str
+    stage: str
+    replica: int
+
+
+def agent_addresses(pipeline: str, stage: str, replicas: int = 1) -> tuple[Address, ...]:
+    """Where the agents of a stage are found on the bus, the first replica first; `replicas` is 1 or more."""
+    first = f"agent:{pipeline}.{stage}"
+    return Address(first), *(Address(f"{first}#{number}") for number in range(2, replicas + 1))
+
+
+def agent_address(pipeline: str, stage: str, key: StageKey | None = None, replicas: int = 1) -> Address:
+    """Where the work under `key` belongs; without a key, the first replica.
+
+    Every attempt of one visit belongs to the same replica, which so knows its earlier attempts; items of a fan-out,
+    visits and runs spread over all. The choice is the same in every process.
+    """
+    addresses = agent_addresses(pipeline, stage, replicas)
+    return addresses[0] if key is None else addresses[zlib.crc32(key.effect_key.encode()) % replicas]
+
+
+def place_of(address: Address) -> AgentPlace | None:
+    """What `agent_addresses` made an address of; None for those of others, such as the supervisor."""
+    kind, _, name = address.partition(":")
+    pipeline, _, stage = name.partition(".")
+    stage, _, replica = stage.partition("#")
+    return AgentPlace(pipeline, stage, int(replica or 1)) if kind == "agent" else None
 
 
 class AgentActor(Participant):
-    """Hosts the agent of one stage of one pipeline."""
+    """Hosts the agent of one stage of one pipeline, or one replica of it."""
 
     def __init__(
-        self, pipeline: str, config: dict[str, Any], capability: str, reasoner: str, settings: dict[str, Any]
+        self,
+        address: Address,
+        config: dict[str, Any],
+        capability: str,
+        reasoner: str,
+        settings: dict[str, Any],
     ) -> None:
         super().__init__()
         clock = SystemClock()
         agent_config = AgentConfig.model_validate(config)
         self.endpoint = Endpoint(
-            agent_address(pipeline, agent_config.name),
+            address,
             RayTransport(),
             clock,
             frames={RUN_STAGE: self._run, CANCEL_STAGE: self._cancel, GIVE_GRANT: self._granted},

@@ -1,6 +1,6 @@
 """All actors of one Jeeves system: created together, found again by name, spoken to by doors.
 
-    bus ── supervisor ── one agent actor per stage ── index ── store
+    bus ── supervisor ── an agent actor for each replica of each stage ── index ── store
 
 Creation does not wait: the actors' processes come up side by side, and frames for one that is not there yet are parked
 by the bus.
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import msgspec
 import ray
 from ray.exceptions import ActorUnavailableError, RayActorError, RayTaskError
 
-from actors.agent_actor import SUPERVISOR, AgentActor, agent_address
+from actors.agent_actor import SUPERVISOR, AgentActor, agent_addresses
 from actors.commbus_actor import CommBusActor
 from actors.ray_transport import BUS_NAME, NAMESPACE
 from actors.service_actors import QUERIES_OF, IndexActor, StoreActor
@@ -26,11 +26,14 @@ from runtime import errors
 from runtime.envelope import Envelope, InterruptResponse, Request, decode_envelope
 from runtime.errors import ClusterError, InputError, JeevesError
 from runtime.ids import RunId
+from runtime.shipped_middleware import DEFAULT_CHAIN
 from runtime.supervision.commands import ClientEvent
 
 LONG_POLL_S = 10.0
 CALLS_AT_ONCE = 1_000
 RESTART_POLL_S = 0.2
+
+NO_CLAIM: Mapping[str, Any] = {"num_cpus": 0}
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -38,7 +41,8 @@ _EVENTS_DECODER = msgspec.msgpack.Decoder(list[ClientEvent])
 
 
 class SystemSpec(msgspec.Struct, frozen=True):
-    """What a system is made of, in plain data. `pipelines`: wire form; `capabilities`: pipeline → "module:NAME"."""
+    """What a system is made of, in plain data. `pipelines`: wire form; `capabilities`: pipeline → "module:NAME";
+    `middleware`: what looks at messages on the bus, in the words of `runtime.shipped_middleware.build_chain`."""
 
     pipelines: list[dict[str, Any]]
     capabilities: dict[str, str]
@@ -47,6 +51,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     state_dir: str
     index_options: dict[str, Any] = {}
     limits: dict[str, Any] = {}
+    middleware: tuple[dict[str, Any], ...] = DEFAULT_CHAIN
 
 
 class System:
@@ -124,16 +129,22 @@ class System:
 
 def start_system(spec: SystemSpec) -> System:
     """Create every actor on the connected cluster and return at once; `System.ready` waits for them."""
-    stages = [(str(pipeline["name"]), config) for pipeline in spec.pipelines for config in pipeline["agents"]]
-    agents = [agent_address(pipeline, config["name"]) for pipeline, config in stages]
-    bus = _create(CommBusActor, BUS_NAME, dict.fromkeys([SUPERVISOR, *agents], ()) | QUERIES_OF, max_restarts=-1)
+    agents = [
+        (address, str(pipeline["name"]), config)
+        for pipeline in spec.pipelines
+        for config in pipeline["agents"]
+        for address in agent_addresses(pipeline["name"], config["name"], config.get("replicas", 1))
+    ]
+    expected = dict.fromkeys([SUPERVISOR, *(address for address, _, _ in agents)], ()) | QUERIES_OF
+    bus = _create(CommBusActor, BUS_NAME, expected, spec.middleware, max_restarts=-1)
     index = _create(IndexActor, "index", f"{spec.state_dir}/index", spec.index_options)
     log_path = f"{spec.state_dir}/runs/supervisor-0.sqlite"
     supervisor = _create(SupervisorActor, "supervisor", spec.pipelines, log_path, spec.limits)
     others = [_create(StoreActor, "store", f"{spec.state_dir}/sessions.sqlite")]
-    for (name, config), address in zip(stages, agents, strict=True):
-        arguments = (name, config, spec.capabilities[name], spec.reasoner, spec.settings)
-        others.append(_create(AgentActor, address, *arguments, max_restarts=-1))
+    for address, pipeline_name, config in agents:
+        arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings)
+        claim = claim_of(config.get("resources", {}))
+        others.append(_create(AgentActor, address, *arguments, max_restarts=-1, claim=claim))
     return System(bus, supervisor, index, others)
 
 
@@ -147,11 +158,21 @@ def attach_system() -> System:
     return System(bus, supervisor, index, [])
 
 
-def _create(kind: type, name: str, *arguments: Any, max_restarts: int = 0) -> Any:
+def claim_of(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """What an agent claims of the cluster (wire form of `runtime.pipeline.AgentResources`), as options of an actor."""
+    claim: dict[str, Any] = {"num_cpus": resources.get("num_cpus", 0)}
+    if resources.get("num_gpus"):
+        claim["num_gpus"] = resources["num_gpus"]
+    if resources.get("custom"):
+        claim["resources"] = dict(resources["custom"])
+    return claim
+
+
+def _create(kind: type, name: str, *arguments: Any, max_restarts: int = 0, claim: Mapping[str, Any] = NO_CLAIM) -> Any:
     options = {
+        **claim,
         "name": name,
         "namespace": NAMESPACE,
-        "num_cpus": 0,
         "max_concurrency": CALLS_AT_ONCE,
         "max_restarts": max_restarts,
         "max_task_retries": 0,

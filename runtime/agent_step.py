@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from runtime.bounds import Grant
-from runtime.capability import Capability, StageContext, StageInput, StageResult
+from runtime.capability import Capability, ModelUse, StageContext, StageInput, StageResult
 from runtime.clock import Clock
 from runtime.errors import (
     BudgetExhaustedError,
@@ -96,6 +96,7 @@ class Agent:
         self.config = config
         self._schema = None if config.output_schema is None else OutputSchema(config.name, config.output_schema)
         self._hooks = hooks
+        self._model_use = ModelUse.of(config)
         self._registry = capability.tools
         self._reasoner = reasoner
         self._clock = clock
@@ -113,7 +114,9 @@ class Agent:
         started_s = time.perf_counter()
         budget = StageBudget(command.grant, _asking(command.key, more))
         tools = self._tools(command, budget, report)
-        context = StageContext(command.key, self._clock, tools, self._queries, self._services, cancelled, budget)
+        context = StageContext(
+            command.key, self._clock, tools, self._queries, self._services, cancelled, budget, self._model_use
+        )
         kind: FailureKind = "internal"
         bound: Bound | None = None
         recoverable = False

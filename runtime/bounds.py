@@ -12,12 +12,16 @@ from collections.abc import Iterable
 import msgspec
 
 from runtime.envelope import Bounds, Envelope, Request, TerminalReason
+from runtime.errors import InputError
 from runtime.pipeline import MAX_SPAN_S, AgentConfig, PipelineConfig, edge_name
 
 SOFT_LIMIT = 0.8
 FIRST_LLM_CALLS = 1
 FIRST_TOOL_CALLS = 8
 FIRST_TOKENS = 16_000
+
+# The bounds of every pipeline that a caller may lower; a pipeline's context bounds come on top.
+LIMITS = ("max_iterations", "max_llm_calls", "max_agent_hops", "max_tool_calls", "max_tokens")
 
 REASON_OF_BOUND: dict[str, TerminalReason] = {
     "llm_calls": "max_llm_calls_exceeded",
@@ -38,6 +42,28 @@ class Blocked(msgspec.Struct, frozen=True):
 
     reason: TerminalReason
     detail: str
+
+
+def known_limits(config: PipelineConfig) -> tuple[str, ...]:
+    """What a request for this pipeline may lower, in a fixed order."""
+    return (*LIMITS, *config.context_bounds)
+
+
+def unknown_limits(config: PipelineConfig, request: Request) -> tuple[str, ...]:
+    """The names in the request's limits that no bound of the pipeline has, sorted."""
+    return tuple(sorted(set(request.limits) - set(known_limits(config))))
+
+
+def check_limits(config: PipelineConfig, request: Request) -> None:
+    """Return when every limit of the request names a bound. Raises InputError that names the known ones."""
+    unknown = unknown_limits(config, request)
+    if unknown:
+        known = known_limits(config)
+        raise InputError(
+            f"limits: there is no {', '.join(unknown)}; the pipeline '{config.name}' has {', '.join(known)}",
+            unknown=unknown,
+            known=known,
+        )
 
 
 def bounds_for(config: PipelineConfig, request: Request, at_ms: int) -> Bounds:

@@ -20,6 +20,7 @@ from runtime.envelope import InterruptRequest
 from runtime.errors import SettingsError
 from runtime.goals import GoalsPatch
 from runtime.ids import StageKey
+from runtime.pipeline import AgentConfig
 from runtime.ports import QueryPort
 from runtime.stage_budget import StageBudget
 from runtime.supervision.commands import StageView
@@ -44,8 +45,27 @@ class StageResult(msgspec.Struct, frozen=True):
     interrupt: InterruptRequest | None = None
 
 
+class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How an agent wants its model called: what its configuration says; None leaves it to the model's own settings.
+
+    `temperature` is from 0 to 2; `max_tokens` bounds one answer.
+    """
+
+    role: str
+    prompt_key: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+    @classmethod
+    def of(cls, config: AgentConfig) -> ModelUse | None:
+        """The use that an agent makes of its model; None for an agent without one."""
+        if not config.has_llm:
+            return None
+        return cls(config.model_role or "", config.prompt_key, config.temperature, config.max_tokens)
+
+
 class StageContext:
-    """What a hook may use while its stage runs."""
+    """What a hook may use while its stage runs; `model_use` is for the client of the model, None without one."""
 
     def __init__(
         self,
@@ -56,6 +76,7 @@ class StageContext:
         services: Any,
         cancelled: asyncio.Event,
         budget: StageBudget | None = None,
+        model_use: ModelUse | None = None,
     ) -> None:
         self.key = key
         self.clock = clock
@@ -64,6 +85,7 @@ class StageContext:
         self.services = services
         self.cancelled = cancelled
         self.budget = budget or StageBudget(Grant())
+        self.model_use = model_use
 
     async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run CPU-heavy or blocking work in a thread, so that this agent still hears a cancellation."""

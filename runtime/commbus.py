@@ -177,6 +177,7 @@ class BusTable:
             "endpoints": dict(self._presence),
             "handlers": dict(self._handlers),
             "subscribers": {type_: len(addresses) for type_, addresses in self._subscribers.items()},
+            "parked": sum(len(queue) for queue in self._parked.values()),
             "dead_letters": len(self.dead_letters),
             "counts": dict(self.counts),
         }

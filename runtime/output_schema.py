@@ -1,7 +1,9 @@
-"""A stage's declared output, as JSON schema: checked where the stage runs, before its result is reported."""
+"""A stage's declared output, as JSON schema: the schema is checked with its pipeline, an output where its stage runs,
+before its result is reported."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,7 +11,10 @@ from runtime.errors import SettingsError
 
 
 class OutputSchema:
-    """The schema of one agent's output. Making one raises SettingsError when it is no JSON schema (2020-12)."""
+    """The schema of one agent's output. Making one raises SettingsError when it is no JSON schema (2020-12).
+
+    Of that error, `problem` is what is wrong and `path` where in the schema.
+    """
 
     def __init__(self, agent: str, schema: dict[str, Any]) -> None:
         # Imported here: most agents declare none, and each runs in a process that should start fast.
@@ -20,13 +25,11 @@ class OutputSchema:
         try:
             Draft202012Validator.check_schema(schema)
         except SchemaError as error:
-            raise SettingsError(f"output_schema of agent '{agent}' is no JSON schema: {error.message}") from error
+            raise _unusable(agent, f"is no JSON schema: {error.message}", tuple(error.absolute_path)) from error
         root = DRAFT202012.create_resource(schema)
         lost = next(_unresolved(root, EMPTY_REGISTRY.resolver_with_root(root)), None)
         if lost is not None:
-            raise SettingsError(
-                f"output_schema of agent '{agent}' refers to '{lost}', which is not in it; nothing is fetched"
-            )
+            raise _unusable(agent, f"refers to '{lost}', which is not in it; nothing is fetched")
         self._agent = agent
         # With a registry of its own the validator fetches nothing from the network.
         self._validator = Draft202012Validator(schema, registry=EMPTY_REGISTRY)
@@ -43,6 +46,31 @@ class OutputSchema:
             return None
         place = ".".join(str(part) for part in worst.absolute_path) or "the output"
         return f"output of stage '{self._agent}' does not fit its schema: {place}: {worst.message}"
+
+
+def forbids(schema: Mapping[str, Any], field: str) -> str | None:
+    """Why no output that fits `schema` has `field`, or None. What is asked of outputs by `allOf` counts as well; what
+    stands behind references and conditions does not."""
+    for part in schema.get("allOf", ()):
+        if isinstance(part, Mapping) and (why := forbids(part, field)) is not None:
+            return why
+    properties = schema.get("properties", {})
+    if properties.get(field, True) is False:
+        return "its property is false"
+    if any(re.search(pattern, field) and part is False for pattern, part in _patterns(schema)):
+        return "a pattern in patternProperties that is false matches it"
+    is_named = field in properties or any(re.search(pattern, field) for pattern, _ in _patterns(schema))
+    if schema.get("additionalProperties", True) is False and not is_named:
+        return "additionalProperties is false, and properties does not name it"
+    return None
+
+
+def _patterns(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from schema.get("patternProperties", {}).items()
+
+
+def _unusable(agent: str, problem: str, path: tuple[str | int, ...] = ()) -> SettingsError:
+    return SettingsError(f"output_schema of agent '{agent}' {problem}", problem=problem, path=path)
 
 
 def _unresolved(resource: Any, resolver: Any) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -22,6 +22,7 @@ OnExpiry = Literal["proceed", "end"]
 Priority = Literal["realtime", "high", "normal", "low", "idle"]
 
 MAX_SPAN_S = 31_536_000
+MAX_REPLICAS = 64
 _Name = Field(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_]*$")
 
 
@@ -44,6 +45,17 @@ class EdgeLimit(_Frozen):
     source: str = Field(alias="from")
     target: str = Field(alias="to")
     max_count: int = Field(ge=0)
+
+
+class AgentResources(_Frozen):
+    """What each actor of an agent claims of the cluster; `custom`: name of a resource → amount.
+
+    Actors without a claim run anywhere. More than one of anything comes in whole numbers, as the cluster has it.
+    """
+
+    num_cpus: float = Field(default=0, ge=0, allow_inf_nan=False)
+    num_gpus: float = Field(default=0, ge=0, allow_inf_nan=False)
+    custom: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
 
 
 class AgentConfig(_Frozen):
@@ -70,7 +82,10 @@ class AgentConfig(_Frozen):
     error_next: str | None = None
     timeout_s: float | None = Field(default=None, gt=0, le=MAX_SPAN_S, strict=False)
     max_retries: int = Field(default=0, ge=0, le=10)
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     max_tokens: int | None = Field(default=None, ge=1)
+    replicas: int = Field(default=1, ge=1, le=MAX_REPLICAS)
+    resources: AgentResources = AgentResources()
     output_schema: dict[str, JsonValue] | None = None
 
     @property
@@ -136,7 +151,7 @@ class PipelineConfig(_Frozen):
         """The stages of a parallel run that need no routing to be part of it, in stage order.
 
         They are those that require something, and those that no earlier stage routes to; routes back do not count. The
-        final stage is none, unless it requires something.
+        final stage and stages that a run is only resumed at are none, unless they require something.
         """
         forward = {
             target
@@ -145,8 +160,15 @@ class PipelineConfig(_Frozen):
             if target in self.stages and self.stages[target].stage_order > agent.stage_order
         }
         in_order = sorted(self.agents, key=lambda agent: agent.stage_order)
-        found = [a for a in in_order if a.requires or (a.name not in forward and a.name != self.final_stage)]
+        called_upon = forward | self._resumed_only | {self.final_stage}
+        found = [a for a in in_order if a.requires or a.name not in called_upon]
         return tuple(found) if any(not a.requires for a in found) else (self.first_stage, *found)
+
+    @property
+    def _resumed_only(self) -> set[str | None]:
+        """The resume stages that no run needs to begin with: not the first one, and none that another one requires."""
+        resumed = {self.resume_stage(kind) for kind in INTERRUPT_TARGETS}
+        return resumed - {name for agent in self.agents for name in agent.requires} - {self.first_stage.name}
 
     @cached_property
     def scheduled_names(self) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """What must hold of a pipeline as a whole: each check yields (key path, problem) pairs, all of them.
 
-The shape of single values is pydantic's business (`runtime.pipeline`); here are the rules across stages.
+The shape of single values is pydantic's business (`runtime.pipeline`), and what must hold of one agent alone is in
+`runtime.agent_rules`; here are the rules across stages.
 """
 
 from __future__ import annotations
@@ -9,12 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
-from runtime.documents import KeyPath
+from runtime.agent_rules import Problem, problems_of_agent
 from runtime.interrupts import TIME_TO_LIVE_MS
 from runtime.loop_detection import KINDS
 from runtime.pipeline import END, INTERRUPT_TARGETS, AgentConfig, PipelineConfig, edge_name
-
-Problem = tuple[KeyPath, str]
 
 
 def problems_of(config: PipelineConfig, complete: bool = True) -> list[Problem]:
@@ -146,18 +145,16 @@ def _circles_in(edges: Mapping[str, set[str]]) -> list[list[str]]:
     return found
 
 
-def _fan_outs(config: PipelineConfig) -> Iterator[Problem]:
+def _agents(config: PipelineConfig) -> Iterator[Problem]:
     for index, agent in enumerate(config.agents):
-        if agent.foreach is None:
-            if "foreach_concurrency" in agent.model_fields_set:
-                yield ("agents", index, "foreach_concurrency"), "given although there is no foreach"
-            continue
-        if agent.foreach.split(".")[1] == agent.key:
-            yield ("agents", index, "foreach"), "the stage's own output, which is not there when it begins"
-        for number, rule in enumerate(agent.routing_rules):
-            if rule.condition != "items":
-                problem = f"the output of a stage with foreach has the field 'items' alone, not '{rule.condition}'"
-                yield ("agents", index, "routing_rules", number, "condition"), problem
+        for path, problem in problems_of_agent(agent):
+            yield ("agents", index, *path), problem
+
+
+def _order_means_something(config: PipelineConfig) -> Iterator[Problem]:
+    for index, agent in enumerate(config.agents):
+        if agent.after and not config.is_parallel:
+            yield ("agents", index, "after"), "only orders in a parallel pipeline; routes order a sequential one"
 
 
 def _fan_out_sources(config: PipelineConfig) -> Iterator[Problem]:
@@ -175,16 +172,6 @@ def _clear_keys(config: PipelineConfig) -> Iterator[Problem]:
             for key in rule.clear:
                 if key not in keys:
                     yield ("agents", index, "routing_rules", number, "clear"), _unknown(key, keys)
-
-
-def _model_and_tools(config: PipelineConfig) -> Iterator[Problem]:
-    for index, agent in enumerate(config.agents):
-        if agent.has_llm and not agent.model_role:
-            yield ("agents", index, "model_role"), "required when has_llm is true"
-        if agent.has_tools and agent.tool_access == "none":
-            yield ("agents", index, "tool_access"), "'none' although has_tools is true; give read, write or all"
-        if agent.allowed_tools and not agent.has_tools:
-            yield ("agents", index, "allowed_tools"), "given although has_tools is false"
 
 
 def _edges_exist(config: PipelineConfig) -> Iterator[Problem]:
@@ -210,10 +197,11 @@ def _reachable(config: PipelineConfig) -> Iterator[Problem]:
     """Every stage can be part of a run; in a parallel one it can also start. The final stage answers at the limit."""
     if any(True for _ in _circles(config)):
         return
+    resumed = {stage for _, stage in _resume_stages(config)}
     if config.is_parallel:
-        reached = _reach(config, config.scheduled_names, _has_what_it_requires)
+        reached = _reach(config, config.scheduled_names | resumed, _has_what_it_requires)
     else:
-        reached = _reach(config, {config.first_stage.name, *(stage for _, stage in _resume_stages(config))})
+        reached = _reach(config, {config.first_stage.name, *resumed})
     for index, agent in enumerate(config.agents):
         if agent.name in reached or agent.name == config.final_stage:
             continue
@@ -275,13 +263,13 @@ CHECKS: tuple[Callable[[PipelineConfig], Iterator[Problem]], ...] = (
     _kinds,
     _dependencies,
     _circles,
-    _fan_outs,
+    _agents,
     _fan_out_sources,
-    _model_and_tools,
+    _order_means_something,
     _edges_exist,
     _self_loops,
     _reachable,
     _required_in_time,
 )
 
-NEED_EVERY_TARGET = (_edges_exist, _reachable, _required_in_time, _fan_out_sources)
+NEED_EVERY_TARGET = (_edges_exist, _reachable, _required_in_time, _fan_out_sources, _order_means_something)

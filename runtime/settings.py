@@ -55,6 +55,7 @@ def _distinct(value: tuple[str, ...]) -> tuple[str, ...]:
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Identifiers = Annotated[tuple[Identifier, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)]
+MiddlewareName = Literal["deduplication", "tracing", "logging", "metrics", "circuit_breaker"]
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_split_at_commas)]
 
 
@@ -136,6 +137,33 @@ class RateSettings(_Section):
     burst: Limit = 10
 
 
+class BreakerSettings(_Section):
+    """When the bus stops queries of a type that keeps failing, and for how long; `failure_threshold` 0: never."""
+
+    failure_threshold: int = Field(default=5, ge=0)
+    reset_timeout_s: float = Field(default=30, ge=0, allow_inf_nan=False)
+    excluded_types: Patterns = ()
+
+
+class BusSettings(_Section):
+    """What looks at messages on their way over the bus, in that order."""
+
+    middleware: Annotated[tuple[MiddlewareName, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)] = (
+        "deduplication",
+        "tracing",
+        "logging",
+        "metrics",
+        "circuit_breaker",
+    )
+    breaker: BreakerSettings = BreakerSettings()
+
+    @model_validator(mode="after")
+    def _rules_need_a_breaker(self) -> BusSettings:
+        if self.breaker != BreakerSettings() and "circuit_breaker" not in self.middleware:
+            raise PydanticCustomError("no_breaker", "breaker is set, but circuit_breaker is not among the middleware")
+        return self
+
+
 class LimitSettings(_Section):
     """How much of anything is accepted from a caller; `rates_by_user` overrides `rates` for those it names."""
 
@@ -172,6 +200,7 @@ class Settings(BaseSettings):
     reasoner: Literal["rules", "llm"] = "rules"
     ray: RaySettings = RaySettings()
     code_index: CodeIndexSettings = CodeIndexSettings()
+    bus: BusSettings = BusSettings()
     http: HttpSettings = HttpSettings()
     limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
@@ -313,13 +342,19 @@ def _misspelt_variables(env: Mapping[str, str]) -> list[Fault]:
 
 
 def _section(name: str) -> type[_Section] | None:
-    return _section_in(Settings, name)
+    return _section_at((name,))
 
 
-def _section_in(model: type[BaseModel], name: str) -> type[_Section] | None:
-    field = model.model_fields.get(name)
-    kind = None if field is None else field.annotation
-    return kind if isinstance(kind, type) and issubclass(kind, _Section) else None
+def _section_at(path: KeyPath) -> type[_Section] | None:
+    """The section that a path of keys leads to, or None."""
+    model: type[BaseModel] = Settings
+    for part in path:
+        field = model.model_fields.get(str(part))
+        annotation = None if field is None else field.annotation
+        if not (isinstance(annotation, type) and issubclass(annotation, _Section)):
+            return None
+        model = annotation
+    return model if issubclass(model, _Section) else None
 
 
 def _faults(document: Document, overrides: Mapping[str, Any], error: ValidationError) -> list[Fault]:
@@ -333,10 +368,7 @@ def _faults(document: Document, overrides: Mapping[str, Any], error: ValidationE
 
 def _problem(item: ErrorDetails) -> str:
     if item["type"] == "extra_forbidden":
-        section: type[BaseModel] = Settings
-        for name in item["loc"][:-1]:
-            section = _section_in(section, str(name)) or section
-        return f"unknown key; known here: {', '.join(known_keys(section))}"
+        return f"unknown key; known here: {', '.join(known_keys(_section_at(item['loc'][:-1]) or Settings))}"
     given = item["input"]
     told = f", not {given!r}" if isinstance(given, str | int | float) else ""
     return item["msg"] + told

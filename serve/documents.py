@@ -19,9 +19,6 @@ EXIT_NOTHING_FOUND = 3
 EXIT_CLARIFICATION = 4
 EXIT_BOUND = 5
 
-# The bounds of every pipeline that a caller may lower; a pipeline's context bounds come on top.
-LIMITS = ("max_iterations", "max_llm_calls", "max_agent_hops", "max_tool_calls", "max_tokens")
-
 _CITATION_FIELDS = ("file", "start_line", "end_line", "symbol", "quote", "why")
 
 

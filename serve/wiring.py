@@ -88,6 +88,19 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     return {"allow_secrets": settings.code_index.allow_secrets}
 
 
+def bus_middleware(settings: Settings) -> tuple[dict[str, Any], ...]:
+    """What looks at messages on the bus, in the words of `runtime.shipped_middleware.build_chain`."""
+    breaker = settings.bus.breaker
+    options: dict[str, dict[str, Any]] = {
+        "circuit_breaker": {
+            "failure_threshold": breaker.failure_threshold,
+            "reset_timeout_s": breaker.reset_timeout_s,
+            "excluded": list(breaker.excluded_types),
+        }
+    }
+    return tuple({"use": name, **options.get(name, {})} for name in settings.bus.middleware)
+
+
 def local_runner(
     settings: Settings, pipeline: PipelineConfig, index: IndexService, log: RunLog | None = None
 ) -> LocalRunner:
@@ -116,6 +129,7 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
         "reasoner": settings.reasoner,
         "settings": agent_settings(settings),
         "state_dir": str(settings.state_dir),
+        "middleware": bus_middleware(settings),
         "index_options": {
             "walk": {
                 "excludes": walk.excludes,

@@ -94,7 +94,8 @@ def _described(state: dict[str, Any]) -> str:
         f"up: process {state['pid']} for {minutes:.1f} min, ray {state['ray_address']}\n"
         f"{state['questions_answered']} questions answered, {state['runs_under_way']} runs under way\n"
         f"{len(endpoints)} endpoints on the bus, away: {', '.join(away) or 'none'}; "
-        f"{state['bus']['dead_letters']} dead letters\n"
+        f"{state['bus']['parked']} frames parked, {state['bus']['dead_letters']} dead letters, "
+        f"{len(state['bus']['middleware'].get('circuit_breaker', {}))} types of queries failing\n"
     )
 
 

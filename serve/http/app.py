@@ -26,7 +26,7 @@ from actors.system import attach_system
 from runtime.errors import InputError, JeevesError, UnknownNameError
 from runtime.store.sessions import check_session_id
 from serve.documents import Ask
-from serve.http.metrics import RequestMetrics
+from serve.http.metrics import BusMetrics, RequestMetrics
 from serve.http.problems import problem, problem_of
 from serve.ray_runtime import RayRuntime
 
@@ -134,6 +134,7 @@ class ChatService:
         self._spec = msgspec.convert(spec, ServiceSpec)
         self._runtime = RayRuntime(attach_system(), self._spec.reasoner, cluster=None)
         self._metrics = RequestMetrics(CollectorRegistry())
+        self._bus_metrics = BusMetrics(self._metrics.registry)
 
     @api.post("/api/v1/chat/messages")
     async def chat(self, message: ChatMessage) -> dict[str, Any]:
@@ -161,5 +162,10 @@ class ChatService:
 
     @api.get("/metrics")
     async def metrics(self) -> Response:
-        """Counters for Prometheus."""
+        """Counters for Prometheus; those of the bus are there as long as it answers."""
+        try:
+            self._bus_metrics.update(await self._runtime.system.bus_stats())
+        except JeevesError:
+            # That it does not answer is what the metrics then say.
+            self._bus_metrics.update(None)
         return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,13 +1,27 @@
-"""What the HTTP service counts, under the names that docs/metrics.md lists. Labels take few values."""
+"""What the HTTP service counts, and what the bus behind it does, under the names that docs/metrics.md lists.
+
+Labels take few values.
+"""
 
 from __future__ import annotations
 
+from collections import Counter as Tally
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from runtime.metrics import MOST_VALUES_PER_LABEL
 
 LATENCY_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+# What the bus counts of frames that took no straight way.
+BUS_TROUBLES = ("dead_letter", "dropped", "parked", "doubled", "stopped", "handler_failed")
+BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
+PRESENCES = ("connected", "away", "dead")
 
 
 class RequestMetrics:
@@ -40,3 +54,58 @@ class RequestMetrics:
         self._latency.observe(latency_s)
         self._hops.inc(document["usage"]["hops"])
         self._tool_calls.inc(document["usage"]["tool_calls"])
+
+
+class BusMetrics(Collector):
+    """The bus's counters as they were when it was last asked; they begin anew when the bus is restarted."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._stats: Mapping[str, Any] | None = None
+        registry.register(self)
+
+    def update(self, stats: Mapping[str, Any] | None) -> None:
+        """Take up what the bus says (the shape of `Dispatcher.stats`), or None when it does not answer."""
+        self._stats = stats
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """The families that Prometheus is shown; without an answer of the bus only that it is not up."""
+        yield GaugeMetricFamily("jeeves_bus_up", "Whether the bus answers.", value=float(self._stats is not None))
+        if self._stats is None:
+            return
+        counts, middleware = self._stats["counts"], self._stats["middleware"]
+        yield GaugeMetricFamily("jeeves_bus_parked_frames", "Frames waiting now.", value=self._stats["parked"])
+        troubles = CounterMetricFamily("jeeves_bus_trouble", "Frames that took no straight way.", labels=["kind"])
+        for kind in BUS_TROUBLES:
+            troubles.add_metric([kind], counts.get(kind, 0))
+        yield troubles
+        yield _endpoints(self._stats["endpoints"])
+        if "metrics" in middleware:
+            yield _messages(middleware["metrics"]["jeeves_bus_messages"])
+        yield _breakers(middleware.get("circuit_breaker", {}))
+
+
+def _endpoints(presence_of: Mapping[str, str]) -> GaugeMetricFamily:
+    tally = Tally(presence_of.values())
+    family = GaugeMetricFamily("jeeves_bus_endpoints", "Endpoints by presence.", labels=["presence"])
+    for presence in PRESENCES:
+        family.add_metric([presence], tally[presence])
+    return family
+
+
+def _messages(samples: list[dict[str, Any]]) -> CounterMetricFamily:
+    labels = ["kind", "type", "outcome"]
+    family = CounterMetricFamily("jeeves_bus_messages", "Messages by outcome.", labels=labels)
+    for sample in samples:
+        family.add_metric([sample["labels"][label] for label in labels], sample["value"])
+    return family
+
+
+def _breakers(failing: Mapping[str, Mapping[str, Any]]) -> GaugeMetricFamily:
+    """Types that fail now, worst first, and no more of them than a label may have values."""
+    family = GaugeMetricFamily(
+        "jeeves_bus_breaker_state", "Types that fail now: 0 closed, 1 half open, 2 open.", labels=["type"]
+    )
+    states = [(BREAKER_STATES[breaker["state"]], type_) for type_, breaker in failing.items()]
+    for state, type_ in sorted(states, key=lambda pair: (-pair[0], pair[1]))[:MOST_VALUES_PER_LABEL]:
+        family.add_metric([type_], state)
+    return family

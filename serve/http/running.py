@@ -12,9 +12,9 @@ import msgspec
 from ray import serve as ray_serve
 from ray.serve.config import HTTPOptions
 
+from runtime.bounds import known_limits
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings
-from serve.documents import LIMITS
 from serve.http.app import ChatService, ServiceSpec
 from serve.ray_runtime import RayRuntime, start_runtime
 
@@ -32,7 +32,7 @@ def run_service(
         asyncio.run(runtime.system.ready())
         spec = ServiceSpec(
             default_pipeline=settings.default_pipeline,
-            limits={pipeline.name: (*LIMITS, *pipeline.context_bounds) for pipeline in pipelines},
+            limits={pipeline.name: known_limits(pipeline) for pipeline in pipelines},
             repositories=repositories,
             reasoner=settings.reasoner,
             max_question_chars=settings.limits.max_question_chars,

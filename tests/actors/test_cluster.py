@@ -143,6 +143,7 @@ def wait_until_gone(pids: list[int]) -> None:
         try:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
+            # It has ended already, which is what is waited for.
             continue
         try:
             assert select.select([descriptor], [], [], 5)[0], f"still there: {Path(f'/proc/{pid}/cmdline').read_text()}"

@@ -195,7 +195,8 @@ def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
     capability = "tests.conformance.sample_capability:CAPABILITY"
     if stage == "a":
         config["stage_order"] = "first"
-    made = _create(AgentActor, f"agent:odd.{stage}", "odd", config, capability, "rules", {})
+    address = f"agent:odd.{stage}"
+    made = _create(AgentActor, address, address, config, capability, "rules", {})
 
     async def ping() -> None:
         await _called(made.ping.remote())

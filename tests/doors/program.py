@@ -143,6 +143,7 @@ def processes_that_mention(text: str) -> list[int]:
             known = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
             known += os.fsencode((folder / "cwd").readlink())
         except OSError:
+            # It ended while it was looked at, or belongs to somebody else; neither is ours.
             continue
         if text.encode() in known:
             found.append(int(folder.name))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from runtime.clock import FakeClock
 from runtime.errors import DocumentFaults, StateStorageError, UnknownNameError
-from runtime.settings import Settings, load_settings, open_state_dir, shipped_config_dir
+from runtime.settings import MiddlewareName, Settings, load_settings, open_state_dir, shipped_config_dir
+from runtime.shipped_middleware import SHIPPED, build_chain
+from serve.wiring import bus_middleware
 
 HOME_ENV = {"XDG_STATE_HOME": "/var/lib/state"}
 
@@ -195,3 +198,44 @@ def test_a_state_folder_that_cannot_be_is_told_with_the_remedy(tmp_path: Path) -
 def test_a_state_folder_without_room_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateStorageError, match=r"bytes of room, 9223372036854775808 are needed; free some"):
         open_state_dir(tmp_path, min_free_bytes=2**63)
+
+
+def test_the_bus_has_the_shipped_middleware_in_the_shipped_order() -> None:
+    settings = load_settings(env=HOME_ENV)
+    assert settings.bus.middleware == get_args(MiddlewareName) == tuple(SHIPPED)
+    assert bus_middleware(settings) == tuple(
+        {"use": name, **(RULES if name == "circuit_breaker" else {})} for name in SHIPPED
+    )
+
+
+RULES = {"failure_threshold": 5, "reset_timeout_s": 30, "excluded": []}
+
+
+def test_the_middleware_of_the_bus_can_be_chosen_and_its_breaker_set(tmp_path: Path) -> None:
+    text = "bus:\n  middleware: [circuit_breaker, logging]\n  breaker: {excluded_types: [index.refresh]}\n"
+    env = HOME_ENV | {"JEEVES_BUS__BREAKER__FAILURE_THRESHOLD": "2"}
+    chain = bus_middleware(load_settings(settings_file(tmp_path, text), env=env))
+    assert chain == (
+        {"use": "circuit_breaker", "failure_threshold": 2, "reset_timeout_s": 30, "excluded": ["index.refresh"]},
+        {"use": "logging"},
+    )
+    build_chain(chain, FakeClock())
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("middleware: [loging]", "mine.yaml:2: bus.middleware[0]: Input should be 'deduplication', 'tracing', 'logg"),
+        ("middleware: [logging, logging]", "mine.yaml:2: bus.middleware: Items should differ, but given twice"),
+        ("breaker: {failure_threshold: -1}", "mine.yaml:2: bus.breaker.failure_threshold: Input should be greater"),
+        ("breaker: {reset_timeout_s: .nan}", "mine.yaml:2: bus.breaker.reset_timeout_s: Input should be a finite"),
+        ("breaker: {threshold: 1}", "mine.yaml:2: bus.breaker.threshold: unknown key; known here: excluded_types, fai"),
+        (
+            "middleware: [logging]\n  breaker: {failure_threshold: 1}",
+            "mine.yaml:1: bus: breaker is set, but circuit_breaker is not among the middleware",
+        ),
+    ],
+)
+def test_a_bus_that_cannot_be_is_told_by_file_line_and_key(tmp_path: Path, text: str, fault: str) -> None:
+    (found,) = faults_of(settings_file(tmp_path, f"bus:\n  {text}\n"))
+    assert found.startswith(f"{tmp_path}/{fault}"), found

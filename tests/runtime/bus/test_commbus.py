@@ -227,6 +227,7 @@ def test_the_statistics_count_frames_by_kind(table: BusTable) -> None:
         "endpoints": {A: "connected"},
         "handlers": {"t": A},
         "subscribers": {"e": 1},
+        "parked": 0,
         "dead_letters": 1,
         "counts": {"command": 1, "query": 2, "event": 1, "reply": 1, "dead_letter": 1},
     }

@@ -12,10 +12,10 @@ from runtime.capability import StageContext, StageResult
 from runtime.envelope import Envelope, InterruptKind, InterruptRequest, InterruptResponse
 from runtime.errors import InterruptError, StateStorageError, UnknownNameError
 from runtime.ids import RunId
-from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import StageView
-from runtime.supervision.events import Event, PauseRequested, StageStarted
+from runtime.supervision.events import PauseRequested, StageStarted
 from runtime.testing import START_MS, PipelineBuilder, hang
+from tests.runtime.full_log import FullLog
 from tests.runtime.hosting.hosted import Hosted
 
 TWO = PipelineBuilder().stage("a", default_next="b").stage("b").build()
@@ -317,18 +317,6 @@ async def test_a_loser_that_ignores_its_cancellation_changes_nothing() -> None:
 
 
 # --- what goes wrong
-
-
-class FullLog(MemoryRunLog):
-    """A log that takes `room` events and then no more."""
-
-    room = 1_000
-
-    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
-        if self.room == 0:
-            raise StateStorageError("disk full")
-        self.room -= 1
-        super().append(pipeline, event, epoch, ends)
 
 
 async def test_an_answer_that_cannot_be_recorded_is_not_taken_and_can_be_given_again() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from runtime.capability import StageResult
 from runtime.envelope import InterruptRequest
-from runtime.errors import SettingsError
+from runtime.errors import DocumentFaults, SettingsError
 from runtime.output_schema import OutputSchema
 from runtime.testing import PipelineBuilder
 from tests.runtime.hosting.hosted import Hosted
@@ -62,11 +62,12 @@ def test_a_fault_names_its_place(output: dict[str, Any], says: str | None) -> No
 def test_a_schema_that_is_none_or_refers_to_nothing_is_refused_before_any_run(
     schema: dict[str, Any], says: str
 ) -> None:
-    config = PipelineBuilder().stage("a", output_schema=schema).build()
     with pytest.raises(SettingsError) as caught:
-        Hosted(config, {"a": [{}]})
+        OutputSchema("a", schema)
     assert "output_schema of agent 'a'" in caught.value.message
     assert says in caught.value.message
+    with pytest.raises(DocumentFaults, match=r"agents\[0\]\.output_schema"):
+        PipelineBuilder().stage("a", output_schema=schema).build()
 
 
 def test_a_schema_may_refer_to_its_parts_by_their_own_names() -> None:

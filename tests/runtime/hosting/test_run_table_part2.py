@@ -18,26 +18,15 @@ from runtime.pipeline import PipelineConfig
 from runtime.run_table import RunTable
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import Command, RunStage
-from runtime.supervision.events import CancelRequested, Event, StageSucceeded
+from runtime.supervision.events import CancelRequested, StageSucceeded
 from runtime.supervision.replay import renamed, shown
 from runtime.testing import PipelineBuilder, replay
+from tests.runtime.full_log import FullLog
 from tests.runtime.hosting.hosted import Hosted, wire
 from tests.runtime.hosting.recorded import KINDS, looping
 
 PIPELINE = PipelineBuilder().stage("a", default_next="b").stage("b").build()
 CHANGED = PipelineBuilder(max_iterations=9).stage("a", default_next="b").stage("b").build()
-
-
-class FullLog(MemoryRunLog):
-    """A log that takes `room` events and then no more."""
-
-    room = 1_000
-
-    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
-        if self.room == 0:
-            raise StateStorageError("disk full")
-        self.room -= 1
-        super().append(pipeline, event, epoch, ends)
 
 
 def table(

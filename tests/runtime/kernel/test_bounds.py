@@ -9,15 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.bounds import (
+    LIMITS,
     Grant,
     blocked_edge,
     blocked_hop,
     bounds_for,
+    check_limits,
     grant_for,
     is_loop_back,
     soft_limits_passed,
+    unknown_limits,
 )
 from runtime.envelope import Bounds, Envelope, Request, Usage
+from runtime.errors import InputError
 from runtime.ids import RunId
 from runtime.pipeline import MAX_SPAN_S, PipelineConfig
 from runtime.testing import START_MS, PipelineBuilder
@@ -45,6 +49,26 @@ def test_a_request_lowers_a_bound_and_never_raises_it(name: str, asked: int, got
 def test_a_request_may_limit_tokens_where_the_pipeline_does_not() -> None:
     assert bounds_for(pipeline(), Request("sample", "?"), START_MS).max_tokens is None
     assert bounds_for(pipeline(), Request("sample", "?", limits={"max_tokens": 9}), START_MS).max_tokens == 9
+
+
+@pytest.mark.parametrize("name", [*LIMITS, "rounds"])
+def test_a_limit_that_names_a_bound_is_known(name: str) -> None:
+    config, request = pipeline(context_bounds={"rounds": 3}), Request("sample", "?", limits={name: 1})
+    assert unknown_limits(config, request) == ()
+    check_limits(config, request)
+
+
+def test_limits_that_name_no_bound_are_refused_with_the_known_ones() -> None:
+    config = pipeline(context_bounds={"rounds": 3})
+    request = Request("sample", "?", limits={"max_hops": 1, "max_tokens": 1, "files": 2, "deadline_s": 3})
+    assert unknown_limits(config, request) == ("deadline_s", "files", "max_hops")
+    with pytest.raises(InputError) as caught:
+        check_limits(config, request)
+    assert caught.value.message == (
+        "limits: there is no deadline_s, files, max_hops; the pipeline 'sample' has max_iterations, max_llm_calls, "
+        "max_agent_hops, max_tool_calls, max_tokens, rounds"
+    )
+    assert caught.value.values["unknown"] == ("deadline_s", "files", "max_hops")
 
 
 def test_a_request_lowers_bounds_of_the_context_and_adds_none() -> None:

@@ -25,43 +25,20 @@ from runtime.ids import GoalId, RunId, StageKey
 from runtime.interrupts import TIME_TO_LIVE_MS
 from runtime.joins import join_state
 from runtime.pipeline import END, INTERRUPT_TARGETS, PipelineConfig
+from runtime.supervision import events as happening
 from runtime.supervision.commands import Finish, GiveGrant, decode_view
 from runtime.supervision.decide import decide
-from runtime.supervision.events import (
-    ActorLost,
-    Bound,
-    BudgetRequested,
-    CancelRequested,
-    Event,
-    FailureKind,
-    InterruptAnswered,
-    PauseRequested,
-    Payload,
-    PolicyVerdict,
-    QuotaExhausted,
-    RunAdmitted,
-    RunAdopted,
-    RunRequested,
-    StageFailed,
-    StageStarted,
-    StageSucceeded,
-    StageUsage,
-    TimerFired,
-    ToolCalled,
-    decode_event,
-    encode_event,
-)
 from runtime.supervision.state import Decision, InFlight, RunState, new_state
 from runtime.testing import START_MS, Bench, replay, wire_form
 
 NAMES = ("a", "b", "c", "d", "e", "f")
-KINDS: tuple[FailureKind, ...] = ("tool", "model", "internal", "timeout", "budget")
-BOUNDS: tuple[Bound | None, ...] = (None, "llm_calls", "tokens")
+KINDS: tuple[happening.FailureKind, ...] = ("tool", "model", "internal", "timeout", "budget")
+BOUNDS: tuple[happening.Bound | None, ...] = (None, "llm_calls", "tokens")
 QUESTIONS: tuple[InterruptKind, ...] = ("clarification", "confirmation", "agent_review", "checkpoint", "timeout")
 VERDICTS = (
-    *(PolicyVerdict("approved"),) * 6,
-    PolicyVerdict("requires_confirmation", "sure?"),
-    PolicyVerdict("denied", "no"),
+    *(happening.PolicyVerdict("approved"),) * 6,
+    happening.PolicyVerdict("requires_confirmation", "sure?"),
+    happening.PolicyVerdict("denied", "no"),
 )
 ACTIONS = (
     *("succeed",) * 12,
@@ -139,27 +116,36 @@ def random_agent(
     }
 
 
-def random_request(dice: random.Random) -> RunRequested:
-    return RunRequested(Request("random", "?", wait=dice.random() < 0.8), queued=dice.random() < 0.2)
+def random_request(dice: random.Random) -> happening.RunRequested:
+    return happening.RunRequested(Request("random", "?", wait=dice.random() < 0.8), queued=dice.random() < 0.2)
 
 
-def random_payload(bench: Bench, dice: random.Random) -> Payload | None:
+def random_payload(bench: Bench, dice: random.Random) -> happening.Payload | None:
     """Something that may happen now, at random; None where it needs what is not there."""
     name = dice.choice(ACTIONS)
     if name == "strange":
         stranger = StageKey(RunId("r-other"), dice.randint(0, 3), 0, 1)
-        rest = (TimerFired("lunch"), ActorLost("nobody"), RunAdmitted(), BudgetRequested(stranger, 1))
-        return CancelRequested("") if dice.random() < 0.05 else dice.choice((StageStarted(stranger), *rest))
+        rest = (
+            happening.TimerFired("lunch"),
+            happening.ActorLost("nobody"),
+            happening.RunAdmitted(),
+            happening.BudgetRequested(stranger, 1),
+        )
+        return (
+            happening.CancelRequested("")
+            if dice.random() < 0.05
+            else dice.choice((happening.StageStarted(stranger), *rest))
+        )
     if name == "again":
         return dice.choice(bench.log).payload
     if name == "pause":
-        return PauseRequested()
+        return happening.PauseRequested()
     if name == "adopt":
-        return RunAdopted(queued=dice.random() < 0.3)
+        return happening.RunAdopted(queued=dice.random() < 0.3)
     if name == "admit":
-        return RunAdmitted()
+        return happening.RunAdmitted()
     if name == "quota":
-        return QuotaExhausted(dice.choice(("llm_calls", "tokens")), "spent")
+        return happening.QuotaExhausted(dice.choice(("llm_calls", "tokens")), "spent")
     if name == "answer":
         return random_answer(bench, dice)
     if name == "fire":
@@ -168,12 +154,12 @@ def random_payload(bench: Bench, dice: random.Random) -> Payload | None:
             return None
         timer = min(due, key=lambda name: due[name]) if dice.random() < 0.5 else dice.choice(sorted(due))
         bench.now_ms = max(bench.now_ms, due[timer])
-        return TimerFired(timer, queued=dice.random() < 0.3)
+        return happening.TimerFired(timer, queued=dice.random() < 0.3)
     entries = list(bench.state.in_flight.values())
     return random_report(bench, name, dice.choice(entries), dice) if entries else None
 
 
-def random_answer(bench: Bench, dice: random.Random) -> Payload | None:
+def random_answer(bench: Bench, dice: random.Random) -> happening.Payload | None:
     asked = bench.envelope.interrupt
     if asked is None:
         return None
@@ -181,43 +167,43 @@ def random_answer(bench: Bench, dice: random.Random) -> Payload | None:
     response = InterruptResponse("x", dice.random() < 0.9, decision, {"n": 1})
     user_id = "eve" if dice.random() < 0.1 else "local"
     interrupt_id = asked.id if dice.random() < 0.95 else "r-bench-q9"
-    return InterruptAnswered(interrupt_id, user_id, response, queued=dice.random() < 0.3)
+    return happening.InterruptAnswered(interrupt_id, user_id, response, queued=dice.random() < 0.3)
 
 
-def random_report(bench: Bench, name: str, entry: InFlight, dice: random.Random) -> Payload:
+def random_report(bench: Bench, name: str, entry: InFlight, dice: random.Random) -> happening.Payload:
     key = entry.key
     if name == "late":
         key = msgspec.structs.replace(
             key, attempt=max(0, key.attempt - dice.randint(0, 2)), hop=max(0, key.hop - dice.randint(0, 2))
         )
     bench.now_ms += dice.choice([0, 0, 137, 1500])
-    usage = random_usage(entry, dice) if key == entry.key else StageUsage()
+    usage = random_usage(entry, dice) if key == entry.key else happening.StageUsage()
     if name == "fail":
-        return StageFailed(key, dice.choice(KINDS), "broken", dice.choice(BOUNDS), dice.random() < 0.5, usage)
+        return happening.StageFailed(key, dice.choice(KINDS), "broken", dice.choice(BOUNDS), dice.random() < 0.5, usage)
     if name == "lose":
-        return ActorLost(entry.stage)
+        return happening.ActorLost(entry.stage)
     if name == "start":
-        return StageStarted(key)
+        return happening.StageStarted(key)
     if name == "tool":
-        return ToolCalled(key, "look", dice.choice(["denied", "ok"]))
+        return happening.ToolCalled(key, "look", dice.choice(["denied", "ok"]))
     if name == "budget":
-        return BudgetRequested(key, dice.randint(0, 4), dice.randint(0, 9), dice.randint(0, 20))
+        return happening.BudgetRequested(key, dice.randint(0, 4), dice.randint(0, 9), dice.randint(0, 20))
     goals = GoalsPatch(add=(Goal(GoalId(f"g{dice.randint(0, 3)}"), "x"),)) if dice.random() < 0.2 else None
     asked = InterruptRequest(dice.choice(QUESTIONS), "?") if name == "interrupt" else None
     output = {"r": dice.randint(0, 4), "list": [7] * dice.choice([0, 1, 2, 2, 5])} if dice.random() < 0.95 else {}
     verdict = dice.choice(VERDICTS) if bench.config.stages[entry.stage].has_policies else None
-    return StageSucceeded(key, output, goals, asked, usage, verdict)
+    return happening.StageSucceeded(key, output, goals, asked, usage, verdict)
 
 
-def random_usage(entry: InFlight, dice: random.Random) -> StageUsage:
+def random_usage(entry: InFlight, dice: random.Random) -> happening.StageUsage:
     grant = entry.grant
     tokens = 9 if grant.tokens is None else grant.tokens
-    return StageUsage(
+    return happening.StageUsage(
         dice.randint(0, grant.llm_calls), dice.randint(0, grant.tool_calls), tokens_in=dice.randint(0, tokens)
     )
 
 
-def check_step(bench: Bench, payload: Payload) -> Decision:
+def check_step(bench: Bench, payload: happening.Payload) -> Decision:
     """One event, with what must hold of every single decision."""
     before = bench.state
     frozen = msgspec.msgpack.encode(before)
@@ -333,20 +319,20 @@ def drive(seed: int) -> Bench:
     raise AssertionError("the run does not end")
 
 
-def next_payload(bench: Bench, number: int) -> Payload:
+def next_payload(bench: Bench, number: int) -> happening.Payload:
     if bench.envelope.lifecycle in {"ready", "blocked"}:
-        return RunAdmitted()
+        return happening.RunAdmitted()
     entries = list(bench.state.in_flight.values())
     asked = bench.envelope.interrupt
     if asked is not None and bench.envelope.lifecycle == "waiting" and (not entries or number % 3 == 0):
         if asked.expires_at_ms is not None and bench.now_ms >= asked.expires_at_ms:
-            return TimerFired(f"interrupt:{asked.id}")
-        return InterruptAnswered(asked.id, "local", InterruptResponse(approved=True, decision="approve"))
+            return happening.TimerFired(f"interrupt:{asked.id}")
+        return happening.InterruptAnswered(asked.id, "local", InterruptResponse(approved=True, decision="approve"))
     entry = entries[number % len(entries)]
     if entry.waiting_retry:
-        return TimerFired(f"retry:{entry.key}")
-    verdict = PolicyVerdict("approved")
-    return StageSucceeded(entry.key, {"r": 1, "list": [1, 2]}, policy=verdict)
+        return happening.TimerFired(f"retry:{entry.key}")
+    verdict = happening.PolicyVerdict("approved")
+    return happening.StageSucceeded(entry.key, {"r": 1, "list": [1, 2]}, policy=verdict)
 
 
 @settings(max_examples=600)
@@ -357,7 +343,7 @@ def test_every_run_ends_with_exactly_one_reason_and_no_counter_passes_its_bound(
     assert [finish.reason for finish in finishes] == [bench.reason]
     assert bench.commands[-1] == finishes[0]
     note(f"ended: {bench.reason}")
-    was_admitted = any(isinstance(event.payload, RunAdmitted) for event in bench.log)
+    was_admitted = any(isinstance(event.payload, happening.RunAdmitted) for event in bench.log)
     was_begun = was_admitted or bench.log[0].payload.queued is False  # type: ignore[union-attr]
     final = bench.config.final_stage
     if bench.reason in BOUND_REASONS and final and bench.envelope.bounds.max_agent_hops and was_begun:
@@ -385,7 +371,7 @@ def test_client_events_are_numbered_from_one_without_gaps_and_end_with_the_end(s
 def test_a_recorded_log_replays_to_the_same_states_and_the_same_commands(seed: int) -> None:
     bench = drive(seed)
     config = bench.config
-    again = replay(config, [decode_event(encode_event(event)) for event in bench.log])
+    again = replay(config, [happening.decode_event(happening.encode_event(event)) for event in bench.log])
     assert [decision.ignored for decision in again] == [None] * len(bench.log)
     assert [command for decision in again for command in decision.commands] == bench.commands
     assert again[-1].state == bench.state
@@ -413,32 +399,38 @@ values = st.recursive(
 )
 questions = st.builds(InterruptRequest, st.sampled_from(QUESTIONS), st.text(max_size=3))
 wild_payloads = st.one_of(
-    st.builds(StageStarted, keys),
+    st.builds(happening.StageStarted, keys),
     st.builds(
-        StageSucceeded,
+        happening.StageSucceeded,
         keys,
         st.dictionaries(st.sampled_from(["r", "question", "list"]), values),
         interrupt=st.none() | questions,
         policy=st.none() | st.sampled_from(VERDICTS),
     ),
-    st.builds(StageFailed, keys, st.sampled_from(KINDS), st.text(max_size=3), st.sampled_from(BOUNDS), st.booleans()),
-    st.builds(TimerFired, keys.map(lambda key: f"timeout:{key}") | st.sampled_from(["deadline", "retry:", ":", "x"])),
-    st.builds(CancelRequested, st.text(max_size=3)),
-    st.builds(ActorLost, st.sampled_from([*NAMES, "nobody"])),
-    st.builds(ToolCalled, keys, st.text(max_size=3), st.text(max_size=3)),
-    st.builds(BudgetRequested, keys, *([st.integers(-3, 99)] * 3)),
     st.builds(
-        InterruptAnswered,
+        happening.StageFailed, keys, st.sampled_from(KINDS), st.text(max_size=3), st.sampled_from(BOUNDS), st.booleans()
+    ),
+    st.builds(
+        happening.TimerFired, keys.map(lambda key: f"timeout:{key}") | st.sampled_from(["deadline", "retry:", ":", "x"])
+    ),
+    st.builds(happening.CancelRequested, st.text(max_size=3)),
+    st.builds(happening.ActorLost, st.sampled_from([*NAMES, "nobody"])),
+    st.builds(happening.ToolCalled, keys, st.text(max_size=3), st.text(max_size=3)),
+    st.builds(happening.BudgetRequested, keys, *([st.integers(-3, 99)] * 3)),
+    st.builds(
+        happening.InterruptAnswered,
         st.sampled_from(["r-bench-q1", "r-bench-q2", ""]),
         st.sampled_from(["local", "eve"]),
         st.builds(InterruptResponse, approved=st.none() | st.booleans()),
     ),
-    st.builds(PauseRequested, st.text(max_size=3)),
-    st.just(RunAdmitted()),
-    st.builds(RunAdopted, queued=st.booleans()),
-    st.builds(QuotaExhausted, st.sampled_from(["llm_calls", "tokens"]), st.text(max_size=3)),
+    st.builds(happening.PauseRequested, st.text(max_size=3)),
+    st.just(happening.RunAdmitted()),
+    st.builds(happening.RunAdopted, queued=st.booleans()),
+    st.builds(happening.QuotaExhausted, st.sampled_from(["llm_calls", "tokens"]), st.text(max_size=3)),
     st.builds(
-        RunRequested, st.builds(Request, st.just("random"), st.just("?"), wait=st.booleans()), queued=st.booleans()
+        happening.RunRequested,
+        st.builds(Request, st.just("random"), st.just("?"), wait=st.booleans()),
+        queued=st.booleans(),
     ),
 )
 
@@ -446,7 +438,7 @@ wild_payloads = st.one_of(
 @settings(max_examples=200)
 @given(seeds, st.lists(wild_payloads, max_size=16), st.booleans(), st.integers(-(10**12), 10**12))
 def test_decide_takes_any_event_at_any_time_without_raising(
-    seed: int, payloads: list[Payload], was_requested: bool, jump_ms: int
+    seed: int, payloads: list[happening.Payload], was_requested: bool, jump_ms: int
 ) -> None:
     dice = random.Random(seed)
     bench = Bench(random_pipeline(dice))
@@ -459,9 +451,9 @@ def test_decide_takes_any_event_at_any_time_without_raising(
 
 
 @given(wild_payloads, st.integers(), st.integers(-(2**63), 2**63 - 1))
-def test_an_event_survives_the_wire(payload: Payload, seq: int, at_ms: int) -> None:
-    event = Event(RunId("r-1"), seq % 2**63, at_ms, payload)
-    assert decode_event(encode_event(event)) == event
+def test_an_event_survives_the_wire(payload: happening.Payload, seq: int, at_ms: int) -> None:
+    event = happening.Event(RunId("r-1"), seq % 2**63, at_ms, payload)
+    assert happening.decode_event(happening.encode_event(event)) == event
 
 
 @st.composite
@@ -487,7 +479,7 @@ def test_the_order_in_which_stages_and_items_end_changes_no_output(
 ) -> None:
     def outputs_of(source: random.Random) -> bytes:
         bench = Bench(config)
-        check_step(bench, RunRequested(Request("graph", "?")))
+        check_step(bench, happening.RunRequested(Request("graph", "?")))
         while bench.envelope.lifecycle == "running":
             entry = source.choice(list(bench.state.in_flight.values()))
             command = next(command for command in bench.issued if command.key == entry.key)
@@ -496,7 +488,7 @@ def test_the_order_in_which_stages_and_items_end_changes_no_output(
             seen = [str(entry.stage), view.item, view.item_index, of_required]
             patch = GoalsPatch(add=(Goal(GoalId(f"{entry.stage}{entry.key.item}"), "x"),))
             made = {"items": [1, 2], "seen": msgspec.json.encode(seen).decode()}
-            check_step(bench, StageSucceeded(entry.key, made, patch))
+            check_step(bench, happening.StageSucceeded(entry.key, made, patch))
         assert bench.reason == "completed"
         return msgspec.msgpack.encode(bench.envelope.outputs)
 
@@ -515,11 +507,13 @@ def test_a_run_of_joins_completes_exactly_when_nothing_that_it_needs_has_failed(
     config = PipelineConfig.model_validate({"name": "joins", "default_run_mode": "parallel", "agents": agents})
     failing = {name for name in names if dice.random() < 0.3}
     bench = Bench(config)
-    check_step(bench, RunRequested(Request("joins", "?")))
+    check_step(bench, happening.RunRequested(Request("joins", "?")))
     while bench.envelope.lifecycle == "running":
         entry = dice.choice(list(bench.state.in_flight.values()))
         fails = entry.stage in failing
-        check_step(bench, StageFailed(entry.key, "tool", "x") if fails else StageSucceeded(entry.key, {}))
+        check_step(
+            bench, happening.StageFailed(entry.key, "tool", "x") if fails else happening.StageSucceeded(entry.key, {})
+        )
     statuses = bench.envelope.stages
     needed = {name for name in names if not any(name in agent.requires for agent in config.agents)}
     possible: dict[str, bool] = {}
@@ -565,7 +559,7 @@ def test_eight_branches_that_race_for_budget_never_get_more_than_the_run_has(
     calls: int, tokens: int, wanted: list[tuple[int, int, int, int]]
 ) -> None:
     bench = Bench(racing_branches(calls, tokens))
-    check_step(bench, RunRequested(Request("race", "?")))
+    check_step(bench, happening.RunRequested(Request("race", "?")))
     given_calls = sum(command.grant.llm_calls for command in bench.issued)
     for number, more, spent, ask_tokens in wanted:
         entries = list(bench.state.in_flight.values())
@@ -575,9 +569,9 @@ def test_eight_branches_that_race_for_budget_never_get_more_than_the_run_has(
         if spent == 9:
             usage = random_usage(entry, random.Random(more))
             given_calls -= entry.grant.llm_calls - usage.llm_calls
-            check_step(bench, StageSucceeded(entry.key, {}, usage=usage))
+            check_step(bench, happening.StageSucceeded(entry.key, {}, usage=usage))
             continue
-        decision = check_step(bench, BudgetRequested(entry.key, more, ask_tokens, ask_tokens))
+        decision = check_step(bench, happening.BudgetRequested(entry.key, more, ask_tokens, ask_tokens))
         (command,) = decision.commands
         assert isinstance(command, GiveGrant)
         left = calls - given_calls

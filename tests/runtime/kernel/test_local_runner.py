@@ -16,12 +16,11 @@ from runtime.capability import StageContext, StageResult
 from runtime.errors import StateStorageError, ToolFailedError, UnknownNameError
 from runtime.goals import Goal, GoalsPatch
 from runtime.ids import GoalId
-from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import StageView
-from runtime.supervision.events import Event
 from runtime.testing import START_MS, PipelineBuilder, ScriptedAgent, hang, replay, scripted_runner
 from runtime.tools.registry import Tool
 from runtime.tools.result import ToolResult
+from tests.runtime.full_log import FullLog
 
 TWO = """
 name: two
@@ -276,20 +275,6 @@ async def test_tool_calls_of_all_stages_and_retries_together_keep_to_the_bound()
     assert envelope.usage.tool_calls == 5
     events = await kit.events(envelope.run_id)
     assert [event.data["status"] for event in events if event.type == "tool.called"] == ["ok"] * 5 + ["denied"] * 7
-
-
-class FullLog(MemoryRunLog):
-    """A log whose disk is full after `room` events."""
-
-    def __init__(self, room: int) -> None:
-        super().__init__()
-        self.room = room
-
-    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
-        if self.room == 0:
-            raise StateStorageError("disk full")
-        self.room -= 1
-        super().append(pipeline, event, epoch, ends)
 
 
 @pytest.mark.parametrize("room", [1, 2, 3])

@@ -220,6 +220,31 @@ def test_a_stage_that_is_only_resumed_at_counts_as_reached() -> None:
     PipelineBuilder(confirmation_resume_stage="b").stage("a", default_next="confirmation").stage("b").build()
 
 
+def test_a_stage_of_a_parallel_pipeline_that_is_only_resumed_at_is_no_part_of_every_run() -> None:
+    def scheduled(builder: PipelineBuilder) -> list[str]:
+        return [agent.name for agent in builder.build().scheduled]
+
+    asked = PipelineBuilder.parallel(clarification_resume_stage="b", agent_review_resume_stage="c").stage("a")
+    assert scheduled(asked.stage("b").stage("c").stage("d")) == ["a", "d"]
+    first = PipelineBuilder.parallel(clarification_resume_stage="a").stage("a").stage("b")
+    assert scheduled(first) == ["a", "b"]
+    needed = PipelineBuilder.parallel(clarification_resume_stage="b").stage("a").stage("b").stage("c", requires=["b"])
+    assert scheduled(needed) == ["a", "b", "c"]
+    needing = PipelineBuilder.parallel(clarification_resume_stage="b").stage("a").stage("b", requires=["a"])
+    assert scheduled(needing) == ["a", "b"]
+
+
+def test_after_has_no_place_in_a_sequential_pipeline() -> None:
+    builder = PipelineBuilder().stage("a", default_next="b").stage("b", after=["a"])
+    assert fault_of(builder) == "agents[1].after: only orders in a parallel pipeline; routes order a sequential one"
+    PipelineBuilder.parallel().stage("a").stage("b", after=["a"]).build()
+
+
+def test_a_run_mode_that_cannot_be_read_is_not_taken_for_a_sequential_one() -> None:
+    builder = PipelineBuilder(default_run_mode="paralel").stage("a", default_next="b").stage("b", after=["a"])
+    assert fault_of(builder).startswith("default_run_mode: Input should be 'sequential' or 'parallel'")
+
+
 def test_a_route_from_a_stage_with_foreach_may_look_at_its_items() -> None:
     builder = PipelineBuilder().stage("a", default_next="b").stage("b", foreach="outputs.a.x", foreach_concurrency=2)
     builder.rule("items", [], "end").build()

@@ -12,24 +12,11 @@ from runtime.ids import RunId
 from runtime.run_table import FINISHED_RUNS_KEPT, RunTable
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import Command, RunStage
-from runtime.supervision.events import CancelRequested, Event, RunRequested, StageStarted, StageSucceeded, TimerFired
+from runtime.supervision.events import CancelRequested, RunRequested, StageStarted, StageSucceeded, TimerFired
 from runtime.testing import PipelineBuilder, replay
+from tests.runtime.full_log import FullLog
 
 PIPELINE = PipelineBuilder().stage("a", default_next="b").stage("b").build()
-
-
-class FullLog(MemoryRunLog):
-    """A log that takes `room` events and then no more."""
-
-    def __init__(self, room: int) -> None:
-        super().__init__()
-        self.room = room
-
-    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
-        if self.room == 0:
-            raise StateStorageError("disk full")
-        self.room -= 1
-        super().append(pipeline, event, epoch, ends)
 
 
 def table(log: MemoryRunLog | None = None) -> RunTable:

@@ -95,6 +95,21 @@ def test_resume_continues_at_the_resume_stage_of_its_kind_with_all_outputs_intac
     assert bench.envelope.usage.edges == {"a->b": 1}, "resuming takes no edge"
 
 
+def test_a_stage_of_a_parallel_run_that_is_only_resumed_at_is_visited_after_the_answer_and_never_before() -> None:
+    builder = PipelineBuilder.parallel(clarification_resume_stage="again").stage("a").stage("again")
+    unasked, asked = Bench(builder.build()), Bench(builder.build())
+    for bench in (unasked, asked):
+        bench.request(wait=True)
+        assert bench.at_work == ["a"]
+    unasked.succeed()
+    assert (unasked.reason, unasked.visited) == ("completed", ["a"])
+    asked.ask()
+    asked.answer("yes")
+    assert asked.at_work == ["again"]
+    asked.succeed()
+    assert (asked.reason, asked.visited) == ("completed", ["a", "again"])
+
+
 def test_a_resume_stage_holds_for_its_own_kind_alone() -> None:
     bench = asked_by_b("confirmation", clarification_resume_stage="c")
     bench.answer(approved=True)
