@@ -10,6 +10,7 @@ from runtime.envelope import Envelope, Request
 from runtime.errors import OverloadedError, RateLimitedError
 from runtime.ids import RunId
 from runtime.rate_limits import RateLimiter
+from runtime.run_batch import spent_since
 from runtime.supervision.events import QuotaExhausted
 
 RETRY_WHEN_OVERLOADED_S = 10
@@ -63,14 +64,16 @@ class RunQuotas:
         """True when the run may not go on right now."""
         return not self._queue.may_begin(self._candidates[run_id])
 
-    def note(self, run_id: RunId, before: Envelope, after: Envelope) -> None:
-        """An event has changed the run: what it spent is booked, and whether it takes up room."""
-        self._queue.note(self._candidates[run_id], after.lifecycle)
-        if after.usage is before.usage:
+    def note(self, run_id: RunId, now: Envelope) -> None:
+        """An event has changed the run, and perhaps whether it takes up room."""
+        self._queue.note(self._candidates[run_id], now.lifecycle)
+
+    def book(self, run_id: RunId, before: Envelope | None, after: Envelope) -> None:
+        """What the run has spent between two of its states is recorded, and counts from now on."""
+        llm_calls, tokens = spent_since(before, after)
+        if not llm_calls and not tokens:
             return
-        user_id, spent = after.request.user_id, after.usage
-        llm_calls = spent.llm_calls - before.usage.llm_calls
-        tokens = spent.tokens_in + spent.tokens_out - before.usage.tokens_in - before.usage.tokens_out
+        user_id = after.request.user_id
         self._spending.book(user_id, llm_calls, tokens, self._clock.now_ms())
         if after.lifecycle == "running" and self._exhausted(user_id) is not None:
             self._overspent[run_id] = None

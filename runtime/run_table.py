@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
 from runtime.admission import Quotas
+from runtime.bounds import check_limits
 from runtime.clock import Clock
 from runtime.envelope import Envelope, InterruptResponse, Request
 from runtime.errors import (
@@ -26,8 +28,9 @@ from runtime.ids import RunId, new_run_id
 from runtime.interrupts import refusal
 from runtime.pipeline import PipelineConfig
 from runtime.rate_limits import RateLimiter
+from runtime.run_batch import Kept, RunBatch
 from runtime.run_quotas import RunQuotas
-from runtime.store.run_log import RunLog
+from runtime.store.run_log import Entry, RunLog
 from runtime.supervision.commands import ClientEvent, Command, Emit
 from runtime.supervision.decide import decide
 from runtime.supervision.events import (
@@ -67,7 +70,8 @@ class RunTable:
         self._room = RunQuotas(quotas, rates, clock)
         self._log = run_log
         self._epoch = None if owner is None else run_log.take_over(owner)
-        self._unsure: dict[RunId, Payload] = {}
+        self._batch: RunBatch | None = None
+        self._unsure: dict[RunId, list[Payload]] = {}
         self._said_again: dict[RunId, list[Payload]] = {}
         self._owed: dict[RunId, list[Command]] = {}
         self._clock = clock
@@ -81,8 +85,9 @@ class RunTable:
         """Accept a request: its first record is kept when this returns. Over the quotas it waits to be admitted.
 
         A run id that is known already changes nothing. Raises UnknownNameError for a pipeline that is not there,
-        RateLimitedError for a user who asks too often or has spent a quota, InputError for a request that cannot be
-        put on the wire, and StateStorageError when nothing could be written.
+        RateLimitedError for a user who asks too often or has spent a quota, OverloadedError when too many wait,
+        InputError for limits that the pipeline does not have and for what cannot be put on the wire, and
+        StateStorageError when nothing could be written.
         """
         config = self._config(request.pipeline)
         try:
@@ -94,6 +99,7 @@ class RunTable:
         run_id = run_id or new_run_id(self._clock.now_ms())
         if run_id in self._states:
             return run_id, self.handle(run_id, RunRequested(request))
+        check_limits(config, request)
         request = self._room.permitted(request)
         begins = self._open(run_id, config, request)
         try:
@@ -166,8 +172,8 @@ class RunTable:
         run_id = run_id or new_run_id(self._clock.now_ms())
         copies = [renamed(event, run_id) for event in events]
         is_over = fold(config, copies).envelope.lifecycle == "terminated"
-        for event in copies:
-            self._log.append(config.name, event, self._epoch, is_over and event.seq == at_seq)
+        entries = [Entry(config.name, event, is_over and event.seq == at_seq) for event in copies]
+        self._log.append_all(entries, self._epoch)
         self._remember(config, first.request, copies)
         try:
             said = f"forked from {source} at event {at_seq}"
@@ -200,19 +206,57 @@ class RunTable:
             fields = {"run_id": run_id, "event": type(payload).__name__, "reason": decision.ignored}
             log.debug("event.ignored", extra=fields)
             return self._owed.pop(run_id, [])
+        before = Kept(state, self._logged[run_id], len(self._events[run_id]))
+        entry = _entry(config, event, decision.state.envelope)
+        if self._batch is not None:
+            self._batch.add(entry, before)
+            return [*self._owed.pop(run_id, []), *self._took_effect(event, decision)]
         try:
-            self._log.append(config.name, event, self._epoch, decision.state.envelope.lifecycle == "terminated")
+            self._log.append_all([entry], self._epoch)
         except StateStorageError:
-            self._unsure[run_id] = payload
+            self._unsure[run_id] = [payload]
             raise
-        return [*self._owed.pop(run_id, []), *self._took_effect(event, decision)]
+        commands = self._took_effect(event, decision)
+        self._room.book(run_id, state.envelope, decision.state.envelope)
+        return [*self._owed.pop(run_id, []), *commands]
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Record all that is handled inside with one write. Nothing of it may be handed out before this ends.
+
+        Raises StateStorageError when it may not have been kept: then all of it is as `handle` leaves what failed.
+        """
+        self._batch = batch = RunBatch()
+        try:
+            yield
+            self._batch = None
+            if batch.entries:
+                self._log.append_all(batch.entries, self._epoch)
+        except BaseException:
+            self._batch = None
+            for run_id, before in batch.before.items():
+                self._take_back(run_id, before, batch.payloads[run_id])
+            raise
+        for run_id, before in batch.before.items():
+            if run_id in self._states:
+                self._room.book(run_id, before and before.state.envelope, self._states[run_id].envelope)
+
+    def _take_back(self, run_id: RunId, before: Kept | None, payloads: list[Payload]) -> None:
+        if before is None or run_id not in self._states:
+            self._forget(run_id)  # whoever asked asks again, under the same id; the log says then whether it was kept
+            return
+        self._states[run_id], self._logged[run_id] = before.state, before.logged
+        del self._events[run_id][before.client_events :]
+        self._finished.pop(run_id, None)
+        self._room.note(run_id, before.state.envelope)
+        self._unsure[run_id] = payloads
 
     def _took_effect(self, event: Event, decision: Decision) -> tuple[Command, ...]:
         run_id = event.run_id
-        self._room.note(run_id, self._states[run_id].envelope, decision.state.envelope)
         self._logged[run_id] = event.seq
         self._states[run_id] = decision.state
         self._events[run_id].extend(command.event for command in decision.commands if isinstance(command, Emit))
+        self._room.note(run_id, decision.state.envelope)
         if decision.state.envelope.lifecycle == "terminated":
             self._note_finished(run_id)
         return decision.commands
@@ -221,10 +265,12 @@ class RunTable:
         """After a record failed, read what the log has: an event that was kept after all takes effect now."""
         if run_id not in self._unsure:
             return
-        for event in self._log.events(run_id)[self._logged[run_id] :]:
+        for event in self._log.events(run_id, self._logged[run_id]):
+            before = self._states[run_id].envelope
             decision = decide(self._rules[run_id], self._states[run_id], event)
             self._owed.setdefault(run_id, []).extend(self._took_effect(event, decision))
-            if isinstance(event.payload, ToolCalled | BudgetRequested) and event.payload == self._unsure[run_id]:
+            self._room.book(run_id, before, decision.state.envelope)
+            if isinstance(event.payload, ToolCalled | BudgetRequested) and event.payload in self._unsure[run_id]:
                 # Whoever said it says it again, and means the same one.
                 self._said_again.setdefault(run_id, []).append(event.payload)
         del self._unsure[run_id]
@@ -344,3 +390,7 @@ class RunTable:
         self._room.forget(run_id)
         for table in (self._states, self._rules, self._logged, self._events, self._owed):
             table.pop(run_id, None)
+
+
+def _entry(config: PipelineConfig, event: Event, after: Envelope) -> Entry:
+    return Entry(config.name, event, after.lifecycle == "terminated", after.lifecycle, after.terminal_reason)

@@ -6,11 +6,13 @@ down, everything fails.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runtime.errors import StateStorageError
 from runtime.ids import RunId, StageKey
 from runtime.journal import EffectKey, JournalRecord, MemoryJournal
 from runtime.simulator.world import World
-from runtime.store.run_log import MemoryRunLog, RunSummary
+from runtime.store.run_log import Entry, MemoryRunLog, RunSummary
 from runtime.supervision.events import Event
 
 FLUSHED_AFTER_MS = 2_000
@@ -54,15 +56,16 @@ class Disk(MemoryRunLog):
         if self._is_fenced:
             super().check_owner(epoch)
 
-    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
+    def append_all(self, entries: Sequence[Entry], epoch: int | None = None) -> None:
         self.check()
         self.writes += 1
         fault = self._world.plan.at_write.get(self.writes)
         if fault is not None and fault.kind == "store_error":
             self._world.faults["store_error"] += 1
             raise StateStorageError("the store failed")
-        super().append(pipeline, event, epoch if self._is_fenced else None, ends)
+        super().append_all(entries, epoch if self._is_fenced else None)
         if epoch is not None and epoch < self._epoch:
+            event = entries[0].event
             self.deposed_writes.append(f"event {event.seq} of {event.run_id} by epoch {epoch}, newest {self._epoch}")
         if fault is not None and fault.kind == "store_lie":
             self._world.faults["store_lie"] += 1
@@ -88,7 +91,7 @@ class WriteBehind(MemoryRunLog):
         super().__init__()
         self._disk = disk
         self._world = world
-        self._unwritten: list[tuple[str, Event, int | None, bool]] = []
+        self._unwritten: list[tuple[Sequence[Entry], int | None]] = []
         self._is_lost = False
 
     def take_over(self, owner: str, now_ms: int | None = None, lease_ms: int | None = None, force: bool = False) -> int:
@@ -97,15 +100,15 @@ class WriteBehind(MemoryRunLog):
     def check_owner(self, epoch: int) -> None:
         self._disk.check_owner(epoch)
 
-    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
+    def append_all(self, entries: Sequence[Entry], epoch: int | None = None) -> None:
         if not self._unwritten:
             self._world.schedule(FLUSHED_AFTER_MS, None, self._flush)
-        self._unwritten.append((pipeline, event, epoch, ends))
+        self._unwritten.append((entries, epoch))
 
     def _flush(self) -> None:
         while self._unwritten and not self._is_lost:
             try:
-                self._disk.append(*self._unwritten[0])
+                self._disk.append_all(*self._unwritten[0])
             except StateStorageError:
                 self._world.schedule(FLUSHED_AFTER_MS, None, self._flush)
                 return
@@ -116,7 +119,8 @@ class WriteBehind(MemoryRunLog):
         self._is_lost = True
 
     def events(self, run_id: RunId, after_seq: int = 0) -> list[Event]:
-        events = [*self._disk.events(run_id), *(row[1] for row in self._unwritten if row[1].run_id == run_id)]
+        unwritten = [entry.event for entries, _ in self._unwritten for entry in entries]
+        events = [*self._disk.events(run_id), *(event for event in unwritten if event.run_id == run_id)]
         return events[max(after_seq, 0) :]
 
     def unfinished(self) -> list[RunSummary]:

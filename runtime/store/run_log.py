@@ -60,12 +60,9 @@ class MemoryRunLog:
             raise fenced(epoch, self._epoch, self._owner)
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
-        self._keep([Entry(pipeline, event, ends)], epoch)
+        self.append_all([Entry(pipeline, event, ends)], epoch)
 
     def append_all(self, entries: Sequence[Entry], epoch: int | None = None) -> None:
-        self._keep(entries, epoch)
-
-    def _keep(self, entries: Sequence[Entry], epoch: int | None) -> None:
         if epoch is not None:
             MemoryRunLog.check_owner(self, epoch)
         check_order({entry.event.run_id: len(self._events.get(entry.event.run_id, ())) for entry in entries}, entries)

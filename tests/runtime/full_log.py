@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runtime.errors import StateStorageError
-from runtime.store.run_log import MemoryRunLog
-from runtime.supervision.events import Event
+from runtime.store.run_log import Entry, MemoryRunLog
 
 
 class FullLog(MemoryRunLog):
@@ -14,8 +15,8 @@ class FullLog(MemoryRunLog):
         super().__init__()
         self.room = room
 
-    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
-        if self.room == 0:
+    def append_all(self, entries: Sequence[Entry], epoch: int | None = None) -> None:
+        if self.room < len(entries):
             raise StateStorageError("disk full")
-        self.room -= 1
-        super().append(pipeline, event, epoch, ends)
+        self.room -= len(entries)
+        super().append_all(entries, epoch)

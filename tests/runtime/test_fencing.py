@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from runtime.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.errors import FencedError, InterruptError, StateStorageError
 from runtime.ids import RunId
 from runtime.run_table import RunTable
-from runtime.store.run_log import MemoryRunLog, RunLog, SqliteRunLog, SqlRunLog
+from runtime.store.run_log import Entry, MemoryRunLog, RunLog, SqliteRunLog, SqlRunLog
 from runtime.supervision.commands import Command, RunStage, SetTimer
 from runtime.supervision.events import CancelRequested, Event, RunAdopted, StageSucceeded, ToolCalled
 from runtime.testing import PipelineBuilder
@@ -189,9 +189,9 @@ class LyingLog(MemoryRunLog):
 
     mood = "work"
 
-    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
+    def append_all(self, entries: Sequence[Entry], epoch: int | None = None) -> None:
         if self.mood != "fail":
-            super().append(pipeline, event, epoch, ends)
+            super().append_all(entries, epoch)
         if self.mood != "work":
             raise StateStorageError("timed out")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,9 +19,9 @@ from runtime.errors import RateLimitedError, StateStorageError
 from runtime.ids import RunId
 from runtime.rate_limits import RateLimiter, RateLimits
 from runtime.run_table import NO_QUOTAS, RunTable
-from runtime.store.run_log import MemoryRunLog
+from runtime.store.run_log import Entry, MemoryRunLog
 from runtime.supervision.commands import RunStage, StageView
-from runtime.supervision.events import CancelRequested, Event, StageSucceeded, TimerFired
+from runtime.supervision.events import CancelRequested, StageSucceeded, TimerFired
 from runtime.testing import START_MS, PipelineBuilder
 from tests.runtime.hosting.hosted import Hosted
 
@@ -245,11 +246,11 @@ class BrokenAfter(MemoryRunLog):
 
     room = 1_000
 
-    def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
+    def append_all(self, entries: Sequence[Entry], epoch: int | None = None) -> None:
         if self.room == 0:
             raise StateStorageError("disk full")
         self.room -= 1
-        super().append(pipeline, event, epoch, ends)
+        super().append_all(entries, epoch)
 
 
 def test_what_an_admitted_run_is_given_is_not_lost_when_the_next_cannot_be_recorded() -> None:
