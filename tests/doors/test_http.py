@@ -221,6 +221,11 @@ def test_metrics_count_what_was_answered(service: Service) -> None:
         "orchestrator_inflight_requests 0.0",
         "orchestrator_request_latency_seconds_bucket",
         "jeeves_hops_total",
+        "jeeves_bus_up 1.0",
+        'jeeves_bus_messages_total{kind="command",outcome="accepted",type="stage.report"}',
+        'jeeves_bus_trouble_total{kind="dead_letter"} 0.0',
+        'jeeves_bus_endpoints{presence="away"} 0.0',
+        "jeeves_bus_parked_frames 0.0",
     ):
         assert name in text
 

@@ -133,7 +133,12 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     assert set(after["bus"]["endpoints"].values()) == {"connected"}
     assert len(after["bus"]["endpoints"]) == 10
     assert after["bus"]["dead_letters"] == 0
-    assert "10 endpoints on the bus, away: none; 0 dead letters" in warm.run("status").answers().out
+    assert after["bus"]["parked"] == 0
+    assert set(after["bus"]["middleware"]) >= {"deduplication", "metrics"}
+    assert (
+        "10 endpoints on the bus, away: none; 0 frames parked, 0 dead letters, 0 types of queries failing"
+        in warm.run("status").answers().out
+    )
 
 
 def test_a_client_that_hangs_up_has_its_run_cancelled(warm: Program, warm_repo: Path) -> None:
