@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import zlib
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE, shard_of, supervisor_address
 from actors.participant import Participant
-from actors.ray_transport import RayTransport
+from actors.ray_transport import PROCESS_ID, RayTransport
 from runtime.agent_step import Agent
 from runtime.bounds import Grant
 from runtime.capability import load_capability
 from runtime.clock import SystemClock
+from runtime.courier import Courier
 from runtime.endpoint import Endpoint
-from runtime.ids import Address, StageKey
+from runtime.ids import Address, RunId, StageKey
 from runtime.messages import Frame
 from runtime.pipeline import AgentConfig
+from runtime.reporter import RECORDED, Reporter
 from runtime.supervision.commands import CancelStage, GiveGrant, RunStage
-from runtime.supervision.events import BudgetRequested, Payload, StageStarted, ToolCalled
+from runtime.supervision.events import BudgetRequested, StageStarted, ToolCalled
 
-SUPERVISOR = Address("supervisor")
-RUN_STAGE = "stage.run"
-CANCEL_STAGE = "stage.cancel"
-GIVE_GRANT = "stage.grant"
-REPORT = "stage.report"
+ASK_AGAIN_S = 5.0
 GRANT_TIMEOUT_S = 30.0
 
 log = logging.getLogger(__name__)
@@ -37,38 +35,6 @@ REMEMBERED_VISITS = 10_000
 _RUN_DECODER = msgspec.msgpack.Decoder(RunStage)
 _GRANT_DECODER = msgspec.msgpack.Decoder(GiveGrant)
 _CANCEL_DECODER = msgspec.msgpack.Decoder(CancelStage)
-
-
-class AgentPlace(NamedTuple):
-    """Whose address it is; `replica` counts from 1."""
-
-    pipeline: str
-    stage: str
-    replica: int
-
-
-def agent_addresses(pipeline: str, stage: str, replicas: int = 1) -> tuple[Address, ...]:
-    """Where the agents of a stage are found on the bus, the first replica first; `replicas` is 1 or more."""
-    first = f"agent:{pipeline}.{stage}"
-    return Address(first), *(Address(f"{first}#{number}") for number in range(2, replicas + 1))
-
-
-def agent_address(pipeline: str, stage: str, key: StageKey | None = None, replicas: int = 1) -> Address:
-    """Where the work under `key` belongs; without a key, the first replica.
-
-    Every attempt of one visit belongs to the same replica, which so knows its earlier attempts; items of a fan-out,
-    visits and runs spread over all. The choice is the same in every process.
-    """
-    addresses = agent_addresses(pipeline, stage, replicas)
-    return addresses[0] if key is None else addresses[zlib.crc32(key.effect_key.encode()) % replicas]
-
-
-def place_of(address: Address) -> AgentPlace | None:
-    """What `agent_addresses` made an address of; None for those of others, such as the supervisor."""
-    kind, _, name = address.partition(":")
-    pipeline, _, stage = name.partition(".")
-    stage, _, replica = stage.partition("#")
-    return AgentPlace(pipeline, stage, int(replica or 1)) if kind == "agent" else None
 
 
 class AgentActor(Participant):
@@ -81,6 +47,7 @@ class AgentActor(Participant):
         capability: str,
         reasoner: str,
         settings: dict[str, Any],
+        shards: int = 1,
     ) -> None:
         super().__init__()
         clock = SystemClock()
@@ -89,8 +56,17 @@ class AgentActor(Participant):
             address,
             RayTransport(),
             clock,
-            frames={RUN_STAGE: self._run, CANCEL_STAGE: self._cancel, GIVE_GRANT: self._granted},
+            frames={
+                RUN_STAGE: self._run,
+                CANCEL_STAGE: self._cancel,
+                GIVE_GRANT: self._granted,
+                RECORDED: self._recorded,
+            },
         )
+        self._reporter = Reporter(
+            Courier(self.endpoint, clock), address, PROCESS_ID, lambda run_id: supervisor_address(run_id, shards)
+        )
+        self._epochs = [0] * shards
         self._agent = Agent(agent_config, load_capability(capability), reasoner, settings, clock, self.endpoint)
         self._newest: OrderedDict[str, int] = OrderedDict()
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
@@ -98,6 +74,8 @@ class AgentActor(Participant):
         self.endpoint.bind()
 
     async def _run(self, frame: Frame) -> None:
+        if not self._is_heeded(frame):
+            return
         command = _RUN_DECODER.decode(frame.body)
         key = str(command.key)
         task = asyncio.current_task()
@@ -109,11 +87,11 @@ class AgentActor(Participant):
         self._working[key] = (task, cancelled)
 
         async def report(payload: ToolCalled) -> None:
-            await self._report(payload)
+            self._reporter.say(payload)
 
         try:
-            await self._report(StageStarted(command.key))
-            await self._report(await self._agent.run(command, cancelled, report, self._more))
+            self._reporter.say(StageStarted(command.key))
+            self._reporter.say(await self._agent.run(command, cancelled, report, self._more))
         except asyncio.CancelledError:
             cancelled.set()
             raise
@@ -129,6 +107,15 @@ class AgentActor(Participant):
             self._newest.popitem(last=False)
         return key.attempt > before
 
+    def _is_heeded(self, frame: Frame) -> bool:
+        """False for what a supervisor says that another has taken over from."""
+        shard = shard_of(frame.header.run_id or RunId(""), len(self._epochs))
+        if frame.header.incarnation < self._epochs[shard]:
+            log.info("stage.old_owner", extra={"run_id": frame.header.run_id, "epoch": frame.header.incarnation})
+            return False
+        self._epochs[shard] = frame.header.incarnation
+        return True
+
     async def _cancel(self, frame: Frame) -> None:
         self._stop(_CANCEL_DECODER.decode(frame.body).key)
 
@@ -139,14 +126,19 @@ class AgentActor(Participant):
             work[0].cancel()
 
     async def _more(self, asked: BudgetRequested) -> Grant:
-        """Ask the supervisor for more; no answer in time is a no, so that a stage never hangs on its budget."""
+        """Ask the supervisor for more; no answer in time is a no, so that a stage never hangs on its budget.
+
+        An answer may be lost, so it is asked again: what is granted twice is given back with the rest.
+        """
         key = str(asked.key)
         future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
         self._grants[key] = future
-        await self._report(asked)
         try:
-            return await asyncio.wait_for(future, GRANT_TIMEOUT_S)
-        except TimeoutError:
+            for _ in range(round(GRANT_TIMEOUT_S / ASK_AGAIN_S)):
+                self._reporter.say(asked)
+                answered, _ = await asyncio.wait({future}, timeout=ASK_AGAIN_S)
+                if answered:
+                    return future.result()
             log.warning("stage.no_grant", extra={"run_id": asked.key.run_id, "stage": self.endpoint.address})
             return Grant(tokens=0)
         finally:
@@ -158,6 +150,6 @@ class AgentActor(Participant):
         if future is not None and not future.done():
             future.set_result(command.grant)
 
-    async def _report(self, payload: Payload) -> None:
-        run_id = payload.key.run_id if hasattr(payload, "key") else None
-        await self.endpoint.command(SUPERVISOR, REPORT, msgspec.msgpack.encode(payload), run_id)
+    async def _recorded(self, frame: Frame) -> None:
+        if frame.header.correlation_id is not None:
+            self._reporter.recorded(frame.header.correlation_id)

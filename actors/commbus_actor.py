@@ -14,11 +14,13 @@ import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
 from actors.origin import check_origin
-from actors.ray_transport import NAMESPACE
+from actors.ray_transport import NAMESPACE, PROCESS_ID
+from actors.watch import Watch
 from runtime.clock import Clock, SystemClock
 from runtime.commbus import BusTable
 from runtime.dispatch import Delivery, Dispatcher
 from runtime.errors import DuplicateHandlerError
+from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
 from runtime.ids import Address, new_message_id
 from runtime.messages import BUS, Frame, Header, SendOutcome, encode_frame, pack_body
 from runtime.shipped_middleware import DEFAULT_CHAIN, build_chain
@@ -35,6 +37,7 @@ class CommBusActor:
 
     `expected`: address → the query types that it will handle, for endpoints whose processes are still coming up; each
     is a named actor. `middleware`: what looks at messages, in the words of `runtime.shipped_middleware.build_chain`.
+    `watched`: who is replaced when its process hangs, the supervisor, which watches everybody else.
     """
 
     def __init__(
@@ -42,9 +45,15 @@ class CommBusActor:
         expected: dict[Address, tuple[str, ...]],
         middleware: Iterable[Mapping[str, Any]] = DEFAULT_CHAIN,
         clock: Clock | None = None,
+        watched: Iterable[Address] = (),
+        hangs_after_s: float = HANGS_AFTER_S,
+        heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         check_origin()
         clock = clock or SystemClock()
+        self._guard = Watch(Heartbeats(hangs_after_s), watched)
+        self._guarding = (clock, heartbeat_s)
+        self._is_guarding = False
         self._table = BusTable()
         self._dispatcher = Dispatcher(self._table, build_chain(middleware, clock), clock)
         for address, handles in expected.items():
@@ -59,6 +68,9 @@ class CommBusActor:
         self, address: Address, handle: Any, process_id: str, handles: tuple[str, ...], subscribes: tuple[str, ...]
     ) -> None:
         """Take up an endpoint, tell of the process that it follows, hand it what was parked, and watch it."""
+        if not self._is_guarding:
+            self._is_guarding = True
+            self._spawn(self._guard.run(*self._guarding))
         # An endpoint that binds again from the same process has lost nothing.
         follows = self._process.get(address, process_id) != process_id
         try:
@@ -82,6 +94,10 @@ class CommBusActor:
             log.warning("bus.not_taken", extra={"outcome": taken.outcome, "why": taken.why})
         self._hand_over_all(taken.deliver)
         return taken.outcome
+
+    async def process_id(self) -> str:
+        """Tells the process that the bus lives in from its successor."""
+        return PROCESS_ID
 
     async def stats(self) -> dict[str, Any]:
         """Counters and tables of the bus, its latest dead letters, and what its middleware knows."""

@@ -14,11 +14,11 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
+from actors.addresses import BUS_NAME
 from runtime.ids import Address
 from runtime.messages import Frame, SendOutcome, encode_frame
 
 NAMESPACE = "jeeves"
-BUS_NAME = "bus"
 
 BIND_TRIES = 100
 BIND_RETRY_S = 0.2

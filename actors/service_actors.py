@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from actors.addresses import INDEX, STORE
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
 from runtime.clock import SystemClock
@@ -15,9 +16,6 @@ from runtime.codebase.index_writer import IndexOptions
 from runtime.endpoint import Endpoint
 from runtime.ids import Address
 from runtime.store.sessions import SessionStore, session_queries
-
-INDEX = Address("index")
-STORE = Address("store")
 
 # What each service answers: told to the bus before the service is there, so that early questions wait for it.
 QUERIES_OF: dict[Address, tuple[str, ...]] = {

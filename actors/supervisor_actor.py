@@ -1,31 +1,44 @@
 """The supervisor as an actor: owns the run log, decides through `RunTable`, and carries out what was decided.
 
-Doors call `submit`, `wait_events`, `envelope` and `cancel`; agents reach it over the bus.
+Doors call `submit`, `wait_events`, `envelope` and `cancel`; agents reach it over the bus. When its process dies, the
+next one takes the log over and goes on with every run in it: nothing that matters is kept here alone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from actors.agent_actor import CANCEL_STAGE, GIVE_GRANT, REPORT, RUN_STAGE, SUPERVISOR, agent_address
+from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE, agent_address, place_of
 from actors.commbus_actor import ENDPOINT_LOST
+from actors.log_owner import LogOwner
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
+from actors.watch import Watch
 from runtime.admission import Quotas
 from runtime.clock import SystemClock
+from runtime.courier import Courier, Parcel
+from runtime.delivery import Inbox
 from runtime.endpoint import Endpoint
 from runtime.envelope import InterruptResponse, Request, encode_envelope
-from runtime.ids import RunId
+from runtime.errors import FencedError, StateStorageError
+from runtime.group_commit import GroupCommit
+from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
+from runtime.holders import Holders
+from runtime.ids import Address, MessageId, RunId, StageKey
 from runtime.messages import Frame, unpack_body
 from runtime.pipeline import PipelineConfig
 from runtime.rate_limits import RateLimiter, RateLimits
+from runtime.reporter import RECORDED, REPORT, decode_report
 from runtime.run_table import RunTable
-from runtime.store.run_log import SqliteRunLog
+from runtime.store.database import Durability
 from runtime.supervision.commands import CancelStage, Command, Finish, GiveGrant, RunStage, SetTimer
 from runtime.supervision.events import ActorLost, CancelRequested, PauseRequested, Payload, StageFailed, TimerFired
 from runtime.timers import Timers
@@ -33,8 +46,11 @@ from runtime.timers import Timers
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT_S = 20.0
+RETRY_S = 0.5
+TAKEN_UP_AT_ONCE = 100
 
-_PAYLOAD_DECODER: msgspec.msgpack.Decoder[Payload] = msgspec.msgpack.Decoder(Payload)
+Result = TypeVar("Result")
+
 _RESPONSE_DECODER = msgspec.msgpack.Decoder(InterruptResponse)
 _REQUEST_DECODER = msgspec.msgpack.Decoder(Request)
 
@@ -47,42 +63,76 @@ class Limits(msgspec.Struct, frozen=True):
     rates_by_user: dict[str, RateLimits] = {}
 
 
-class SupervisorActor(Participant):
-    """Drives every run of this system."""
+class Ownership(msgspec.Struct, frozen=True):
+    """Which log a supervisor keeps, and on whose behalf.
 
-    def __init__(self, pipelines: list[dict[str, Any]], log_path: str, limits: dict[str, Any] | None = None) -> None:
+    `log_paths`: the first that nobody else owns is taken. `system_id` tells whether a former owner was the same
+    supervisor before its process died. `adopts`: it goes on with what others left unfinished in that log.
+    """
+
+    system_id: str
+    log_paths: tuple[str, ...]
+    durability: Durability = "full"
+    adopts: bool = True
+    heartbeat_s: float = HEARTBEAT_S
+    hangs_after_s: float = HANGS_AFTER_S
+
+
+class SupervisorActor(Participant):
+    """Drives every run of its shard. `watched`: actor names of those whose processes it keeps an eye on."""
+
+    def __init__(
+        self,
+        address: Address,
+        pipelines: list[dict[str, Any]],
+        ownership: dict[str, Any],
+        limits: dict[str, Any] | None = None,
+        watched: tuple[Address, ...] = (),
+    ) -> None:
         super().__init__()
-        clock = SystemClock()
-        told = msgspec.convert(limits or {}, Limits)
+        self._clock = SystemClock()
+        self._told = msgspec.convert(ownership, Ownership)
+        said = msgspec.convert(limits or {}, Limits)
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
-        self._table = RunTable(
-            configs,
-            SqliteRunLog(Path(log_path)),
-            clock,
-            told.quotas,
-            RateLimiter(told.rates, told.rates_by_user),
-        )
-        self._timers = Timers(clock, self._timer_fired)
+        paths = tuple(Path(path) for path in self._told.log_paths)
+        self._owner = LogOwner(address, self._told.system_id, paths, self._told.durability, self._clock)
+        rates = RateLimiter(said.rates, said.rates_by_user)
+        self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
+        self._commit = GroupCommit(self._table)
+        self._timers = Timers(self._clock, self._timer_fired)
         self._changed = asyncio.Condition()
+        self._recovered = asyncio.Event()
+        self._has_begun = False
+        self._inbox = Inbox()
+        self._holders = Holders()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watch = Watch(Heartbeats(self._told.hangs_after_s), watched, self._lives)
         self.endpoint = Endpoint(
-            SUPERVISOR,
+            address,
             RayTransport(),
-            clock,
+            self._clock,
             frames={REPORT: self._reported, ENDPOINT_LOST: self._endpoint_lost},
             subscribes=(ENDPOINT_LOST,),
         )
+        self._courier = Courier(self.endpoint, self._clock)
         self.endpoint.bind()
 
-    async def submit(self, request: bytes) -> RunId:
-        """Accept a request; its record is on disk when the run id is returned."""
+    async def stay_alive(self) -> None:
+        """The bus is here: whatever the log holds is gone on with, and the others are watched."""
+        self._begin()
+        await super().stay_alive()
+
+    async def submit(self, request: bytes, run_id: RunId) -> RunId:
+        """Accept a request; its record is on disk when this returns. The same id again changes nothing."""
+        await self._ready()
         decoded = _REQUEST_DECODER.decode(request)
-        run_id, commands = self._table.submit(decoded)
-        await self._carry_out(run_id, commands)
-        await self._admit()
+        _, commands = await self._do(lambda: self._table.submit(decoded, run_id))
+        self._follow(run_id, commands)
         return run_id
 
     async def wait_events(self, run_id: RunId, after_seq: int, timeout_s: float) -> tuple[bytes, bool]:
         """Client events after `after_seq` as MessagePack, and whether the run is over; waits for the first one."""
+        await self._ready()
         async with self._changed:
             if not self._table.client_events(run_id, after_seq) and not self._table.is_over(run_id):
                 try:
@@ -93,66 +143,161 @@ class SupervisorActor(Participant):
 
     async def envelope(self, run_id: RunId) -> bytes:
         """The envelope of a run as it stands."""
+        await self._ready()
         return encode_envelope(self._table.envelope(run_id))
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
-        """End a run now."""
-        await self._happened(run_id, CancelRequested(reason))
+        """End a run now. Raises UnknownNameError."""
+        await self._demand(run_id, CancelRequested(reason))
+
+    async def pause(self, run_id: RunId, reason: str) -> None:
+        """Hold a run at its next step. Raises UnknownNameError."""
+        await self._demand(run_id, PauseRequested(reason))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: bytes) -> None:
         """Answer a question of a run that waits. Raises InterruptError."""
+        await self._ready()
         decoded = _RESPONSE_DECODER.decode(response)
-        await self._carry_out(run_id, self._table.answer(run_id, interrupt_id, user_id, decoded))
-        await self._admit()
+        self._follow(run_id, await self._do(lambda: self._table.answer(run_id, interrupt_id, user_id, decoded)))
 
-    async def pause(self, run_id: RunId, reason: str) -> None:
-        """Hold a run at its next step."""
-        await self._happened(run_id, PauseRequested(reason))
-
-    async def fork(self, source: RunId, at_seq: int) -> RunId:
+    async def fork(self, source: RunId, at_seq: int, run_id: RunId) -> RunId:
         """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
-        run_id, commands = self._table.fork(source, at_seq)
-        await self._carry_out(run_id, commands)
-        await self._admit()
+        await self._ready()
+        _, commands = await self._do(lambda: self._table.fork(source, at_seq, run_id))
+        self._follow(run_id, commands)
         return run_id
 
     async def running(self) -> int:
-        """How many runs are under way."""
+        """How many runs are not over."""
+        await self._ready()
         return self._table.running
 
+    async def release(self) -> None:
+        """The system goes down in order: another may take the log at once."""
+        self._owner.release()
+
+    async def _ready(self) -> None:
+        """Wait until the runs of the log are taken up: before, nobody knows what there is."""
+        self._begin()
+        await self._recovered.wait()
+
+    def _begin(self) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._spawn(self._recover())
+            self._spawn(self._beat())
+            self._spawn(self._watch.run(self._clock, self._told.heartbeat_s))
+
+    async def _recover(self) -> None:
+        while self._told.adopts and (taken_up := await self._surely(self._take_up_some)):
+            for run_id, commands in taken_up:
+                self._follow(run_id, commands)
+        self._recovered.set()
+        await self._admit()
+
+    def _take_up_some(self) -> list[tuple[RunId, list[Command]]]:
+        """Take up a number of runs with one write; none when all are taken up."""
+        return list(itertools.islice(self._table.recover(), TAKEN_UP_AT_ONCE))
+
+    async def _beat(self) -> None:
+        while True:
+            await self._clock.sleep(self._told.heartbeat_s)
+            try:
+                self._owner.renew()
+            except FencedError as error:
+                self._deposed(error)
+            except StateStorageError as error:
+                log.warning("supervisor.lease_not_renewed", extra={"reason": error.message})
+            await self._admit()
+
+    def _deposed(self, error: FencedError) -> None:
+        """Somebody else drives these runs now: nothing that this process still says may be heard."""
+        log.error("supervisor.deposed", extra={"reason": error.message})
+        os._exit(3)
+
     async def _reported(self, frame: Frame) -> None:
-        payload = _PAYLOAD_DECODER.decode(frame.body)
-        if frame.header.run_id is not None:
-            await self._happened(frame.header.run_id, payload)
+        report = decode_report(frame.body)
+        report_id = frame.header.correlation_id
+        if report_id is not None and not self._inbox.is_double(report_id):
+            await self._ready()
+            run_id = report.key.run_id
+            try:
+                commands = await self._do(lambda: self._said(run_id, report.payloads))
+            except StateStorageError as error:
+                log.warning("report.not_recorded", extra={"run_id": run_id, "reason": error.message})
+                return  # the agent says it again
+            self._inbox.note(report_id)
+            self._courier.acknowledge(_message_id_of(report.key))
+            if not self._holders.heard(report.key, report.agent, report.life, report.has_ended):
+                self._lost(report.agent, {run_id: (report.key,)})
+            await self._carry_out(run_id, commands)
+        await self.endpoint.command(report.agent, RECORDED, b"", report.key.run_id, report_id, self._owner.epoch)
+        await self._admit()
+
+    def _said(self, run_id: RunId, payloads: tuple[Payload, ...]) -> list[Command]:
+        return [command for payload in payloads for command in self._table.handle(run_id, payload)]
 
     async def _endpoint_lost(self, frame: Frame) -> None:
-        address = str(unpack_body(frame.body)["address"])
-        pipeline, _, stage = address.removeprefix("agent:").partition(".")
-        for run_id in self._table.runs_with(stage):
-            if self._table.pipeline_of(run_id) == pipeline:
-                await self._happened(run_id, ActorLost(stage))
+        self._watch.ask_soon(Address(str(unpack_body(frame.body)["address"])))
+
+    def _lives(self, address: Address, life: str) -> None:
+        """Somebody answered, and says in which process."""
+        self._lost(address, self._holders.lives(address, life))
+
+    def _lost(self, address: Address, keys: dict[RunId, tuple[StageKey, ...]]) -> None:
+        place = place_of(address)
+        if place is None:
+            return
+        for run_id, lost in keys.items():
+            self._spawn(self._happened(run_id, ActorLost(place.stage, lost)))
 
     async def _timer_fired(self, run_id: RunId, timer_id: str) -> None:
         await self._happened(run_id, TimerFired(timer_id))
 
+    async def _demand(self, run_id: RunId, payload: Payload) -> None:
+        await self._ready()
+        self._table.envelope(run_id)
+        self._follow(run_id, await self._do(lambda: self._table.handle(run_id, payload)))
+
     async def _happened(self, run_id: RunId, payload: Payload) -> None:
-        await self._carry_out(run_id, self._table.handle(run_id, payload))
+        """Record something that nobody would say again, however long the log takes."""
+        await self._carry_out(run_id, await self._surely(lambda: self._table.handle(run_id, payload)))
         await self._admit()
 
     async def _admit(self) -> None:
-        for run_id, commands in self._table.admit():
-            await self._carry_out(run_id, commands)
+        if self._table.has_candidates:
+            for run_id, commands in await self._surely(lambda: list(self._table.admit())):
+                await self._carry_out(run_id, commands)
+
+    async def _do(self, job: Callable[[], Result]) -> Result:
+        try:
+            return await self._commit.do(job)
+        except FencedError as error:
+            self._deposed(error)
+            raise
+
+    async def _surely(self, job: Callable[[], Result]) -> Result:
+        while True:
+            try:
+                return await self._do(job)
+            except StateStorageError as error:
+                log.warning("supervisor.not_recorded", extra={"reason": error.message})
+                await self._clock.sleep(RETRY_S)
+
+    def _follow(self, run_id: RunId, commands: list[Command]) -> None:
+        """Carry out what is on record, while the caller goes its way."""
+        self._spawn(self._carry_out(run_id, commands))
 
     async def _carry_out(self, run_id: RunId, commands: list[Command]) -> None:
         for command in commands:
             if isinstance(command, RunStage):
                 await self._start(run_id, command)
             elif isinstance(command, CancelStage):
-                address = agent_address(self._table.pipeline_of(run_id), command.stage)
-                await self.endpoint.command(address, CANCEL_STAGE, msgspec.msgpack.encode(command), run_id)
+                self._courier.acknowledge(_message_id_of(command.key))
+                self._holders.dropped(command.key)
+                await self._tell(run_id, CANCEL_STAGE, command)
             elif isinstance(command, GiveGrant):
-                address = agent_address(self._table.pipeline_of(run_id), command.stage)
-                await self.endpoint.command(address, GIVE_GRANT, msgspec.msgpack.encode(command), run_id)
+                await self._tell(run_id, GIVE_GRANT, command)
             elif isinstance(command, SetTimer):
                 self._timers.set(run_id, command)
             elif isinstance(command, Finish):
@@ -161,8 +306,33 @@ class SupervisorActor(Participant):
             self._changed.notify_all()
 
     async def _start(self, run_id: RunId, command: RunStage) -> None:
-        address = agent_address(self._table.pipeline_of(run_id), command.stage)
-        outcome = await self.endpoint.command(address, RUN_STAGE, msgspec.msgpack.encode(command), run_id)
-        if outcome != "accepted":
-            error = f"the bus could not hand the stage to {address}: {outcome}"
+        address = self._address_of(run_id, command)
+        body = msgspec.msgpack.encode(command)
+        parcel = Parcel(address, RUN_STAGE, body, run_id, self._owner.epoch)
+        if await self._courier.send(_message_id_of(command.key), parcel) == "refused":
+            self._courier.acknowledge(_message_id_of(command.key))
+            error = f"the bus could not hand the stage to {address}: nobody is expected there"
             await self._happened(run_id, StageFailed(command.key, "internal", error))
+
+    async def _tell(self, run_id: RunId, type_: str, command: CancelStage | GiveGrant) -> None:
+        body = msgspec.msgpack.encode(command)
+        await self.endpoint.command(self._address_of(run_id, command), type_, body, run_id, None, self._owner.epoch)
+
+    def _address_of(self, run_id: RunId, command: RunStage | CancelStage | GiveGrant) -> Address:
+        rules = self._table.rules_of(run_id)
+        return agent_address(rules.name, command.stage, command.key, rules.stages[command.stage].replicas)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("supervisor.task_failed", exc_info=error)
+
+
+def _message_id_of(key: StageKey) -> MessageId:
+    """Under which id a stage is told to run: the same, however often and by whichever life of the supervisor."""
+    return MessageId(f"run:{key}")

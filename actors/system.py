@@ -1,6 +1,6 @@
 """All actors of one Jeeves system: created together, found again by name, spoken to by doors.
 
-    bus ── supervisor ── an agent actor for each replica of each stage ── index ── store
+    bus ── supervisor of each shard ── an agent actor for each replica of each stage ── index ── store
 
 Creation does not wait: the actors' processes come up side by side, and frames for one that is not there yet are parked
 by the bus.
@@ -8,41 +8,52 @@ by the bus.
 
 from __future__ import annotations
 
-import asyncio
-import re
-from collections.abc import AsyncIterator, Mapping
+import secrets
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import msgspec
 import ray
-from ray.exceptions import ActorUnavailableError, RayActorError, RayTaskError
 
-from actors.agent_actor import SUPERVISOR, AgentActor, agent_addresses
+from actors.addresses import (
+    BUS_NAME,
+    INDEX,
+    STORE,
+    agent_addresses,
+    shard_of,
+    supervisor_addresses,
+)
+from actors.agent_actor import AgentActor
+from actors.calls import answering, called
 from actors.commbus_actor import CommBusActor
-from actors.ray_transport import BUS_NAME, NAMESPACE
+from actors.ray_transport import NAMESPACE
 from actors.service_actors import QUERIES_OF, IndexActor, StoreActor
 from actors.supervisor_actor import SupervisorActor
-from runtime import errors
+from runtime.clock import SystemClock
 from runtime.envelope import Envelope, InterruptResponse, Request, decode_envelope
-from runtime.errors import ClusterError, InputError, JeevesError
-from runtime.ids import RunId
+from runtime.errors import ClusterError, InputError, InterruptError
+from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S
+from runtime.ids import Address, RunId, new_run_id
 from runtime.shipped_middleware import DEFAULT_CHAIN
+from runtime.store.database import Durability
 from runtime.supervision.commands import ClientEvent
 
 LONG_POLL_S = 10.0
 CALLS_AT_ONCE = 1_000
-RESTART_POLL_S = 0.2
+SLOTS_OF_ONE_OFF_SYSTEMS = 64
 
 NO_CLAIM: Mapping[str, Any] = {"num_cpus": 0}
-
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 _EVENTS_DECODER = msgspec.msgpack.Decoder(list[ClientEvent])
 
 
 class SystemSpec(msgspec.Struct, frozen=True):
     """What a system is made of, in plain data. `pipelines`: wire form; `capabilities`: pipeline → "module:NAME";
-    `middleware`: what looks at messages on the bus, in the words of `runtime.shipped_middleware.build_chain`."""
+    `middleware`: what looks at messages on the bus, in the words of `runtime.shipped_middleware.build_chain`.
+
+    `is_one_off`: it is there for one command, keeps a run log that no other system uses right now, and leaves alone
+    what others did not finish. `shards`: supervisors beside each other, each with a log of its own.
+    """
 
     pipelines: list[dict[str, Any]]
     capabilities: dict[str, str]
@@ -52,79 +63,108 @@ class SystemSpec(msgspec.Struct, frozen=True):
     index_options: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     middleware: tuple[dict[str, Any], ...] = DEFAULT_CHAIN
+    is_one_off: bool = False
+    shards: int = 1
+    durability: Durability = "full"
+    heartbeat_s: float = HEARTBEAT_S
+    hangs_after_s: float = HANGS_AFTER_S
 
 
 class System:
-    """Handles to a running system."""
+    """Handles to a running system. What it does twice has the effect of once: processes may die under any call."""
 
-    def __init__(self, bus: Any, supervisor: Any, index: Any, others: list[Any]) -> None:
+    def __init__(self, bus: Any, supervisors: list[Any], index: Any, others: list[Any]) -> None:
         self._bus = bus
-        self._supervisor = supervisor
+        self._supervisors = supervisors
         self._index = index
         self._others = others
+        self._clock = SystemClock()
 
-    async def submit(self, request: Request) -> RunId:
+    async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
         """Start a run; its first record is on disk when the id is returned. Raises what the supervisor raised."""
         try:
             data = msgspec.msgpack.encode(request)
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise InputError(f"the request cannot be recorded: {error}") from error
-        run_id: RunId = await _called(self._supervisor.submit.remote(data))
-        return run_id
+        run_id = run_id or new_run_id(self._clock.now_ms())
+        supervisor = self._supervisor_of(run_id)
+        accepted: RunId = await called(lambda: supervisor.submit.remote(data, run_id))
+        return accepted
 
-    async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
-        """Events of a run from `after_seq` (exclusive) to its end."""
-        over = False
+    async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
+        """Events of a run from `after_seq` (exclusive) to its end, without a gap whoever dies meanwhile."""
+        supervisor, over = self._supervisor_of(run_id), False
         while not over:
-            data, over = await _called(self._supervisor.wait_events.remote(run_id, after_seq, LONG_POLL_S))
+            seen = after_seq
+            data, over = await called(lambda: supervisor.wait_events.remote(run_id, seen, LONG_POLL_S))  # noqa: B023
             for event in _EVENTS_DECODER.decode(data):
                 after_seq = event.seq
                 yield event
 
     async def envelope(self, run_id: RunId) -> Envelope:
-        """The envelope of a run as it stands."""
-        return decode_envelope(await _called(self._supervisor.envelope.remote(run_id)))
+        """The envelope of a run as it stands. Raises UnknownNameError."""
+        supervisor = self._supervisor_of(run_id)
+        return decode_envelope(await called(lambda: supervisor.envelope.remote(run_id)))
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
-        """End a run now."""
-        await _called(self._supervisor.cancel.remote(run_id, reason))
+        """End a run now; one that is over stays as it is. Raises UnknownNameError."""
+        supervisor = self._supervisor_of(run_id)
+        await called(lambda: supervisor.cancel.remote(run_id, reason))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
         """Answer a question of a run that waits. Raises InterruptError."""
-        await _called(self._supervisor.answer.remote(run_id, interrupt_id, user_id, msgspec.msgpack.encode(response)))
+        supervisor, data = self._supervisor_of(run_id), msgspec.msgpack.encode(response)
+        try:
+            await called(lambda: supervisor.answer.remote(run_id, interrupt_id, user_id, data))
+        except InterruptError:
+            # It may be ours that was taken, by a process that died before it could say so.
+            if not _is_answer_of((await self.envelope(run_id)), interrupt_id, response):
+                raise
 
     async def pause(self, run_id: RunId, reason: str) -> None:
-        """Hold a run at its next step; answering the checkpoint lets it go on."""
-        await _called(self._supervisor.pause.remote(run_id, reason))
+        """Hold a run at its next step; answering the checkpoint lets it go on. Raises UnknownNameError."""
+        supervisor = self._supervisor_of(run_id)
+        await called(lambda: supervisor.pause.remote(run_id, reason))
 
     async def fork(self, source: RunId, at_seq: int) -> RunId:
-        """A new run with the past of `source` up to event `at_seq` (inclusive)."""
-        run_id: RunId = await _called(self._supervisor.fork.remote(source, at_seq))
-        return run_id
+        """A new run with the same past as `source` up to event `at_seq` (inclusive)."""
+        supervisor, run_id = self._supervisor_of(source), new_run_id(self._clock.now_ms())
+        while self._supervisor_of(run_id) is not supervisor:  # its past is in the log of that shard
+            run_id = new_run_id(self._clock.now_ms())
+        forked: RunId = await called(lambda: supervisor.fork.remote(source, at_seq, run_id))
+        return forked
 
     async def running(self) -> int:
-        """How many runs are under way."""
-        count: int = await _called(self._supervisor.running.remote())
-        return count
+        """How many runs are not over."""
+        return sum([await called(supervisor.running.remote) for supervisor in self._supervisors])
 
     async def refresh_index(self, root: str) -> dict[str, Any]:
         """Bring a repository's index up to date ahead of a run."""
-        refreshed: dict[str, Any] = await _called(self._index.refresh.remote(root))
+        refreshed: dict[str, Any] = await called(lambda: self._index.refresh.remote(root))
         return refreshed
 
     async def index_progress(self, root: str) -> tuple[int, int]:
         """Files done and in all of the refresh under way; zeros when there is none."""
-        done, total = await _called(self._index.progress.remote(root))
+        done, total = await called(lambda: self._index.progress.remote(root))
         return done, total
 
     async def bus_stats(self) -> dict[str, Any]:
         """The bus's counters and tables."""
-        stats: dict[str, Any] = await _called(self._bus.stats.remote())
+        stats: dict[str, Any] = await called(self._bus.stats.remote)
         return stats
 
     async def ready(self) -> None:
         """Return when every actor has come up. Raises ClusterError that names what failed."""
-        await asyncio.gather(*(_answering(actor) for actor in [self._supervisor, self._index, *self._others]))
+        for actor in [*self._supervisors, self._index, *self._others]:
+            await answering(actor)
+
+    async def release(self) -> None:
+        """Give the run logs up, as the last thing before the system goes: another one may follow at once."""
+        for supervisor in self._supervisors:
+            await called(supervisor.release.remote)
+
+    def _supervisor_of(self, run_id: RunId) -> Any:
+        return self._supervisors[shard_of(run_id, len(self._supervisors))]
 
 
 def start_system(spec: SystemSpec) -> System:
@@ -135,27 +175,55 @@ def start_system(spec: SystemSpec) -> System:
         for config in pipeline["agents"]
         for address in agent_addresses(pipeline["name"], config["name"], config.get("replicas", 1))
     ]
-    expected = dict.fromkeys([SUPERVISOR, *(address for address, _, _ in agents)], ()) | QUERIES_OF
-    bus = _create(CommBusActor, BUS_NAME, expected, spec.middleware, max_restarts=-1)
-    index = _create(IndexActor, "index", f"{spec.state_dir}/index", spec.index_options)
-    log_path = f"{spec.state_dir}/runs/supervisor-0.sqlite"
-    supervisor = _create(SupervisorActor, "supervisor", spec.pipelines, log_path, spec.limits)
-    others = [_create(StoreActor, "store", f"{spec.state_dir}/sessions.sqlite")]
+    shards = supervisor_addresses(spec.shards)
+    expected = dict.fromkeys([*shards, *(address for address, _, _ in agents)], ()) | QUERIES_OF
+    beats = (spec.hangs_after_s, spec.heartbeat_s)
+    bus = _create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats)
+    index = _create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options)
+    supervisors = _supervisors(spec, shards, (BUS_NAME, INDEX, STORE, *(address for address, _, _ in agents)))
+    others = [_create(StoreActor, STORE, f"{spec.state_dir}/sessions.sqlite")]
     for address, pipeline_name, config in agents:
-        arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings)
-        claim = claim_of(config.get("resources", {}))
-        others.append(_create(AgentActor, address, *arguments, max_restarts=-1, claim=claim))
-    return System(bus, supervisor, index, others)
+        arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings, spec.shards)
+        others.append(_create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
+    return System(bus, supervisors, index, others)
+
+
+def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[str, ...]) -> list[Any]:
+    system_id = secrets.token_hex(8)
+    created = []
+    for number, address in enumerate(shards):
+        ownership = {
+            "system_id": system_id,
+            "log_paths": _log_paths(spec, number),
+            "durability": spec.durability,
+            "adopts": not spec.is_one_off,
+            "heartbeat_s": spec.heartbeat_s,
+            "hangs_after_s": spec.hangs_after_s,
+        }
+        # The first shard watches for all.
+        whom = watched if number == 0 else ()
+        created.append(_create(SupervisorActor, address, address, spec.pipelines, ownership, spec.limits, whom))
+    return created
+
+
+def _log_paths(spec: SystemSpec, number: int) -> list[str]:
+    folder = f"{spec.state_dir}/runs"
+    if not spec.is_one_off:
+        return [f"{folder}/supervisor-{number}.sqlite"]
+    return [f"{folder}/one-off-{number}-{slot}.sqlite" for slot in range(SLOTS_OF_ONE_OFF_SYSTEMS)]
 
 
 def attach_system() -> System:
     """The system that runs on the connected cluster. Raises ClusterError when there is none."""
-    try:
-        names = (BUS_NAME, "supervisor", "index")
-        bus, supervisor, index = (ray.get_actor(name, namespace=NAMESPACE) for name in names)
-    except ValueError as error:
-        raise ClusterError("no jeeves system runs on this cluster; start one with `jeeves up`") from error
-    return System(bus, supervisor, index, [])
+    there = {
+        entry["name"] for entry in ray.util.list_named_actors(all_namespaces=True) if entry["namespace"] == NAMESPACE
+    }
+    names = [BUS_NAME, INDEX, supervisor_addresses()[0]]
+    if not there.issuperset(names):
+        raise ClusterError("no jeeves system runs on this cluster; start one with `jeeves up`")
+    shards = [address for address in supervisor_addresses(len(there)) if address in there]
+    bus, index, *supervisors = (ray.get_actor(name, namespace=NAMESPACE) for name in [*names[:2], *shards])
+    return System(bus, supervisors, index, [])
 
 
 def claim_of(resources: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,52 +236,20 @@ def claim_of(resources: Mapping[str, Any]) -> dict[str, Any]:
     return claim
 
 
-def _create(kind: type, name: str, *arguments: Any, max_restarts: int = 0, claim: Mapping[str, Any] = NO_CLAIM) -> Any:
+def _create(kind: type, name: str, *arguments: Any, claim: Mapping[str, Any] = NO_CLAIM) -> Any:
     options = {
         **claim,
         "name": name,
         "namespace": NAMESPACE,
         "max_concurrency": CALLS_AT_ONCE,
-        "max_restarts": max_restarts,
+        "max_restarts": -1,
         "max_task_retries": 0,
     }
     return ray.remote(kind).options(**options).remote(*arguments)
 
 
-async def _answering(actor: Any) -> None:
-    """Return when an actor answers; one whose process died is given the time to come back."""
-    while True:
-        try:
-            await actor.ping.remote()
-        except ActorUnavailableError:
-            await asyncio.sleep(RESTART_POLL_S)
-        except RayActorError as error:
-            raise _gone(error) from error
-        else:
-            return
-
-
-async def _called(reference: Any) -> Any:
-    """The result of an actor call; errors of ours come out as themselves, a dead actor as ClusterError."""
-    try:
-        return await reference
-    except JeevesError:
-        raise
-    except RayTaskError as error:
-        cause = error.cause
-        if isinstance(cause, JeevesError):
-            raise cause from error
-        raise
-    except RayActorError as error:
-        raise _gone(error) from error
-
-
-def _gone(error: RayActorError) -> JeevesError:
-    """Why an actor is not there. Ray keeps only the text of what its constructor raised: the last line names it."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    name, _, message = lines[-1].partition(": ")
-    kind = getattr(errors, name.rpartition(".")[2], None)
-    if isinstance(kind, type) and issubclass(kind, JeevesError):
-        return kind(message)
-    reason = _ESCAPES.sub("", lines[-1] if len(lines) > 1 and message else lines[0])
-    return ClusterError(f"an actor of the system is gone: {reason}; look into the state folder's logs")
+def _is_answer_of(envelope: Envelope, interrupt_id: str, response: InterruptResponse) -> bool:
+    interrupt = envelope.interrupt
+    if interrupt is None or interrupt.id != interrupt_id or interrupt.response is None:
+        return False
+    return msgspec.structs.replace(interrupt.response, received_at_ms=response.received_at_ms) == response

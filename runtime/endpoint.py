@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+import msgspec
+
 from runtime.asking import Asking
 from runtime.clock import Clock
 from runtime.errors import DuplicateHandlerError
 from runtime.handling import Handling, OnFrame
-from runtime.ids import Address, RunId, new_message_id
+from runtime.ids import Address, MessageId, RunId, new_message_id
 from runtime.messages import BUS, Frame, Header, Kind, SendOutcome, pack_body
 from runtime.middleware import Chain, Middleware
 from runtime.ports import DEFAULT_QUERY_TIMEOUT_S, QueryHandler
@@ -69,9 +71,23 @@ class Endpoint:
         self._asking.close()
         await self._handling.close()
 
-    async def command(self, target: Address, type_: str, body: bytes, run_id: RunId | None = None) -> SendOutcome:
-        """Send a command to one address; says whether it is on its way."""
-        return await self._sender.send(self._frame("command", type_, body, target, run_id))
+    async def command(
+        self,
+        target: Address,
+        type_: str,
+        body: bytes,
+        run_id: RunId | None = None,
+        about: MessageId | None = None,
+        epoch: int = 0,
+    ) -> SendOutcome:
+        """Send a command to one address; says whether it is on its way.
+
+        `about` names what it repeats or acknowledges, `epoch` on whose behalf it is sent: the frame's correlation id
+        and incarnation.
+        """
+        frame = self._frame("command", type_, body, target, run_id)
+        header = msgspec.structs.replace(frame.header, correlation_id=about, incarnation=epoch)
+        return await self._sender.send(Frame(header, body))
 
     async def send(self, type_: str, body: bytes, run_id: RunId | None = None) -> SendOutcome:
         """Send a command to whoever handles its type; `refused`, and a dead letter, when nobody does."""

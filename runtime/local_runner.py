@@ -156,7 +156,7 @@ class LocalRunner:
             return future.result() if future.done() else Grant(tokens=0)
 
         try:
-            agent = self._agents[self._table.pipeline_of(run_id)][command.stage]
+            agent = self._agents[self._table.rules_of(run_id).name][command.stage]
             await self._happened(run_id, StageStarted(command.key))
             await self._happened(run_id, await agent.run(command, cancelled, report, more))
         except asyncio.CancelledError:

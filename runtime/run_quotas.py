@@ -101,9 +101,9 @@ class RunQuotas:
         return self._queue.next_run()
 
     @property
-    def waiting(self) -> int:
-        """How many runs wait for room."""
-        return self._queue.waiting
+    def has_candidates(self) -> bool:
+        """True when a run waits for room, or is to be told that its user has spent a quota."""
+        return bool(self._queue.waiting or self._overspent)
 
     def _exhausted(self, user_id: str) -> Exhausted | None:
         return self._spending.exhausted(user_id, self._clock.now_ms())

@@ -64,12 +64,16 @@ class RunTable:
         quotas: Quotas = NO_QUOTAS,
         rates: RateLimiter | None = None,
         owner: str | None = None,
+        epoch: int | None = None,
     ) -> None:
-        """With an `owner` the log is taken over: what its former owner still tries to write is refused."""
+        """With an `owner` the log is taken over: what its former owner still tries to write is refused.
+
+        Who has taken it over already, with a lease, gives the `epoch` instead.
+        """
         self._pipelines = dict(pipelines)
         self._room = RunQuotas(quotas, rates, clock)
         self._log = run_log
-        self._epoch = None if owner is None else run_log.take_over(owner)
+        self._epoch = epoch if owner is None else run_log.take_over(owner)
         self._batch: RunBatch | None = None
         self._unsure: dict[RunId, list[Payload]] = {}
         self._said_again: dict[RunId, list[Payload]] = {}
@@ -310,18 +314,10 @@ class RunTable:
         self._state(run_id)
         return self._events[run_id][max(0, after_seq) :]
 
-    def runs_with(self, agent: str) -> list[RunId]:
-        """Runs that have something in the hands of `agent`."""
-        return [
-            run_id
-            for run_id, state in self._states.items()
-            if any(entry.stage == agent for entry in state.in_flight.values())
-        ]
-
-    def pipeline_of(self, run_id: RunId) -> str:
-        """The name of a run's pipeline. Raises UnknownNameError."""
+    def rules_of(self, run_id: RunId) -> PipelineConfig:
+        """The rules that a run began under. Raises UnknownNameError."""
         self._state(run_id)
-        return self._rules[run_id].name
+        return self._rules[run_id]
 
     def check_owner(self) -> None:
         """Raise FencedError when somebody else took the log over; a host asks at every heartbeat.
@@ -341,6 +337,11 @@ class RunTable:
     def running(self) -> int:
         """How many runs are not over."""
         return len(self._states) - len(self._finished)
+
+    @property
+    def has_candidates(self) -> bool:
+        """True when `admit` may have something to say."""
+        return self._room.has_candidates
 
     def _config(self, pipeline: str) -> PipelineConfig:
         config = self._pipelines.get(pipeline)

@@ -298,7 +298,9 @@ def _on_cancel_requested(turn: Turn, payload: CancelRequested) -> str | None:
 
 def _on_actor_lost(turn: Turn, payload: ActorLost) -> str | None:
     lost: list[InFlight] = [
-        entry for entry in turn.in_flight.values() if entry.stage == payload.agent and not entry.waiting_retry
+        entry
+        for entry in turn.in_flight.values()
+        if entry.stage == payload.agent and not entry.waiting_retry and (not payload.keys or entry.key in payload.keys)
     ]
     if not lost:
         return "nothing of this run was in that agent's hands"

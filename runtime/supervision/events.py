@@ -85,9 +85,13 @@ class CancelRequested(msgspec.Struct, frozen=True, tag="cancel_requested", omit_
 
 
 class ActorLost(msgspec.Struct, frozen=True, tag="actor_lost", omit_defaults=True):
-    """The process behind an agent died; what it had in hand may or may not have run."""
+    """The process behind an agent died; what it had in hand may or may not have run.
+
+    `keys`: the attempts that died with it; without any, all that the agent of that stage has.
+    """
 
     agent: str
+    keys: tuple[StageKey, ...] = ()
 
 
 class RunAdmitted(msgspec.Struct, frozen=True, tag="run_admitted"):

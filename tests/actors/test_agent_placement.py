@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.agent_actor import SUPERVISOR, AgentPlace, agent_address, agent_addresses, place_of
+from actors.addresses import SUPERVISOR, AgentPlace, agent_address, agent_addresses, place_of
 from actors.system import claim_of
 from runtime.ids import Address, RunId, StageKey
 from runtime.pipeline import MAX_REPLICAS, as_wire

@@ -94,8 +94,10 @@ async def test_agents_meet_on_the_bus_alone_and_a_run_leaves_no_dead_letter(syst
     assert ended.reason == "completed"
     stats = await system.bus_stats()
     counts = {kind: count - before.get(kind, 0) for kind, count in stats["counts"].items()}
-    # Three stages: each is sent to its agent, reports its start and its end; two tool calls are reported.
-    assert counts == {"command": 3 + 2 * 3 + 2} | {kind: 0 for kind in counts if kind != "command"}
+    # Three stages: each is sent to its agent, reports its start and its end, and is told that they are recorded; tool
+    # calls are reported with the end, or on their own when the start was recorded before.
+    assert 3 * 5 <= counts.pop("command") <= 3 * 5 + 2 * 2
+    assert set(counts.values()) <= {0}
     assert stats["dead_letters"] == 0
 
 
@@ -187,7 +189,8 @@ def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
     tmp_path: Path, system: Any, stage: str, error: type[Exception], word: str
 ) -> None:
     from actors.agent_actor import AgentActor
-    from actors.system import _called, _create
+    from actors.calls import called
+    from actors.system import _create
     from runtime.pipeline import as_wire
 
     pipeline = PipelineBuilder("odd", capability="sample").stage(stage).build()
@@ -199,7 +202,7 @@ def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
     made = _create(AgentActor, address, address, config, capability, "rules", {})
 
     async def ping() -> None:
-        await _called(made.ping.remote())
+        await called(made.ping.remote)
 
     with pytest.raises(error, match=word):
         asyncio.run(ping())

@@ -36,8 +36,7 @@ def test_a_submitted_request_is_in_the_log_and_its_first_stage_is_handed_out() -
     assert stage_of(commands).stage == "a"
     assert not runs.is_over(run_id)
     assert runs.running == 1
-    assert runs.runs_with("a") == [run_id]
-    assert runs.runs_with("b") == []
+    assert runs.rules_of(run_id) == PIPELINE
 
 
 def test_an_unknown_pipeline_is_refused_with_the_known_ones() -> None:

@@ -1,0 +1,60 @@
+"""Calls of actors, as doors make them: who is being replaced is waited for, and errors of ours come through."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
+
+from runtime import errors
+from runtime.errors import ClusterError, JeevesError
+
+RESTART_POLL_S = 0.2
+AWAY_S = 60.0
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+async def answering(actor: Any) -> None:
+    """Return when an actor answers; one whose process died is given the time to come back."""
+    await called(actor.ping.remote)
+
+
+async def called(call: Callable[[], Awaitable[Any]]) -> Any:
+    """The result of an actor call; errors of ours come out as themselves, a dead actor as ClusterError.
+
+    A call whose process died under it may or may not have been carried out. It is made again, so it has to be one that
+    changes nothing the second time.
+    """
+    gives_up_s = asyncio.get_running_loop().time() + AWAY_S
+    while True:
+        try:
+            return await call()
+        except JeevesError:
+            raise
+        except RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, JeevesError):
+                raise cause from error
+            raise
+        except (ActorUnavailableError, ActorDiedError) as error:
+            is_for_good = isinstance(error, ActorDiedError) and not isinstance(error, ActorUnavailableError)
+            if is_for_good or asyncio.get_running_loop().time() >= gives_up_s:
+                raise gone(error) from error
+        except RayActorError as error:
+            raise gone(error) from error
+        await asyncio.sleep(RESTART_POLL_S)
+
+
+def gone(error: RayActorError) -> JeevesError:
+    """Why an actor is not there. Ray keeps only the text of what its constructor raised: the last line names it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    name, _, message = lines[-1].partition(": ")
+    kind = getattr(errors, name.rpartition(".")[2], None)
+    if isinstance(kind, type) and issubclass(kind, JeevesError):
+        return kind(message)
+    reason = _ESCAPES.sub("", lines[-1] if len(lines) > 1 and message else lines[0])
+    return ClusterError(f"an actor of the system is gone: {reason}; look into the state folder's logs")

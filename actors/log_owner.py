@@ -1,0 +1,64 @@
+"""Whose run log it is: taken with a lease, held as long as the process renews it, and given back at an orderly end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from runtime.clock import Clock
+from runtime.errors import OwnedError
+from runtime.ids import Address
+from runtime.store.database import Durability
+from runtime.store.run_log import SqliteRunLog
+
+LEASE_MS = 5_000
+
+
+class LogOwner:
+    """The owner of the first log of `paths` that nobody else has.
+
+    A supervisor that follows itself, after its process died, need not wait for its own lease to end. Where there is
+    one path only, another's lease is waited for, once: whoever held it may have died with its machine. Raises
+    OwnedError when somebody lives who has it, and StateStorageError.
+    """
+
+    def __init__(
+        self, address: Address, system_id: str, paths: Sequence[Path], durability: Durability, clock: Clock
+    ) -> None:
+        self._name = f"{address} of system {system_id}"
+        self._clock = clock
+        self.log, self.epoch = self._taken(paths, durability)
+
+    def renew(self) -> None:
+        """Stay the owner for another while. Raises FencedError when somebody else took over."""
+        self.log.renew(self.epoch, self._clock.now_ms(), LEASE_MS)
+
+    def release(self) -> None:
+        """Let another follow at once."""
+        self.log.release(self.epoch)
+
+    def _taken(self, paths: Sequence[Path], durability: Durability) -> tuple[SqliteRunLog, int]:
+        refused: OwnedError | None = None
+        for path in paths:
+            log = SqliteRunLog(path, durability)
+            try:
+                return log, self._epoch_of(log, may_wait=len(paths) == 1)
+            except OwnedError as error:
+                refused = error
+                log.close()
+        assert refused is not None, "a supervisor needs at least one path"
+        raise refused
+
+    def _epoch_of(self, log: SqliteRunLog, may_wait: bool) -> int:
+        now_ms = self._clock.now_ms()
+        try:
+            return log.take_over(self._name, now_ms, LEASE_MS)
+        except OwnedError as error:
+            if error.values["holder"] == self._name:
+                return log.take_over(self._name, now_ms, LEASE_MS, force=True)
+            if not may_wait:
+                raise
+            # Nothing else runs in this process yet. A clock that was set back must not make this wait for long.
+            time.sleep(min(LEASE_MS, error.values["until_ms"] - now_ms) / 1000)
+        return log.take_over(self._name, self._clock.now_ms(), LEASE_MS)

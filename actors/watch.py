@@ -1,0 +1,78 @@
+"""Keeps an eye on other actors: asks each in which process it lives, and replaces a process that does not answer.
+
+Ray notices a process that died, and starts another; it never notices one that is stopped or stuck. The supervisor
+watches everybody, the bus watches the supervisor. Ray calls are used, not frames: the bus may be the one that hangs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from actors.ray_transport import NAMESPACE
+from runtime.clock import Clock
+from runtime.heartbeats import Heartbeats
+from runtime.ids import Address
+
+log = logging.getLogger(__name__)
+
+
+class Watch:
+    """`on_life` is told in which process an actor lives, each time that it answers."""
+
+    def __init__(
+        self, beats: Heartbeats, addresses: Iterable[Address], on_life: Callable[[Address, str], None] | None = None
+    ) -> None:
+        self._beats = beats
+        self._addresses = tuple(addresses)
+        self._on_life = on_life
+        self._handles: dict[Address, Any] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._asked_soon: set[Address] = set()
+        self._wake = asyncio.Event()
+
+    async def run(self, clock: Clock, every_s: float) -> None:
+        """Ask everybody every `every_s` seconds, for ever."""
+        while True:
+            for address in self._addresses:
+                self._ask(address, clock.monotonic_s())
+            for address in self._beats.hanging(clock.monotonic_s()):
+                await self._replace(address)
+            await clock.sleep(every_s)
+
+    def ask_soon(self, address: Address) -> None:
+        """Something may have happened to it: ask right now rather than with the next round."""
+        if address in self._addresses:
+            self._spawn(self._answered(address))
+
+    def _ask(self, address: Address, now_s: float) -> None:
+        if self._beats.ask(address, now_s):
+            self._spawn(self._answered(address))
+
+    async def _answered(self, address: Address) -> None:
+        try:
+            handle = self._handles.get(address) or ray.get_actor(address, namespace=NAMESPACE)
+            self._handles[address] = handle
+            life: str = await handle.process_id.remote()
+        except (RayError, ValueError) as error:
+            # It died and is being started again, or is not there yet: not our business, and no silence either.
+            log.debug("watch.unreachable", extra={"address": address, "reason": str(error)})
+            self._beats.unreachable(address)
+            return
+        self._beats.answered(address)
+        if self._on_life is not None:
+            self._on_life(address, life)
+
+    async def _replace(self, address: Address) -> None:
+        log.warning("watch.replaced", extra={"address": address})
+        await asyncio.to_thread(ray.kill, self._handles[address], no_restart=False)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

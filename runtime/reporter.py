@@ -1,0 +1,89 @@
+"""What an agent has to tell of its stages: each report once more until it is recorded, and in order for each stage.
+
+While a report is under way, what happens meanwhile gathers, and goes as one report when the first is recorded: a short
+stage costs two messages, however much it did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from runtime.courier import Courier, Parcel
+from runtime.ids import Address, MessageId, RunId, StageKey
+from runtime.supervision.events import BudgetRequested, StageFailed, StageStarted, StageSucceeded, ToolCalled
+
+REPORT = "stage.report"
+RECORDED = "stage.recorded"
+
+StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | ToolCalled
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What became of one attempt, in order, as told by one life of its agent."""
+
+    key: StageKey
+    agent: Address
+    life: str
+    payloads: tuple[StagePayload, ...]
+
+    @property
+    def has_ended(self) -> bool:
+        """True when the attempt is over."""
+        return any(isinstance(payload, StageSucceeded | StageFailed) for payload in self.payloads)
+
+
+_DECODER = msgspec.msgpack.Decoder(Report)
+
+
+def decode_report(data: bytes) -> Report:
+    """The report in a frame's body."""
+    return _DECODER.decode(data)
+
+
+class Reporter:
+    """Speaks for one life of an agent. `supervisor_of`: run → the address that records it."""
+
+    def __init__(self, courier: Courier, agent: Address, life: str, supervisor_of: Callable[[RunId], Address]) -> None:
+        self._courier = courier
+        self._agent = agent
+        self._life = life
+        self._supervisor_of = supervisor_of
+        self._gathered: dict[StageKey, list[StagePayload]] = {}
+        self._under_way: dict[MessageId, StageKey] = {}
+        self._numbers = itertools.count(1)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def say(self, payload: StagePayload) -> None:
+        """Report it, after what was said of that stage before."""
+        key = payload.key
+        if key in self._gathered:
+            self._gathered[key].append(payload)
+            return
+        self._gathered[key] = []
+        self._send(key, [payload])
+
+    def recorded(self, message_id: MessageId) -> None:
+        """The supervisor has recorded that report; what has gathered since goes now."""
+        self._courier.acknowledge(message_id)
+        key = self._under_way.pop(message_id, None)
+        if key is None:
+            return
+        if self._gathered[key]:
+            payloads, self._gathered[key] = self._gathered[key], []
+            self._send(key, payloads)
+        else:
+            del self._gathered[key]
+
+    def _send(self, key: StageKey, payloads: list[StagePayload]) -> None:
+        message_id = MessageId(f"{self._life}.{next(self._numbers)}")
+        self._under_way[message_id] = key
+        body = msgspec.msgpack.encode(Report(key, self._agent, self._life, tuple(payloads)))
+        parcel = Parcel(self._supervisor_of(key.run_id), REPORT, body, key.run_id)
+        task = asyncio.create_task(self._courier.send(message_id, parcel))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
