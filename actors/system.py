@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import msgspec
@@ -72,7 +72,7 @@ class System:
         run_id: RunId = await _called(self._supervisor.submit.remote(data))
         return run_id
 
-    async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
+    async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
         """Events of a run from `after_seq` (exclusive) to its end."""
         over = False
         while not over:
@@ -81,12 +81,18 @@ class System:
                 after_seq = event.seq
                 yield event
 
+    async def events(self, run_id: RunId, after_seq: int = 0) -> tuple[list[ClientEvent], bool]:
+        """What has happened after `after_seq` so far, and whether the run is over. Raises UnknownNameError."""
+        data, over = await _called(self._supervisor.wait_events.remote(run_id, after_seq, 0.0))
+        return _EVENTS_DECODER.decode(data), over
+
     async def envelope(self, run_id: RunId) -> Envelope:
         """The envelope of a run as it stands."""
         return decode_envelope(await _called(self._supervisor.envelope.remote(run_id)))
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
-        """End a run now."""
+        """End a run now; one that is over stays as it is. Raises UnknownNameError."""
+        await self.envelope(run_id)
         await _called(self._supervisor.cancel.remote(run_id, reason))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
@@ -94,7 +100,8 @@ class System:
         await _called(self._supervisor.answer.remote(run_id, interrupt_id, user_id, msgspec.msgpack.encode(response)))
 
     async def pause(self, run_id: RunId, reason: str) -> None:
-        """Hold a run at its next step; answering the checkpoint lets it go on."""
+        """Hold a run at its next step; answering the checkpoint lets it go on. Raises UnknownNameError."""
+        await self.envelope(run_id)
         await _called(self._supervisor.pause.remote(run_id, reason))
 
     async def fork(self, source: RunId, at_seq: int) -> RunId:
