@@ -26,7 +26,7 @@ from runtime.ids import RunId
 from runtime.ports import error_to_wire
 from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
-from serve.documents import LOCAL_USER, Ask, ask_of, document_of
+from serve.documents import LOCAL_USER, Ask, asked_in, document_of
 from serve.ray_runtime import RayRuntime, start_runtime
 from serve.run_control import answer_run, cancel_run, pause_run
 from serve.warm import (
@@ -186,7 +186,7 @@ class Door:
         return {"after_seq": len(seen)}
 
     def _told(self, envelope: Envelope) -> dict[str, Any]:
-        return document_of(ask_of(envelope.request), envelope, self._runtime.reasoner)
+        return document_of(asked_in(envelope.request), envelope, self._runtime.reasoner)
 
 
 def _run_id(request: dict[str, Any]) -> RunId:

@@ -44,7 +44,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     wait: bool = False
 
 
-def ask_of(request: Request) -> Ask:
+def asked_in(request: Request) -> Ask:
     """The question that a run was started with, for who takes the run up again."""
     return Ask(
         question=request.raw_input,

@@ -29,7 +29,7 @@ from runtime.supervision.replay import fold
 from serve.asking import ignore_event
 from serve.cli.answering import shown
 from serve.cli.ask import print_document
-from serve.documents import LOCAL_USER, ask_of, document_of, exit_status
+from serve.documents import LOCAL_USER, asked_in, document_of, exit_status
 from serve.run_control import check_response, open_question
 from serve.run_logs import events_of, log_to_go_on_with, pipeline_of
 from serve.warm import WarmRuntime, read_record
@@ -156,7 +156,7 @@ async def _carried_on(
                 if runner.envelope(run_id).lifecycle == "waiting":
                     break
             envelope = runner.envelope(run_id)
-            return document_of(ask_of(envelope.request), envelope, settings.reasoner)
+            return document_of(asked_in(envelope.request), envelope, settings.reasoner)
         finally:
             await runner.close()
 

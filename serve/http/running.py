@@ -36,6 +36,7 @@ def run_service(
             repositories=repositories,
             reasoner=settings.reasoner,
             max_question_chars=settings.limits.max_question_chars,
+            state_dir=str(settings.state_dir),
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
