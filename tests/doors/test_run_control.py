@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from runtime.ids import RunId
 from runtime.store.run_log import SqliteRunLog
 from tests.doors.program import JEEVES, Outcome, Program, processes_that_mention, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
+from tests.doors.test_warm import is_agent, signal_all
 
 REVIEWED = ("--pipeline", "code_analysis_reviewed")
 
@@ -198,12 +200,25 @@ def test_a_run_that_the_system_does_not_know_is_said_to_be_unknown(warm: Program
 
 @pytest.mark.ray
 def test_a_paused_run_waits_until_it_is_resumed(warm: Program, warm_repo: Path) -> None:
-    asking = warm.start("ask", QUESTION, "--repo", str(warm_repo), "--json")
-    listed = wait_until(lambda: warm.run("runs", "list", "--json", "--limit", "1").out.strip("[]\n"), 20)
-    run_id = json.loads(listed)["run_id"]
-    paused = warm.run("runs", "pause", run_id, "--reason", "lunch")
-    asking.communicate(timeout=60)
-    if paused.status == 0:
-        assert resume(warm, run_id, "--json").document["run_id"] == run_id
-    else:
-        paused.complains(2, run_id)
+    # The agents are held, so that the run cannot be over before it is paused.
+    held = [pid for pid in processes_that_mention(str(warm.state_dir)) if is_agent(pid)]
+    signal_all(held, signal.SIGSTOP)
+    try:
+        before = len(runs_of(warm))
+        asking = warm.start("ask", QUESTION, "--repo", str(warm_repo), "--json")
+        wait_until(lambda: len(runs_of(warm)) > before, 30)
+        run_id = runs_of(warm)[0]
+        paused = warm.run("runs", "pause", run_id, "--reason", "lunch").answers()
+        assert f"jeeves runs resume {run_id}" in paused.out
+        warm.run("runs", "pause", run_id).complains(2, "waiting")
+        assert asking.poll() is None
+    finally:
+        signal_all(held, signal.SIGCONT)
+    resumed = resume(warm, run_id, "--json")
+    assert (resumed.status, resumed.document["terminal_reason"]) == (4, "confirmation_required")
+    out, _ = asking.communicate(timeout=60)
+    assert (asking.returncode, json.loads(out)["run_id"]) == (4, run_id)
+
+
+def runs_of(program: Program) -> list[str]:
+    return [run["run_id"] for run in json.loads(program.run("runs", "list", "--json", "--limit", "500").out)]
