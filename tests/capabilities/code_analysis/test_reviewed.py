@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
+from actors.capabilities.code_analysis.intent import gather
 from actors.capabilities.code_analysis.plan_policy import plan_cost
 from actors.capabilities.code_analysis.planner import Step, by_rules
 from actors.capabilities.code_analysis.review import MAX_ANSWER_CHARS, modified
@@ -26,7 +27,15 @@ from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import StageView
 from serve.asking import request_of
 from serve.documents import Ask, document_of, exit_status
-from tests.capabilities.code_analysis.support import Desk, mark_faults, mark_of, reasoning, with_agents
+from tests.capabilities.code_analysis.support import (
+    Desk,
+    mark_faults,
+    mark_of,
+    no_context,
+    reasoning,
+    view,
+    with_agents,
+)
 
 REVIEWED = load_pipeline(shipped_config_dir() / "pipelines" / "code_analysis_reviewed.yaml")
 QUESTION = "What is Depot?"
@@ -190,6 +199,17 @@ async def test_at_the_limit_nothing_goes_out_that_nobody_has_seen(reviewing: Rev
     assert "before a person had approved" in document["answer"]
 
 
+async def test_a_draft_that_waits_for_its_review_at_the_deadline_does_not_go_out(reviewing: Reviewing) -> None:
+    run_id = await reviewing.ask(deadline_s=60)
+    assert reviewing.waits_for(run_id).kind == "agent_review"
+    await reviewing.clock.advance(60)
+    async for _ in reviewing.runner.watch(run_id):
+        pass
+    document = reviewing.document(run_id)
+    assert (document["terminal_reason"], document["citations"]) == ("deadline_exceeded", [])
+    assert "class Depot" not in json.dumps(document)
+
+
 async def test_a_caller_that_does_not_wait_gets_the_question_and_not_the_draft(reviewing: Reviewing) -> None:
     run_id = await reviewing.ask(wait=False)
     document = reviewing.document(run_id)
@@ -326,6 +346,13 @@ async def test_the_answer_to_a_clarification_is_kept_when_another_question_follo
         envelope = await reviewing.answer(run_id, approved=True)
         assert envelope.outputs["intent"]["asked"] == "why? the Depot"
     assert "relay/depot.py" in str(reviewing.document(run_id)["interrupt"]["data"])
+
+
+async def test_a_later_visit_of_intent_still_knows_what_was_said() -> None:
+    confirmed = Interrupt("q2", "confirmation", "May it?", response=InterruptResponse("sure", approved=True))
+    seen = view("why?", intent={"asked": "why? the Depot"})
+    given = await gather(no_context(), msgspec.structs.replace(seen, interrupt=confirmed))
+    assert given.facts["question"] == "why? the Depot"
 
 
 def test_the_pipeline_ships_where_it_is_looked_for() -> None:
