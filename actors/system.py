@@ -51,8 +51,9 @@ class SystemSpec(msgspec.Struct, frozen=True):
     """What a system is made of, in plain data. `pipelines`: wire form; `capabilities`: pipeline → "module:NAME";
     `middleware`: what looks at messages on the bus, in the words of `runtime.shipped_middleware.build_chain`.
 
-    `is_one_off`: it is there for one command, keeps a run log that no other system uses right now, and leaves alone
-    what others did not finish. `shards`: supervisors beside each other, each with a log of its own.
+    `keeper`: the name of the run logs that it keeps and goes on with; None for a system that is there for one command,
+    writes where nobody else does right now, and leaves alone what others did not finish. `shards`: supervisors beside
+    each other, each with a log of its own.
     """
 
     pipelines: list[dict[str, Any]]
@@ -63,7 +64,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     index_options: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     middleware: tuple[dict[str, Any], ...] = DEFAULT_CHAIN
-    is_one_off: bool = False
+    keeper: str | None = None
     shards: int = 1
     durability: Durability = "full"
     heartbeat_s: float = HEARTBEAT_S
@@ -100,6 +101,12 @@ class System:
             for event in _EVENTS_DECODER.decode(data):
                 after_seq = event.seq
                 yield event
+
+    async def events(self, run_id: RunId, after_seq: int = 0) -> tuple[list[ClientEvent], bool]:
+        """What has happened after `after_seq` so far, and whether the run is over. Raises UnknownNameError."""
+        supervisor = self._supervisor_of(run_id)
+        data, over = await called(lambda: supervisor.wait_events.remote(run_id, after_seq, 0.0))
+        return _EVENTS_DECODER.decode(data), over
 
     async def envelope(self, run_id: RunId) -> Envelope:
         """The envelope of a run as it stands. Raises UnknownNameError."""
@@ -196,7 +203,7 @@ def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[s
             "system_id": system_id,
             "log_paths": _log_paths(spec, number),
             "durability": spec.durability,
-            "adopts": not spec.is_one_off,
+            "adopts": spec.keeper is not None,
             "heartbeat_s": spec.heartbeat_s,
             "hangs_after_s": spec.hangs_after_s,
         }
@@ -208,8 +215,8 @@ def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[s
 
 def _log_paths(spec: SystemSpec, number: int) -> list[str]:
     folder = f"{spec.state_dir}/runs"
-    if not spec.is_one_off:
-        return [f"{folder}/supervisor-{number}.sqlite"]
+    if spec.keeper is not None:
+        return [f"{folder}/{spec.keeper}-{number}.sqlite"]
     return [f"{folder}/one-off-{number}-{slot}.sqlite" for slot in range(SLOTS_OF_ONE_OFF_SYSTEMS)]
 
 

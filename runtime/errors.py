@@ -6,6 +6,7 @@
     │   ├── RepositoryError
     │   ├── SettingsError
     │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
+    │   ├── RunStateError          a run is not in a state in which that can be done with it
     │   ├── InterruptError         an answer cannot be taken: unknown, answered, expired, another user's
     │   ├── RateLimitedError       asked too often; `retry_after_s` says when to come back
     │   ├── DocumentFaults         a YAML document with faults, all of them listed
@@ -94,6 +95,12 @@ class UnknownNameError(InputError):
     """Something was named that does not exist; `known` lists what does."""
 
     code = "unknown_name"
+
+
+class RunStateError(InputError):
+    """What was wanted of a run cannot be done in the state in which it is."""
+
+    code = "run_state"
 
 
 class InterruptError(InputError):

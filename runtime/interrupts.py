@@ -46,6 +46,17 @@ def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_
     return None
 
 
+def lacking(kind: InterruptKind, response: InterruptResponse) -> str | None:
+    """What an answer must have and this one lacks, or None. For doors: silence about what was asked would mean no."""
+    if kind == "checkpoint":
+        return None
+    if kind == "clarification":
+        return None if response.text.strip() else "a clarification is answered with a text"
+    if kind == "agent_review":
+        return None if response.decision is not None else "a review is answered with approve, reject or modify"
+    return None if response.approved is not None else f"a question of kind {kind} is answered with yes or no"
+
+
 def outcome(kind: InterruptKind, response: InterruptResponse) -> Outcome:
     """What an answer means: a clarification always goes on; a yes-or-no question is denied unless it is approved."""
     if kind in {"clarification", "checkpoint"}:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 from runtime.admission import Quotas
 from runtime.agent_step import Agent
 from runtime.bounds import Grant
 from runtime.clock import Clock
 from runtime.envelope import Envelope, InterruptResponse, Request
+from runtime.errors import UnknownNameError
 from runtime.ids import RunId
 from runtime.pipeline import PipelineConfig
 from runtime.rate_limits import RateLimiter
@@ -25,6 +26,7 @@ from runtime.supervision.events import (
     CancelRequested,
     PauseRequested,
     Payload,
+    RunRequested,
     StageStarted,
     TimerFired,
     ToolCalled,
@@ -47,6 +49,7 @@ class LocalRunner:
         rates: RateLimiter | None = None,
     ) -> None:
         self._agents = agents
+        self._log = run_log
         self._clock = clock
         self._table = RunTable(pipelines, run_log, clock, quotas, rates)
         self._grants: dict[str, asyncio.Future[Grant]] = {}
@@ -69,7 +72,7 @@ class LocalRunner:
             pass
         return self._table.envelope(run_id)
 
-    async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
+    async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
         """Events of a run from `after_seq` (exclusive) to its end. Raises what kept the run from going on, if so."""
         while True:
             for event in self._table.client_events(run_id, after_seq):
@@ -103,6 +106,20 @@ class LocalRunner:
         await self._carry_out(run_id, commands)
         await self._admit()
         return run_id
+
+    async def resume(self, run_id: RunId) -> None:
+        """Go on with a run of the log that nobody drives: what was in flight is issued again, a question stays open.
+
+        Raises UnknownNameError when the log has no such run, and SettingsError when its pipeline has changed.
+        """
+        events = self._log.events(run_id)
+        if not events:
+            raise UnknownNameError(f"no run '{run_id}' is in the log", name=run_id, known=[])
+        first = events[0].payload
+        assert isinstance(first, RunRequested)
+        _, commands = self._table.submit(first.request, run_id)
+        await self._carry_out(run_id, commands)
+        await self._admit()
 
     def envelope(self, run_id: RunId) -> Envelope:
         """The envelope of a run as it stands."""

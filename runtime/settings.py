@@ -100,6 +100,14 @@ class CodeIndexSettings(_Section):
     allow_secrets: bool = False
 
 
+class SupervisorSettings(_Section):
+    """Supervisors beside each other, how often they look after the others, and when silence is taken for a hang."""
+
+    shards: int = Field(default=1, ge=1, le=64)
+    heartbeat_s: float = Field(default=1, gt=0, allow_inf_nan=False)
+    hangs_after_s: float = Field(default=6, ge=1, allow_inf_nan=False)
+
+
 class HttpSettings(_Section):
     """Where the HTTP service listens."""
 
@@ -201,6 +209,7 @@ class Settings(BaseSettings):
     ray: RaySettings = RaySettings()
     code_index: CodeIndexSettings = CodeIndexSettings()
     bus: BusSettings = BusSettings()
+    supervisor: SupervisorSettings = SupervisorSettings()
     http: HttpSettings = HttpSettings()
     limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()

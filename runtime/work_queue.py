@@ -1,8 +1,8 @@
 """Work queues: tasks for workers that come and go, each done once or kept as a dead letter.
 
-Nothing in `serve` uses them yet; `jeeves batch` will, to spread questions over workers. `MemoryWorkQueue` keeps tasks
-as long as its process lives; a durable implementation in the store follows the same protocol and the same
-`runtime.work_table` rules.
+`jeeves batch` spreads questions over workers with them (`serve.queue_workers`). `MemoryWorkQueue` keeps tasks as long
+as its process lives; a durable implementation in the store follows the same protocol and the same `runtime.work_table`
+rules.
 """
 
 from __future__ import annotations

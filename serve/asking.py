@@ -6,21 +6,28 @@ A runtime takes an `Ask`, shows events while the run goes on, and gives the answ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, Protocol
 
 from runtime.codebase.index_service import IndexService
-from runtime.envelope import Envelope, Request
+from runtime.envelope import Envelope, InterruptResponse, Request
+from runtime.errors import InterruptError
 from runtime.ids import RunId
 from runtime.local_runner import LocalRunner
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
-from serve.documents import Ask, document_of
+from serve.documents import Ask, document_of, interrupt_document
 from serve.wiring import index_service, local_runner
+
+log = logging.getLogger(__name__)
 
 OnEvent = Callable[[ClientEvent], None]
 OnIndexing = Callable[[int, int], None]
+# Put the question of a run, as `interrupt_document` has it, to a person; None leaves the run waiting.
+OnInterrupt = Callable[[dict[str, Any]], Awaitable[InterruptResponse | None]]
 
 PROGRESS_EVERY_S = 0.1
 
@@ -33,13 +40,25 @@ def ignore_indexing(_done: int, _total: int) -> None:
     """For callers that show no progress."""
 
 
+async def leave_waiting(_interrupt: dict[str, Any]) -> InterruptResponse | None:
+    """For callers that have nobody to ask: the run waits until somebody answers it otherwise."""
+    return None
+
+
 class AskRuntime(Protocol):
     """Answers questions until it is closed."""
 
     async def ask(
-        self, ask: Ask, on_event: OnEvent = ignore_event, on_indexing: OnIndexing = ignore_indexing
+        self,
+        ask: Ask,
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
     ) -> dict[str, Any]:
-        """The answer document. Raises JeevesError for what could not be started."""
+        """The answer document; of a run that was left waiting, the document that says for what.
+
+        `on_interrupt` is asked only when `ask.wait` is set. Raises JeevesError for what could not be started.
+        """
 
     async def close(self) -> None:
         """Give back what the runtime holds."""
@@ -51,11 +70,14 @@ class RunHost(Protocol):
     async def submit(self, request: Request) -> RunId:
         """Start a run."""
 
-    def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
+    def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
         """Its events to the end."""
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
         """End it now."""
+
+    async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
+        """Answer its question."""
 
 
 def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
@@ -68,19 +90,51 @@ def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
         metadata={"repo": ask.repo, "repository": repository},
         limits=ask.limits,
         deadline_s=ask.deadline_s,
+        wait=ask.wait,
     )
 
 
-async def follow(host: RunHost, ask: Ask, repository: dict[str, Any], on_event: OnEvent) -> RunId:
-    """Submit a question and see it to its end; an asker that goes away cancels the run."""
+EnvelopeOf = Callable[[RunId], Awaitable[Envelope]]
+
+
+async def follow(
+    host: RunHost,
+    ask: Ask,
+    repository: dict[str, Any],
+    envelope_of: EnvelopeOf,
+    on_event: OnEvent,
+    on_interrupt: OnInterrupt,
+) -> Envelope:
+    """Submit a question and see it to its end, or until it is left waiting; an asker that goes away cancels the run."""
     run_id = await host.submit(request_of(ask, repository))
     try:
-        async for event in host.watch(run_id):
-            on_event(event)
+        async with aclosing(host.watch(run_id)) as events:
+            async for event in events:
+                on_event(event)
+                if event.type != "interrupt.raised" or not ask.wait or event.data["kind"] == "checkpoint":
+                    continue  # whoever paused a run lets it go on
+                if not await _put(host, await envelope_of(run_id), str(event.data["id"]), on_interrupt):
+                    break
     except asyncio.CancelledError:
         await asyncio.shield(host.cancel(run_id, "the caller went away"))
         raise
-    return run_id
+    return await envelope_of(run_id)
+
+
+async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrupt: OnInterrupt) -> bool:
+    """Put a question that is still open and hand in the answer; False: the run is left waiting."""
+    interrupt = envelope.interrupt
+    if interrupt is None or interrupt.id != interrupt_id or envelope.lifecycle != "waiting":
+        return True
+    response = await on_interrupt({**interrupt_document(interrupt), "run_id": envelope.run_id})
+    if response is None:
+        return False
+    try:
+        await host.answer(envelope.run_id, interrupt.id, envelope.request.user_id, response)
+    except InterruptError as error:
+        # Somebody else was quicker, or its time is over: what the run does now is seen in its events.
+        log.warning("interrupt.answer_refused", extra={"run_id": envelope.run_id, "reason": error.message})
+    return True
 
 
 async def prepared(
@@ -105,16 +159,22 @@ class LocalRuntime:
         self._reasoner = settings.reasoner
 
     async def ask(
-        self, ask: Ask, on_event: OnEvent = ignore_event, on_indexing: OnIndexing = ignore_indexing
+        self,
+        ask: Ask,
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
     ) -> dict[str, Any]:
         async def progress() -> tuple[int, int]:
             state = self._index.progress(ask.repo)
             return state.done, state.total
 
         repository = await prepared(self._index.refresh(ask.repo), progress, on_indexing)
-        run_id = await follow(self._runner, ask, repository, on_event)
-        envelope: Envelope = self._runner.envelope(run_id)
+        envelope = await follow(self._runner, ask, repository, self._envelope, on_event, on_interrupt)
         return document_of(ask, envelope, self._reasoner)
 
     async def close(self) -> None:
         await self._runner.close()
+
+    async def _envelope(self, run_id: RunId) -> Envelope:
+        return self._runner.envelope(run_id)

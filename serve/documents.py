@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from runtime.envelope import BOUND_REASONS, FAILURE_REASONS, Envelope
+from runtime.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 
 DOCUMENT_SCHEMA_VERSION = 1
+LOCAL_USER = "local"
 
 EXIT_ANSWERED = 0
 EXIT_FAILED = 1
@@ -19,25 +20,44 @@ EXIT_NOTHING_FOUND = 3
 EXIT_CLARIFICATION = 4
 EXIT_BOUND = 5
 
+# The ends of a run that had a question and whose caller did not wait.
+_QUESTION_REASONS = frozenset({"clarification_required", "confirmation_required"})
+
 _CITATION_FIELDS = ("file", "start_line", "end_line", "symbol", "quote", "why")
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One question as a door takes it. `repo` is an absolute path; `limits` may only lower the pipeline's bounds."""
+    """One question as a door takes it. `repo` is an absolute path; `limits` may only lower the pipeline's bounds.
+
+    `wait`: a run that has a question of its own waits for the answer instead of ending with it.
+    """
 
     question: str
     repo: str
     pipeline: str
     session_id: str | None = None
-    user_id: str = "local"
+    user_id: str = LOCAL_USER
     id: str | None = None
     limits: dict[str, int] = {}
     deadline_s: float | None = None
     explain: bool = False
+    wait: bool = False
+
+
+def asked_in(request: Request) -> Ask:
+    """The question that a run was started with, for who takes the run up again."""
+    return Ask(
+        question=request.raw_input,
+        repo=str(request.metadata.get("repo", "")),
+        pipeline=request.pipeline,
+        session_id=request.session_id,
+        user_id=request.user_id,
+        wait=request.wait,
+    )
 
 
 def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
-    """The answer document of a run that is over."""
+    """The answer document of a run that is over, or that waits: then `interrupt` is what it waits for."""
     integration = envelope.outputs.get("integration", {})
     repository = envelope.outputs.get("perception", {}).get("repository", {})
     document: dict[str, Any] = {"schema_version": DOCUMENT_SCHEMA_VERSION}
@@ -59,26 +79,37 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    if envelope.interrupt is not None and envelope.lifecycle == "waiting":
+        document["interrupt"] = interrupt_document(envelope.interrupt)
     if ask.explain:
         document["attempts"] = _attempts(envelope)
     return document
 
 
 def exit_status(document: dict[str, Any]) -> int:
-    """0 answered, 1 failed, 3 nothing found, 4 a clarification is needed, 5 ended by a bound with what was found."""
+    """0 answered, 1 failed, 3 nothing found, 4 a person's answer is needed, 5 ended by a bound with what was found."""
     reason = document["terminal_reason"]
-    if reason in FAILURE_REASONS or reason == "user_cancelled":
-        return EXIT_FAILED
-    if reason in {"clarification_required", "confirmation_required"}:
+    if reason is None or reason in _QUESTION_REASONS:
         return EXIT_CLARIFICATION
     if reason in BOUND_REASONS:
         return EXIT_BOUND
+    if reason != "completed":
+        return EXIT_FAILED
     return EXIT_ANSWERED if document["citations"] else EXIT_NOTHING_FOUND
 
 
+def interrupt_document(interrupt: Interrupt) -> dict[str, Any]:
+    """What a person needs to know to answer a question of a run."""
+    fields = ("id", "kind", "question", "message", "stage", "expires_at_ms", "data")
+    return {field: getattr(interrupt, field) for field in fields}
+
+
 def _without_answer(envelope: Envelope) -> str:
-    if envelope.interrupt is not None:
+    is_open = envelope.lifecycle == "waiting" or envelope.terminal_reason in _QUESTION_REASONS
+    if envelope.interrupt is not None and is_open:
         return envelope.interrupt.question
+    if envelope.terminal_reason is None:
+        return f"The run has no answer yet: it is {envelope.lifecycle}."
     return f"The run ended without an answer: {envelope.terminal_reason} ({envelope.terminal_detail})."
 
 

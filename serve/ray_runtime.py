@@ -10,13 +10,25 @@ from ray._private import worker
 
 from actors.cluster import Cluster, attach, start_local
 from actors.system import System, SystemSpec, start_system
+from runtime.errors import ClusterError
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings
-from serve.asking import OnEvent, OnIndexing, follow, ignore_event, ignore_indexing, prepared
+from serve.asking import (
+    OnEvent,
+    OnIndexing,
+    OnInterrupt,
+    follow,
+    ignore_event,
+    ignore_indexing,
+    leave_waiting,
+    prepared,
+)
 from serve.documents import Ask, document_of
 from serve.wiring import system_parts
 
 log = logging.getLogger(__name__)
+
+RELEASE_TIMEOUT_S = 2.0
 
 
 class RayRuntime:
@@ -25,14 +37,18 @@ class RayRuntime:
     def __init__(self, system: System, reasoner: str, cluster: Cluster | None) -> None:
         self.system = system
         self.cluster = cluster
-        self._reasoner = reasoner
+        self.reasoner = reasoner
         self._coming_up: asyncio.Future[None] | None = None
 
     async def ask(
-        self, ask: Ask, on_event: OnEvent = ignore_event, on_indexing: OnIndexing = ignore_indexing
+        self,
+        ask: Ask,
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
     ) -> dict[str, Any]:
         coming_up = self._coming_up = self._coming_up or asyncio.ensure_future(self.system.ready())
-        answering = asyncio.ensure_future(self._answer(ask, on_event, on_indexing))
+        answering = asyncio.ensure_future(self._answer(ask, on_event, on_indexing, on_interrupt))
         try:
             # Work goes on while actors come up; one that cannot is told at once, rather than when its stage times out.
             either: list[asyncio.Future[Any]] = [answering, coming_up]
@@ -45,27 +61,36 @@ class RayRuntime:
                 answering.cancel()
                 await asyncio.wait({answering})
 
-    async def _answer(self, ask: Ask, on_event: OnEvent, on_indexing: OnIndexing) -> dict[str, Any]:
+    async def _answer(
+        self, ask: Ask, on_event: OnEvent, on_indexing: OnIndexing, on_interrupt: OnInterrupt
+    ) -> dict[str, Any]:
         async def progress() -> tuple[int, int]:
             return await self.system.index_progress(ask.repo)
 
         repository = await prepared(self.system.refresh_index(ask.repo), progress, on_indexing)
-        run_id = await follow(self.system, ask, repository, on_event)
-        return document_of(ask, await self.system.envelope(run_id), self._reasoner)
+        envelope = await follow(self.system, ask, repository, self.system.envelope, on_event, on_interrupt)
+        return document_of(ask, envelope, self.reasoner)
 
     async def close(self) -> None:
         if self._coming_up is not None:
             self._coming_up.cancel()
+        try:
+            await asyncio.wait_for(self.system.release(), RELEASE_TIMEOUT_S)
+        except (ClusterError, TimeoutError) as error:
+            log.info("system.not_released", extra={"reason": str(error)})  # its lease ends by itself
         if self.cluster is not None:
             await asyncio.to_thread(self.cluster.shutdown)
 
 
-def start_runtime(settings: Settings, pipelines: list[PipelineConfig]) -> RayRuntime:
-    """Start or join a cluster and create the actors for `pipelines`; they come up while the first question is read."""
+def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: str | None = None) -> RayRuntime:
+    """Start or join a cluster and create the actors for `pipelines`; they come up while the first question is read.
+
+    `keeper` names the run logs of a system that stays: it goes on with the runs that its predecessor left.
+    """
     _keep_ray_off_stdout()
     cluster = _cluster(settings)
     try:
-        system = start_system(SystemSpec(**system_parts(settings, pipelines)))
+        system = start_system(SystemSpec(**system_parts(settings, pipelines), keeper=keeper))
     except BaseException:
         cluster.shutdown()
         raise

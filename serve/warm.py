@@ -1,8 +1,8 @@
 """The door of a warm system: a Unix socket, a record of who listens there, and the client's side of it.
 
-The protocol is one JSON object per line. A client sends one request (`ask`, `status` or `stop`); the answer is any
-number of `event` and `indexing` lines and then one `document`, `status` or `error`. Ray is not imported here: that is
-what makes a warm question fast.
+The protocol is one JSON object per line. A client sends one request; the answer is any number of `event`, `indexing`
+and `interrupt` lines and then one with the result, or `error`. To each `interrupt` line the client sends one line back:
+`{"answer": …}`, or null to leave the run waiting. Ray is not imported here: that is what makes a warm question fast.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from typing import IO, Any
 
 import msgspec
 
+from runtime.envelope import InterruptResponse
 from runtime.errors import ClusterError, VersionMismatchError
 from runtime.ports import error_from_wire
 from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
-from serve.asking import OnEvent, OnIndexing, ignore_event, ignore_indexing
+from serve.asking import OnEvent, OnIndexing, OnInterrupt, ignore_event, ignore_indexing, leave_waiting
 from serve.documents import Ask
 
 log = logging.getLogger(__name__)
@@ -142,11 +143,46 @@ class WarmRuntime:
         self.record = record
 
     async def ask(
-        self, ask: Ask, on_event: OnEvent = ignore_event, on_indexing: OnIndexing = ignore_indexing
+        self,
+        ask: Ask,
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
     ) -> dict[str, Any]:
         request = {"op": "ask", "ask": msgspec.to_builtins(ask)}
-        document: dict[str, Any] = (await self._exchange(request, on_event, on_indexing))["document"]
+        document: dict[str, Any] = (await self._exchange(request, on_event, on_indexing, on_interrupt))["document"]
         return document
+
+    async def watch(
+        self, run_id: str, after_seq: int, on_event: OnEvent, until_it_waits: bool = False
+    ) -> dict[str, Any]:
+        """Show what happens in a run to its end, or until it waits for a person; its document then."""
+        request = {"op": "watch", "run_id": run_id, "after_seq": after_seq, "until_it_waits": until_it_waits}
+        document: dict[str, Any] = (await self._exchange(request, on_event))["document"]
+        return document
+
+    async def document(self, run_id: str) -> dict[str, Any]:
+        """The document of a run as it stands. Raises UnknownNameError."""
+        document: dict[str, Any] = (await self._exchange({"op": "document", "run_id": run_id}))["document"]
+        return document
+
+    async def cancel(self, run_id: str, reason: str) -> dict[str, Any]:
+        """End a run; its document. Raises UnknownNameError and RunStateError, as the others below."""
+        request = {"op": "cancel", "run_id": run_id, "reason": reason}
+        document: dict[str, Any] = (await self._exchange(request))["document"]
+        return document
+
+    async def pause(self, run_id: str, reason: str) -> dict[str, Any]:
+        """Hold a run at its next step; its document."""
+        request = {"op": "pause", "run_id": run_id, "reason": reason}
+        document: dict[str, Any] = (await self._exchange(request))["document"]
+        return document
+
+    async def answer(self, run_id: str, interrupt_id: str | None, response: InterruptResponse) -> int:
+        """Answer the question of a run that waits; the number of the last event before the answer."""
+        answer = msgspec.to_builtins(response)
+        request = {"op": "answer", "run_id": run_id, "interrupt_id": interrupt_id, "answer": answer}
+        return int((await self._exchange(request))["after_seq"])
 
     async def status(self) -> dict[str, Any]:
         """What the warm system says of itself."""
@@ -161,7 +197,11 @@ class WarmRuntime:
         """Nothing is held between questions."""
 
     async def _exchange(
-        self, request: dict[str, Any], on_event: OnEvent = ignore_event, on_indexing: OnIndexing = ignore_indexing
+        self,
+        request: dict[str, Any],
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
     ) -> dict[str, Any]:
         reader, writer = await self._connected()
         try:
@@ -173,6 +213,10 @@ class WarmRuntime:
                     on_event(msgspec.convert(answer["event"], ClientEvent))
                 elif "indexing" in answer:
                     on_indexing(*answer["indexing"])
+                elif "interrupt" in answer:
+                    response = await on_interrupt(answer["interrupt"])
+                    reply = None if response is None else {"answer": msgspec.to_builtins(response)}
+                    writer.write(json.dumps(reply).encode() + b"\n")
                 elif "error" in answer:
                     raise error_from_wire(answer["error"])
                 else:

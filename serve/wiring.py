@@ -138,5 +138,8 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
                 "allow_secrets": walk.allow_secrets,
             }
         },
+        "shards": settings.supervisor.shards,
+        "heartbeat_s": settings.supervisor.heartbeat_s,
+        "hangs_after_s": settings.supervisor.hangs_after_s,
         "limits": settings.limits.model_dump(exclude={"max_question_chars"}),
     }

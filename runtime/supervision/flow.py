@@ -260,7 +260,8 @@ def question_in(target: str, output: Mapping[str, Any]) -> InterruptRequest:
     """The question that a stage left in its output for a routing target like `clarification`."""
     kind = target if target in INTERRUPT_TARGETS else "clarification"
     question = str(output.get(f"{kind}_question") or output.get("question") or "The run needs your answer to go on.")
-    return InterruptRequest(kind=kind, question=question)  # type: ignore[arg-type]
+    data = output.get(f"{kind}_data")
+    return InterruptRequest(kind, question, data=data if isinstance(data, dict) else {})  # type: ignore[arg-type]
 
 
 def _fan_out(turn: Turn, agent: AgentConfig, entry: InFlight) -> None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from runtime.envelope import InterruptResponse
 from runtime.settings import Settings, load_settings
 from runtime.store.sessions import check_session_id
+from serve.cli.answering import described, how_to_answer, is_at_terminal, put_to_person, shown
 from serve.cli.display import Display, display_for
 from serve.cli.inputs import checked_question, checked_reasoner, checked_repository, limits_from
 from serve.documents import Ask, exit_status
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def ask(
@@ -33,8 +32,12 @@ def ask(
     max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Stage executions at most.")] = None,
     max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Tool calls at most.")] = None,
     deadline_s: Annotated[float | None, typer.Option(min=0.001, help="Seconds until the run is ended.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="A run that has a question waits for the answer.")] = False,
 ) -> None:
-    """Answer one question about a repository, with citations that were checked against the files."""
+    """Answer one question about a repository, with citations that were checked against the files.
+
+    A run that needs a person asks on the terminal; without one, --wait leaves it waiting for `jeeves runs resume`.
+    """
     settings = load_settings(config)
     if reasoner is not None:
         settings = settings.model_copy(update={"reasoner": reasoner})
@@ -49,21 +52,29 @@ def ask(
         limits=limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls),
         deadline_s=deadline_s,
         explain=explain,
+        wait=wait or is_at_terminal(),
     )
-    status = asyncio.run(_answer(settings, asked, as_json))
+    status = asyncio.run(_answer(settings, asked, as_json, with_clarifications=wait))
     raise typer.Exit(status)
 
 
-async def _answer(settings: Settings, asked: Ask, as_json: bool) -> int:
+async def _answer(settings: Settings, asked: Ask, as_json: bool, with_clarifications: bool) -> int:
     from serve.runtimes import open_runtime
 
     with display_for(sys.stderr.isatty() and not as_json) as display:
         display.status("starting")
         runtime = await open_runtime(settings, asked.pipeline)
-        try:
-            document = await runtime.ask(asked, display.event, display.indexing)
+
+        async def put(interrupt: dict[str, Any]) -> InterruptResponse | None:
+            if not is_at_terminal() or (interrupt["kind"] == "clarification" and not with_clarifications):
+                return None
             _hide(display)
-            _print(document, as_json)
+            return await put_to_person(interrupt)
+
+        try:
+            document = await runtime.ask(asked, display.event, display.indexing, put)
+            _hide(display)
+            print_document(document, as_json)
         finally:
             await runtime.close()
     return exit_status(document)
@@ -74,7 +85,12 @@ def _hide(display: Display) -> None:
     display.__exit__(None, None, None)
 
 
-def _print(document: dict[str, Any], as_json: bool) -> None:
+def print_document(document: dict[str, Any], as_json: bool) -> None:
+    """The answer on standard output; of a run that waits, how it can be answered on standard error."""
+    if "interrupt" in document:
+        if not as_json:
+            sys.stderr.write(described(document["interrupt"]))
+        sys.stderr.write(how_to_answer(str(document["run_id"]), document["interrupt"]))
     if as_json:
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     elif sys.stdout.isatty():
@@ -85,8 +101,3 @@ def _print(document: dict[str, Any], as_json: bool) -> None:
     else:
         sys.stdout.write(shown(document["answer"]) + "\n")
     sys.stdout.flush()
-
-
-def shown(text: str) -> str:
-    """The text without what would steer a terminal: answers quote files, and files may hold anything."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,29 +1,33 @@
-"""`jeeves batch`: many questions from a file of JSON lines, answered side by side, restartable."""
+"""`jeeves batch`: many questions from a file of JSON lines, answered side by side, restartable.
+
+The lines are tasks of a work queue. One that fails for a reason of ours is tried again, and becomes a document with
+`error` when it is given up; the others go on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 import msgspec
 import typer
 
-from runtime.errors import InputError, JeevesError
-from runtime.ports import error_to_wire
+from runtime.clock import SystemClock
+from runtime.errors import InputError
 from runtime.settings import Settings, load_settings
+from runtime.work_queue import MemoryWorkQueue
+from runtime.work_table import Task
 from serve.asking import AskRuntime
 from serve.cli.inputs import checked_question, checked_reasoner, checked_repository
 from serve.documents import DOCUMENT_SCHEMA_VERSION, EXIT_FAILED, Ask, exit_status
-
-log = logging.getLogger(__name__)
+from serve.queue_workers import QueueWorkers, error_in
 
 MAX_CONCURRENCY = 64
+QUEUE = "batch"
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -143,27 +147,23 @@ async def _answer_all(
     pipeline: str,
     advance: Any,
 ) -> int:
-    waiting: Iterator[Line] = iter(lines)
+    """Have workers take the lines off a queue; how many could not be answered."""
     failed = 0
 
-    async def work() -> None:
+    def write(document: dict[str, Any]) -> None:
         nonlocal failed
-        for line in waiting:
-            document = await _answer(runtime, settings, line, repo_root, pipeline)
-            failed += _has_failed(document)
-            sink.write(json.dumps(document, ensure_ascii=False) + "\n")
-            sink.flush()
-            advance()
+        failed += _has_failed(document)
+        sink.write(json.dumps(document, ensure_ascii=False) + "\n")
+        sink.flush()
+        advance()
 
-    await asyncio.gather(*(work() for _ in range(concurrency)))
-    return failed
+    def on_dead(task: Task) -> None:
+        line = msgspec.json.decode(task.payload, type=Line)
+        problem = {"id": line.id, "question": line.question, "error": error_in(task)}
+        write({"schema_version": DOCUMENT_SCHEMA_VERSION, **problem})
 
-
-async def _answer(
-    runtime: AskRuntime, settings: Settings, line: Line, repo_root: Path, pipeline: str
-) -> dict[str, Any]:
-    """The document of a line; a line that cannot be answered gives one with `error`, and the others go on."""
-    try:
+    async def answer(payload: bytes) -> dict[str, Any]:
+        line = msgspec.json.decode(payload, type=Line)
         ask = Ask(
             question=checked_question(line.question, settings),
             repo=checked_repository(repo_root / line.repo),
@@ -171,11 +171,11 @@ async def _answer(
             id=line.id,
         )
         return await runtime.ask(ask)
-    except Exception as error:
-        if not isinstance(error, JeevesError):
-            log.exception("batch.line_failed", extra={"line_id": line.id})
-        problem = error_to_wire(error)
-        return {"schema_version": DOCUMENT_SCHEMA_VERSION, "id": line.id, "question": line.question, "error": problem}
+
+    clock = SystemClock()
+    workers = QueueWorkers(MemoryWorkQueue(clock), QUEUE, clock, answer, lambda _, document: write(document), on_dead)
+    await workers.work_off([msgspec.json.encode(line) for line in lines], concurrency)
+    return failed
 
 
 class _Bar:

@@ -5,27 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 
 from runtime.envelope import Envelope
-from runtime.errors import SettingsError, StateStorageError, UnknownNameError, WireError
 from runtime.ids import RunId
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings, load_settings
-from runtime.store.run_log import RunSummary, SqliteRunLog
-from runtime.supervision.events import Event, RunRequested
 from runtime.supervision.replay import explain, fold
-from serve.cli.ask import shown
-from serve.wiring import load_named_pipeline
+from serve.cli import run_control
+from serve.cli.answering import shown
+from serve.run_logs import events_of, log_to_go_on_with, newest_runs, pipeline_of
 
-app = typer.Typer(help="Runs: what happened, how they ended, why.", no_args_is_help=True)
+app = typer.Typer(help="Runs: what happened, how they ended, why; and what they are to do now.", no_args_is_help=True)
+app.command("watch")(run_control.watch)
+app.command("cancel")(run_control.cancel)
+app.command("pause")(run_control.pause)
+app.command("resume")(run_control.resume)
 
 Config = Annotated[Path | None, typer.Option(help="Settings file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -41,10 +41,7 @@ def list_runs(
     config: Config = None,
 ) -> None:
     """The newest runs of every log."""
-    found: list[RunSummary] = []
-    for log in _logs(load_settings(config)):
-        found += log.runs(limit)
-    newest = sorted(found, key=lambda run: run.started_at_ms, reverse=True)[:limit]
+    newest = newest_runs(load_settings(config).state_dir, limit)
     if as_json:
         sys.stdout.write(json.dumps([msgspec.to_builtins(run) for run in newest]) + "\n")
         return
@@ -56,8 +53,8 @@ def list_runs(
 def show(run_id: Run, config: Config = None) -> None:
     """The envelope of a run, as JSON."""
     settings = load_settings(config)
-    events = _events(settings, run_id)
-    envelope: Envelope = fold(_pipeline(settings, events), events).envelope
+    events = events_of(settings.state_dir, RunId(run_id))
+    envelope: Envelope = fold(pipeline_of(settings, events), events).envelope
     sys.stdout.write(msgspec.json.encode(envelope).decode() + "\n")
 
 
@@ -65,8 +62,8 @@ def show(run_id: Run, config: Config = None) -> None:
 def why(run_id: Run, as_json: AsJson = False, config: Config = None) -> None:
     """The chain of decisions that led to a run's end."""
     settings = load_settings(config)
-    events = _events(settings, run_id)
-    reasons = explain(_pipeline(settings, events), events)
+    events = events_of(settings.state_dir, RunId(run_id))
+    reasons = explain(pipeline_of(settings, events), events)
     if as_json:
         sys.stdout.write(json.dumps([msgspec.to_builtins(reason) for reason in reasons], ensure_ascii=False) + "\n")
         return
@@ -82,7 +79,7 @@ def fork(
 ) -> None:
     """A new run with the same past and a future of its own, carried out in this process."""
     settings = load_settings(config)
-    pipeline = _pipeline(settings, _events(settings, run_id))
+    pipeline = pipeline_of(settings, events_of(settings.state_dir, RunId(run_id)))
     envelope = asyncio.run(_forked(settings, pipeline, RunId(run_id), at))
     sys.stdout.write(f"{envelope.run_id} {envelope.terminal_reason or envelope.lifecycle}\n")
 
@@ -90,7 +87,7 @@ def fork(
 async def _forked(settings: Settings, pipeline: PipelineConfig, source: RunId, at: int) -> Envelope:
     from serve.wiring import index_service, local_runner
 
-    with _log_of(settings, source) as log:
+    with log_to_go_on_with(settings.state_dir, source) as log:
         runner = local_runner(settings, pipeline, index_service(settings), log)
         try:
             run_id = await runner.fork(source, at)
@@ -100,48 +97,6 @@ async def _forked(settings: Settings, pipeline: PipelineConfig, source: RunId, a
             return runner.envelope(run_id)
         finally:
             await runner.close()
-
-
-def _events(settings: Settings, run_id: str) -> list[Event]:
-    with _log_of(settings, RunId(run_id)) as log:
-        return log.events(RunId(run_id))
-
-
-@contextmanager
-def _log_of(settings: Settings, run_id: RunId) -> Iterator[SqliteRunLog]:
-    for log in _logs(settings):
-        try:
-            is_there = bool(log.events(run_id))
-        except WireError as error:
-            raise StateStorageError(
-                f"run log {log.path} cannot be read: {error.message}", path=str(log.path)
-            ) from error
-        if is_there:
-            yield log
-            return
-    raise UnknownNameError(f"no run '{run_id}' in the logs of {settings.state_dir}", name=run_id, known=[])
-
-
-def _logs(settings: Settings) -> Iterator[SqliteRunLog]:
-    for path in sorted((settings.state_dir / "runs").glob("*.sqlite")):
-        log = SqliteRunLog(path)
-        try:
-            yield log
-        finally:
-            log.close()
-
-
-def _pipeline(settings: Settings, events: list[Event]) -> PipelineConfig:
-    """The rules that a run began under. Raises SettingsError when they have changed since."""
-    first: Any = events[0].payload
-    assert isinstance(first, RunRequested)
-    pipeline = load_named_pipeline(settings, first.request.pipeline)
-    if first.config_hash and first.config_hash != pipeline.config_hash:
-        raise SettingsError(
-            f"pipeline '{pipeline.name}' has changed since run {events[0].run_id} began "
-            f"({first.config_hash} then, {pipeline.config_hash} now); its log cannot be read under other rules"
-        )
-    return pipeline
 
 
 def _time(at_ms: int) -> str:

@@ -1,21 +1,24 @@
 """The HTTP service: a FastAPI ingress on Ray Serve in front of a running system.
 
-POST /api/v1/chat/messages answers with the same document as `jeeves ask --json`; GET /health says that the replica
-lives, GET /ready that the system behind it answers, GET /metrics is for Prometheus. Errors are problem+json.
+POST /api/v1/chat/messages answers with the same document as `jeeves ask --json`; /api/v1/runs and what is below it tell
+of runs, and cancel, answer and fork them; GET /health says that the replica lives, GET /ready that the system behind it
+answers, GET /metrics is for Prometheus. Errors are problem+json.
 
 Annotations are evaluated here (no `from __future__`): FastAPI reads them from the methods after Ray Serve has rewrapped
 them, when names can no longer be resolved.
 """
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from pydantic import BaseModel, ConfigDict, Field
 from ray import serve as ray_serve
@@ -23,12 +26,25 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from actors.origin import check_origin
 from actors.system import attach_system
+from runtime.envelope import Envelope
 from runtime.errors import InputError, JeevesError, UnknownNameError
+from runtime.ids import RunId
 from runtime.store.sessions import check_session_id
-from serve.documents import Ask
+from serve.documents import LOCAL_USER, Ask, asked_in, document_of
 from serve.http.metrics import BusMetrics, RequestMetrics
 from serve.http.problems import problem, problem_of
+from serve.http.runs import (
+    EVENT_STREAM,
+    MAX_LISTED,
+    AnswerBody,
+    CancelBody,
+    ForkBody,
+    first_wanted,
+    stream,
+)
 from serve.ray_runtime import RayRuntime
+from serve.run_control import answer_run, cancel_run
+from serve.run_logs import newest_runs
 
 MAX_BODY_BYTES = 1_000_000
 MAX_ONGOING_REQUESTS = 64
@@ -39,7 +55,8 @@ api = FastAPI(title="Jeeves", version="1", description="Questions about code, an
 class ServiceSpec(msgspec.Struct, frozen=True):
     """What a replica needs to know, in plain data.
 
-    `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name.
+    `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
+    `state_dir`: where the run logs are.
     """
 
     default_pipeline: str
@@ -47,6 +64,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     repositories: tuple[str, ...]
     reasoner: str
     max_question_chars: int
+    state_dir: str
 
 
 class ChatMessage(BaseModel):
@@ -60,6 +78,7 @@ class ChatMessage(BaseModel):
     pipeline: str | None = None
     limits: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, description="Bounds to lower.")
     deadline_s: float | None = Field(default=None, gt=0, le=3_600)
+    wait: bool = Field(default=False, description="A run that has a question waits for the answer.")
 
 
 def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
@@ -89,6 +108,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
         session_id=message.session_id,
         limits=message.limits,
         deadline_s=message.deadline_s,
+        wait=message.wait,
     )
 
 
@@ -132,7 +152,8 @@ class ChatService:
     def __init__(self, spec: dict[str, Any]) -> None:
         check_origin()
         self._spec = msgspec.convert(spec, ServiceSpec)
-        self._runtime = RayRuntime(attach_system(), self._spec.reasoner, cluster=None)
+        self._system = attach_system()
+        self._runtime = RayRuntime(self._system, self._spec.reasoner, cluster=None)
         self._metrics = RequestMetrics(CollectorRegistry())
         self._bus_metrics = BusMetrics(self._metrics.registry)
 
@@ -144,6 +165,53 @@ class ChatService:
             document = await self._runtime.ask(ask_of(message, self._spec))
         self._metrics.answered(document, time.perf_counter() - started_s)
         return document
+
+    @api.get("/api/v1/runs")
+    async def runs(self, limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20) -> list[dict[str, Any]]:
+        """The newest runs, newest first."""
+        found = await asyncio.to_thread(newest_runs, Path(self._spec.state_dir), limit)
+        return [msgspec.to_builtins(run) for run in found]
+
+    @api.get("/api/v1/runs/{run_id}")
+    async def run(self, run_id: str) -> Response:
+        """The envelope of a run as it stands."""
+        envelope = await self._system.envelope(RunId(run_id))
+        return Response(msgspec.json.encode(envelope), media_type="application/json")
+
+    @api.get("/api/v1/runs/{run_id}/events")
+    async def events(
+        self,
+        run_id: str,
+        after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+        accept: Annotated[str, Header()] = "",
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> Response:
+        """What happened in a run: as JSON so far, or, where text/event-stream is accepted, as a stream to its end."""
+        after_seq = first_wanted(after, last_event_id)
+        found, is_over = await self._system.events(RunId(run_id), after_seq)
+        if EVENT_STREAM in accept:
+            return StreamingResponse(stream(self._system, RunId(run_id), after_seq), media_type=EVENT_STREAM)
+        return JSONResponse({"events": msgspec.to_builtins(found), "is_over": is_over})
+
+    @api.post("/api/v1/runs/{run_id}/cancel")
+    async def cancel(self, run_id: str, body: CancelBody | None = None) -> dict[str, Any]:
+        """End a run; what its stages had finished is kept."""
+        return self._told(await cancel_run(self._system, RunId(run_id), body.reason if body else ""))
+
+    @api.post("/api/v1/runs/{run_id}/interrupts/{interrupt_id}")
+    async def answer(self, run_id: str, interrupt_id: str, body: AnswerBody) -> dict[str, Any]:
+        """Answer the question that a run waits for; the run goes on."""
+        await answer_run(self._system, RunId(run_id), interrupt_id, LOCAL_USER, body.response())
+        return self._told(await self._system.envelope(RunId(run_id)))
+
+    @api.post("/api/v1/runs/{run_id}/fork", status_code=201)
+    async def fork(self, run_id: str, body: ForkBody) -> dict[str, Any]:
+        """A new run with the same past and a future of its own."""
+        forked = await self._system.fork(RunId(run_id), body.at)
+        return self._told(await self._system.envelope(forked))
+
+    def _told(self, envelope: Envelope) -> dict[str, Any]:
+        return document_of(asked_in(envelope.request), envelope, self._spec.reasoner)
 
     @api.get("/health")
     async def health(self) -> dict[str, str]:

@@ -50,7 +50,7 @@ class RequestMetrics:
 
     def answered(self, document: dict[str, Any], latency_s: float) -> None:
         """Book an answer document."""
-        self._requests.labels(document["terminal_reason"]).inc()
+        self._requests.labels(document["terminal_reason"] or "waiting").inc()
         self._latency.observe(latency_s)
         self._hops.inc(document["usage"]["hops"])
         self._tool_calls.inc(document["usage"]["tool_calls"])

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from fastapi.responses import JSONResponse
 
-from runtime.errors import InputError, JeevesError, RateLimitedError, UnknownNameError
+from runtime.errors import (
+    InputError,
+    InterruptError,
+    JeevesError,
+    RateLimitedError,
+    RunStateError,
+    UnknownNameError,
+)
 
 PROBLEM_JSON = "application/problem+json"
 
@@ -12,6 +19,8 @@ PROBLEM_JSON = "application/problem+json"
 _STATUS_OF_ERROR: tuple[tuple[type[JeevesError], int], ...] = (
     (RateLimitedError, 429),
     (UnknownNameError, 404),
+    (InterruptError, 409),
+    (RunStateError, 409),
     (InputError, 422),
 )
 

@@ -27,7 +27,7 @@ def run_service(
     announce: Callable[[str], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM; `announce` gets the URL once requests are answered."""
-    runtime = start_runtime(settings, pipelines)
+    runtime = start_runtime(settings, pipelines, keeper="service")
     try:
         asyncio.run(runtime.system.ready())
         spec = ServiceSpec(
@@ -36,6 +36,7 @@ def run_service(
             repositories=repositories,
             reasoner=settings.reasoner,
             max_question_chars=settings.limits.max_question_chars,
+            state_dir=str(settings.state_dir),
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)

@@ -13,7 +13,7 @@ from runtime.capability import load_capability
 from runtime.clock import SystemClock
 from runtime.codebase.index_service import IndexService
 from runtime.codebase.index_writer import IndexOptions
-from runtime.envelope import Envelope, Request
+from runtime.envelope import Envelope, InterruptResponse, Request
 from runtime.ids import RunId
 from runtime.local_runner import LocalRunner
 from runtime.pipeline import PipelineConfig, as_wire
@@ -62,6 +62,7 @@ PIPELINES: tuple[PipelineConfig, ...] = (
     .stage("c", requires=["b"])
     .build(),
     load_pipeline(shipped_config_dir() / "pipelines" / "code_analysis.yaml"),
+    load_pipeline(shipped_config_dir() / "pipelines" / "code_analysis_reviewed.yaml"),
 )
 
 
@@ -91,6 +92,9 @@ class Host(Protocol):
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
         """End it now."""
+
+    async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
+        """Answer its question."""
 
     async def final(self, run_id: RunId) -> Envelope:
         """Its envelope as it stands."""
@@ -127,6 +131,7 @@ class RayHost:
         self.submit: Callable[[Request], Any] = system.submit
         self.watch: Callable[..., AsyncIterator[ClientEvent]] = system.watch
         self.cancel: Callable[[RunId, str], Any] = system.cancel
+        self.answer: Callable[[RunId, str, str, InterruptResponse], Any] = system.answer
         self.final: Callable[[RunId], Any] = system.envelope
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.envelope import Request
+from runtime.envelope import InterruptResponse, Request
 from runtime.errors import InputError, UnknownNameError
 from serve.documents import Ask, document_of
-from tests.conformance.hosts import ClusterUp, Host, LocalHost, Ran, RayHost, run_through
+from tests.conformance.hosts import ClusterUp, Host, LocalHost, Ran, RayHost, described, ran, run_through
 from tests.doors.evidence_checker import document_faults
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 
@@ -198,6 +198,51 @@ async def test_outputs_are_what_the_wire_makes_of_them(host: Host) -> None:
     assert ended.outputs["a"] == odd
 
 
+async def reviewed(host: Host, repo: Path, question: str, *responses: InterruptResponse) -> Ran:
+    """A whole run of the reviewed pipeline, in which a person gives these answers."""
+    metadata = {"repo": str(repo)}
+    limits = {"max_plan_cost": 0, "max_stages": 1, "max_reintents": 0}
+    run_id = await host.submit(Request("code_analysis_reviewed", question, metadata=metadata, limits=limits, wait=True))
+    given = iter(responses)
+    events = []
+    async for event in host.watch(run_id):
+        events.append(described(event))
+        if event.type == "interrupt.raised":
+            await host.answer(run_id, event.data["id"], "local", next(given))
+    assert list(given) == []
+    return ran(await host.final(run_id), events)
+
+
+@pytest.mark.parametrize(
+    ("question", "responses", "reason"),
+    [
+        (QUESTION, [{"approved": True}, {"decision": "approve"}], "completed"),
+        (QUESTION, [{"approved": False}], "denied_by_policy"),
+        (QUESTION, [{"approved": True}, {"decision": "reject"}], "denied_by_policy"),
+        (
+            QUESTION,
+            [{"approved": True}, {"decision": "modify", "data": {"final_response": "Ask Ada."}}],
+            "completed",
+        ),
+        ("why?", [{"text": "MAX_LETTERS"}, {"approved": True}, {"decision": "approve"}], "completed"),
+        ("Explain ../../etc/passwd", [], "denied_by_policy"),
+    ],
+)
+async def test_what_a_person_says_decides_alike_everywhere(
+    host: Host, local: LocalHost, tmp_path: Path, question: str, responses: list[dict[str, Any]], reason: str
+) -> None:
+    repo = write_files(tmp_path / "repo", FILES)
+    answers = [InterruptResponse(**response) for response in responses]
+    ended = await reviewed(host, repo, question, *answers)
+    assert (ended.reason, sum("interrupt.raised" in event for event in ended.events)) == (reason, len(responses))
+    assert ("integration" in ended.outputs) is (reason == "completed")
+    if host is not local:
+        again = await reviewed(local, repo, question, *answers)
+        assert (ended.stages, ended.events, ended.detail) == (again.stages, again.events, again.detail)
+        said = [run.outputs.get("integration", {}).get("final_response") for run in (ended, again)]
+        assert said[0] == said[1]
+
+
 async def test_many_runs_at_once_do_not_mix(host: Host) -> None:
     def request(number: int) -> Request:
         return Request("loop", f"question {number}", metadata={"script": {"c": [{"see": 0}]}})
@@ -229,6 +274,13 @@ async def test_an_unknown_run_is_refused(host: Host) -> None:
     with pytest.raises(UnknownNameError, match="r-nothing"):
         async for _ in host.watch("r-nothing"):  # type: ignore[arg-type]
             raise AssertionError("an unknown run had an event")
+
+
+@pytest.mark.ray
+async def test_an_unknown_run_can_neither_be_cancelled_nor_paused_and_that_is_said(system: Any) -> None:
+    for wish in (system.cancel, system.pause):
+        with pytest.raises(UnknownNameError, match="r-nothing"):
+            await wish("r-nothing", "enough")
 
 
 async def test_cancelling_a_run_that_is_over_changes_nothing(host: Host) -> None:

@@ -253,6 +253,108 @@ def test_a_client_that_goes_away_leaves_no_run_behind(service: Service) -> None:
     assert service.post(message=QUESTION).status == 200
 
 
+RUNS = "/api/v1/runs"
+
+
+def sent(service: Service, path: str, **body: Any) -> Answer:
+    return service.call("POST", f"{RUNS}/{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+
+def test_a_run_is_listed_and_shown(service: Service) -> None:
+    run_id = service.post(message=QUESTION).json["run_id"]
+    listed = json.loads(service.call("GET", f"{RUNS}?limit=5").text)
+    assert [(run["pipeline"], run["finished"]) for run in listed if run["run_id"] == run_id] == [
+        ("code_analysis", True)
+    ]
+    assert len(json.loads(service.call("GET", f"{RUNS}?limit=1").text)) == 1
+    envelope = service.call("GET", f"{RUNS}/{run_id}").json
+    assert (envelope["run_id"], envelope["terminal_reason"]) == (run_id, "completed")
+
+
+def test_events_come_as_json_and_as_a_stream_that_goes_on_where_it_broke_off(service: Service) -> None:
+    run_id = service.post(message=QUESTION).json["run_id"]
+    whole = service.call("GET", f"{RUNS}/{run_id}/events").json
+    events = whole["events"]
+    assert whole["is_over"] is True
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert service.call("GET", f"{RUNS}/{run_id}/events?after=3").json["events"] == events[3:]
+
+    def streamed(path: str, **headers: str) -> list[dict[str, Any]]:
+        answer = service.call("GET", path, headers={"Accept": "text/event-stream", **headers})
+        assert (answer.status, answer.type) == (200, "text/event-stream")
+        parts = [dict(line.split(": ", 1) for line in part.split("\n")) for part in answer.text.split("\n\n") if part]
+        read = [json.loads(part["data"]) for part in parts]
+        assert [(part["id"], part["event"]) for part in parts] == [(str(e["seq"]), e["type"]) for e in read]
+        return read
+
+    assert streamed(f"{RUNS}/{run_id}/events") == events
+    assert streamed(f"{RUNS}/{run_id}/events", **{"Last-Event-ID": "4"}) == events[4:]
+    assert streamed(f"{RUNS}/{run_id}/events?after={len(events)}") == []
+
+
+def test_a_run_that_waits_is_answered_once_and_goes_on(service: Service) -> None:
+    document = service.post(message="why?", wait=True).json
+    asked, run_id = document["interrupt"], document["run_id"]
+    assert (document["terminal_reason"], asked["kind"], document["answer"]) == (
+        None,
+        "clarification",
+        asked["question"],
+    )
+    sent(service, f"{run_id}/interrupts/nonsense", text="x").is_problem(409, "interrupt", asked["id"])
+    sent(service, f"{run_id}/interrupts/{asked['id']}").is_problem(422, "bad_input", "text")
+    sent(service, f"{run_id}/interrupts/{asked['id']}", colour="red").is_problem(422, "bad_input", "colour")
+    assert sent(service, f"{run_id}/interrupts/{asked['id']}", text="MAX_LETTERS").status == 200
+    stream = service.call("GET", f"{RUNS}/{run_id}/events", headers={"Accept": "text/event-stream"}).text
+    assert "event: run.finished" in stream
+    envelope = service.call("GET", f"{RUNS}/{run_id}").json
+    assert envelope["terminal_reason"] == "completed"
+    assert envelope["outputs"]["integration"]["citations"]
+    sent(service, f"{run_id}/interrupts/{asked['id']}", text="again").is_problem(409, "interrupt", "resolved already")
+
+
+def test_a_run_is_cancelled_once(service: Service) -> None:
+    run_id = service.post(message="why?", wait=True).json["run_id"]
+    cancelled = sent(service, f"{run_id}/cancel", reason="enough").json
+    assert (cancelled["terminal_reason"], cancelled["terminal_detail"]) == ("user_cancelled", "enough")
+    sent(service, f"{run_id}/cancel").is_problem(409, "run_state", "user_cancelled")
+    other = service.post(message="why?", wait=True).json["run_id"]
+    assert service.call("POST", f"{RUNS}/{other}/cancel").json["terminal_reason"] == "user_cancelled"
+
+
+def test_a_run_is_forked_at_an_event_that_it_has(service: Service) -> None:
+    run_id = service.post(message=QUESTION).json["run_id"]
+    answer = sent(service, f"{run_id}/fork", at=3)
+    assert answer.status == 201
+    forked = answer.json["run_id"]
+    assert forked != run_id
+    service.call("GET", f"{RUNS}/{forked}/events", headers={"Accept": "text/event-stream"})
+    assert service.call("GET", f"{RUNS}/{forked}").json["terminal_reason"] == "completed"
+    sent(service, f"{run_id}/fork", at=10_000).is_problem(404, "unknown_name", "no event 10000")
+    sent(service, f"{run_id}/fork", at=0).is_problem(422, "bad_input", "at")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "r-none", None),
+        ("GET", "r-none/events", None),
+        ("POST", "r-none/cancel", b"{}"),
+        ("POST", "r-none/interrupts/q", b'{"text": "x"}'),
+        ("POST", "r-none/fork", b'{"at": 1}'),
+    ],
+)
+def test_an_unknown_run_is_not_found(service: Service, method: str, path: str, body: bytes | None) -> None:
+    headers = {"Content-Type": "application/json"}
+    service.call(method, f"{RUNS}/{path}", body, headers).is_problem(404, "unknown_name", "r-none")
+
+
+@pytest.mark.parametrize("number", ["x", "-1", "1.5", "9" * 40, "١"])
+def test_a_last_event_that_is_no_number_is_refused(service: Service, number: str) -> None:
+    run_id = service.post(message="why?").json["run_id"]
+    headers = {"Last-Event-ID": number.encode().decode("latin-1")}
+    service.call("GET", f"{RUNS}/{run_id}/events", headers=headers).is_problem(422, "bad_input", "Last-Event-ID")
+
+
 def test_it_listens_on_loopback_only(service: Service) -> None:
     others = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
     for host in [other for other in others if not other.startswith("127.")]:

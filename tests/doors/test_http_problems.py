@@ -6,7 +6,15 @@ import json
 
 import pytest
 
-from runtime.errors import ClusterError, JeevesError, QuestionError, RateLimitedError, UnknownNameError
+from runtime.errors import (
+    ClusterError,
+    InterruptError,
+    JeevesError,
+    QuestionError,
+    RateLimitedError,
+    RunStateError,
+    UnknownNameError,
+)
 from serve.http.problems import problem_of
 
 
@@ -15,6 +23,8 @@ from serve.http.problems import problem_of
     [
         (RateLimitedError("too often", user_id="u", retry_after_s=7), 429),
         (UnknownNameError("no such pipeline", name="p", known=[]), 404),
+        (InterruptError("answered already"), 409),
+        (RunStateError("over"), 409),
         (QuestionError("empty"), 422),
         (ClusterError("gone"), 503),
     ],

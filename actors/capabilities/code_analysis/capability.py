@@ -6,7 +6,7 @@ goes next is in configs/pipelines/code_analysis.yaml.
 
 from __future__ import annotations
 
-from actors.capabilities.code_analysis import critic, intent, planner, synthesizer
+from actors.capabilities.code_analysis import critic, intent, plan_policy, planner, review, synthesizer
 from actors.capabilities.code_analysis.integration import integrate
 from actors.capabilities.code_analysis.perception import perceive
 from actors.capabilities.code_analysis.services import open_services
@@ -16,14 +16,17 @@ from runtime.capability import AgentHooks, Capability
 
 CAPABILITY = Capability(
     id="code_analysis",
-    pipelines=("code_analysis", "code_analysis_hedged"),
+    pipelines=("code_analysis", "code_analysis_hedged", "code_analysis_reviewed"),
     agents={
         "perception": AgentHooks(process=perceive),
         "intent": AgentHooks(
             pre_process=intent.gather, reasoners={"rules": intent.by_rules}, post_process=intent.settle
         ),
         "planner": AgentHooks(
-            pre_process=planner.gather, reasoners={"rules": planner.by_rules}, post_process=planner.settle
+            pre_process=planner.gather,
+            reasoners={"rules": planner.by_rules},
+            post_process=planner.settle,
+            policy=plan_policy.judge,
         ),
         "planner_quick": AgentHooks(
             pre_process=planner.gather, reasoners={"rules": planner.by_rules}, post_process=planner.settle
@@ -39,6 +42,8 @@ CAPABILITY = Capability(
             pre_process=critic.gather, reasoners={"rules": critic.by_rules}, post_process=critic.settle
         ),
         "integration": AgentHooks(process=integrate),
+        "draft": AgentHooks(process=review.draft),
+        "release": AgentHooks(process=review.release),
     },
     tools=TOOLS,
     open_services=open_services,

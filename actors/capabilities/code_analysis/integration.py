@@ -34,9 +34,17 @@ Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
 
 async def integrate(context: StageContext, view: StageView, check: Check = check_citation) -> StageResult:
     """Check every claim against the files, put the answer together, remember the session's turn."""
+    output, turn = await assemble(context, view, check)
+    return StageResult({**output, "memory_updated": await remember(context, view, turn)})
+
+
+async def assemble(
+    context: StageContext, view: StageView, check: Check = check_citation
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The answer from claims that were checked, and the turn that the session is to remember; nothing is kept yet."""
     repository = view.outputs.get("perception", {}).get("repository")
     if repository is None:
-        return StageResult(_without_repository(view))
+        return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
     codebase = context.services.codebase(repository)
     claims_by_goal, ranges, unreadable = _collected(view)
     checked, dropped = await context.run_blocking(_checked, codebase, claims_by_goal, ranges, check)
@@ -55,10 +63,10 @@ async def integrate(context: StageContext, view: StageView, check: Check = check
         "open_goals": [goal.text for goal in view.goals.unanswered],
         "citations_dropped": dict(dropped),
         "events_logged": len(view.goals.finished_rounds),
-        "memory_updated": await _remember(context, view, question, findings),
+        "memory_updated": False,
         "traversal_state_persisted": view.session_id is not None,
     }
-    return StageResult(output)
+    return output, _turn(context, view, question, findings)
 
 
 def _question(view: StageView) -> Question:
@@ -152,11 +160,11 @@ def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
     return all(any(shown.strip() in line for line in cited) for shown in claim.code.split("\n"))
 
 
-async def _remember(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> bool:
+def _turn(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> dict[str, Any] | None:
     if view.session_id is None:
-        return False
+        return None
     leads = [claim for finding in findings for claim in finding.claims if claim.role == "lead"]
-    turn = {
+    return {
         "question": question.text,
         "answer": " ".join(claim.text for claim in leads)[:TURN_ANSWER_CHARS],
         "at_ms": context.clock.now_ms(),
@@ -164,17 +172,24 @@ async def _remember(context: StageContext, view: StageView, question: Question, 
         "files": tuple(dict.fromkeys(claim.citations[0].file for claim in leads)),
         "symbols": tuple(dict.fromkeys(claim.subject for claim in leads if claim.subject)),
     }
+
+
+async def remember(context: StageContext, view: StageView, turn: Mapping[str, Any] | None) -> bool:
+    """Have the session keep a turn; True when it did. An answer is not held up by a session that cannot be kept."""
+    if view.session_id is None or turn is None:
+        return False
     try:
-        await context.queries.query("session.append", {"session_id": view.session_id, "turn": turn})
+        await context.queries.query("session.append", {"session_id": view.session_id, "turn": dict(turn)})
     except JeevesError as error:
         log.warning("session.turn_not_kept", extra={"run_id": context.key.run_id, "error": error.message})
         return False
     return True
 
 
-def _without_repository(view: StageView) -> dict[str, Any]:
+def without_answer(view: StageView, why: str) -> dict[str, Any]:
+    """What a run gives that has no answer to give, with the words that say why."""
     return {
-        "final_response": "Nothing was looked at: the run ended before the repository was opened.",
+        "final_response": why,
         "citations": [],
         "findings": [],
         "files_examined": [],

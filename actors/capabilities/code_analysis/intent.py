@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.claims import plain
+from actors.capabilities.code_analysis.perception import normalise
 from actors.capabilities.code_analysis.question import Aspect, Question, analyse
 from runtime.capability import StageContext, StageInput, StageResult
 from runtime.envelope import InterruptRequest
@@ -55,7 +56,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     perception = view.outputs.get("perception", {})
     return StageInput(
         {
-            "question": perception.get("normalized_input", view.raw_input),
+            "question": _asked(view, str(perception.get("normalized_input", view.raw_input))),
             "turns": perception.get("memory_context", {}).get("turns", []),
             "hint": view.outputs.get("critic", {}).get("refine_intent_hint"),
         }
@@ -74,6 +75,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     ]
     return {
         "intent": _IMPERATIVE[question.kind].format(subject=subject),
+        "asked": str(given.facts["question"]),
         "question": msgspec.to_builtins(question),
         "goals": goals,
         "constraints": [f"only {path}" for path in question.paths],
@@ -99,6 +101,14 @@ async def settle(context: StageContext, view: StageView, output: dict[str, Any])
         for goal in output["goals"]
     )
     return StageResult(output, goals=GoalsPatch(add=added))
+
+
+def _asked(view: StageView, question: str) -> str:
+    """The question, with what the user said when asked back; later visits find it in what intent wrote before."""
+    interrupt = view.interrupt
+    if interrupt is not None and interrupt.kind == "clarification" and interrupt.response is not None:
+        return f"{question} {normalise(interrupt.response.text)}".strip()
+    return str(view.outputs.get("intent", {}).get("asked") or question)
 
 
 def _in_context(question: Question, turns: list[dict[str, Any]]) -> Question:

@@ -349,3 +349,23 @@ async def test_every_watcher_of_a_run_that_cannot_go_on_is_told(
     outcomes = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
     assert [type(outcome) for outcome in outcomes] == [StateStorageError] * watchers
     assert not [event for event in kit.log.events(run_id) if isinstance(event.payload, StageStarted)][1:]
+
+
+# --- taken up from the log
+
+
+async def test_a_run_of_the_log_is_gone_on_with_by_another_runner() -> None:
+    first = Hosted(TWO, {"a": [{"n": 1}], "b": [asking()]})
+    run_id = await waiting_run(first)
+    second = Hosted(TWO, {"a": [{"n": 2}], "b": [asking()]}, log=first.log)
+    await second.runner.resume(run_id)
+    assert second.runner.envelope(run_id).lifecycle == "waiting"
+    envelope = await answer(second, run_id, text="x")
+    assert (envelope.terminal_reason, envelope.outputs["b"]["heard"]) == ("completed", "x")
+    assert second.agents["a"].calls == 0
+
+
+async def test_a_run_that_the_log_does_not_have_cannot_be_gone_on_with() -> None:
+    kit = Hosted(TWO, {"a": [{}], "b": [{}]})
+    with pytest.raises(UnknownNameError, match="r-none"):
+        await kit.runner.resume(RunId("r-none"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.envelope import Interrupt, InterruptKind, InterruptResponse, TerminalReason
-from runtime.interrupts import REASON_WITHOUT_WAITING, TIME_TO_LIVE_MS, outcome, refusal
+from runtime.interrupts import REASON_WITHOUT_WAITING, TIME_TO_LIVE_MS, lacking, outcome, refusal
 
 KINDS: tuple[InterruptKind, ...] = typing.get_args(InterruptKind)
 MINUTE_MS = 60_000
@@ -75,3 +75,25 @@ def test_only_a_clear_yes_lets_a_question_of_yes_or_no_go_on(
     kind: InterruptKind, response: InterruptResponse, goes_on: set[str]
 ) -> None:
     assert outcome(kind, response) == ("go_on" if kind in goes_on else "denied")
+
+
+@pytest.mark.parametrize(
+    ("kind", "enough", "too_little"),
+    [
+        ("clarification", {"text": "x"}, {"text": " ", "approved": True}),
+        ("confirmation", {"approved": False}, {"text": "yes", "decision": "approve"}),
+        ("agent_review", {"decision": "modify"}, {"approved": True}),
+        ("timeout", {"approved": True}, {}),
+        ("system_error", {"approved": True}, {"text": "x"}),
+        ("resource_exhausted", {"approved": True}, {}),
+    ],
+)
+def test_an_answer_that_does_not_say_what_was_asked_lacks_something(
+    kind: InterruptKind, enough: dict[str, Any], too_little: dict[str, Any]
+) -> None:
+    assert lacking(kind, InterruptResponse(**enough)) is None
+    assert "answered with" in str(lacking(kind, InterruptResponse(**too_little)))
+
+
+def test_a_paused_run_needs_no_words_to_go_on() -> None:
+    assert lacking("checkpoint", InterruptResponse()) is None

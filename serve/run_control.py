@@ -1,0 +1,104 @@
+"""What a person may do with a run, on whichever host drives it: cancel it, hold it, answer what it asks.
+
+Hosts take late and doubled wishes in silence, as they must when messages come twice. A person is told: every function
+here raises UnknownNameError for a run that is not there, and RunStateError for one that is not in the state for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable
+from typing import Protocol
+
+from runtime.envelope import Envelope, Interrupt, InterruptResponse
+from runtime.errors import InputError, InterruptError, RunStateError
+from runtime.ids import RunId
+from runtime.interrupts import lacking
+from runtime.supervision.commands import ClientEvent
+
+
+class Runs(Protocol):
+    """What drives runs: a system of actors."""
+
+    def envelope(self, run_id: RunId) -> Awaitable[Envelope]:
+        """A run as it stands."""
+
+    def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
+        """Its events to the end."""
+
+    async def cancel(self, run_id: RunId, reason: str) -> None:
+        """End it now."""
+
+    async def pause(self, run_id: RunId, reason: str) -> None:
+        """Hold it at its next step."""
+
+    async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
+        """Answer its question."""
+
+
+async def cancel_run(runs: Runs, run_id: RunId, reason: str) -> Envelope:
+    """End a run; how it ended."""
+    _check_not_over(await runs.envelope(run_id), "cancelled")
+    await runs.cancel(run_id, reason)
+    return await runs.envelope(run_id)
+
+
+async def pause_run(runs: Runs, run_id: RunId, reason: str) -> Envelope:
+    """Hold a run at its next step; the run as it stands then."""
+    envelope = await runs.envelope(run_id)
+    _check_not_over(envelope, "paused")
+    if envelope.lifecycle != "running":
+        raise _not_now(envelope, "only a run that is running can be paused")
+    await runs.pause(run_id, reason)
+    envelope = await runs.envelope(run_id)
+    if envelope.lifecycle != "waiting":
+        raise _not_now(envelope, "it came to its end before it could be paused")
+    return envelope
+
+
+async def answer_run(
+    runs: Runs, run_id: RunId, interrupt_id: str | None, user_id: str, response: InterruptResponse
+) -> None:
+    """Answer the question that a run waits for; `interrupt_id` None: the one that is open.
+
+    Raises InterruptError as well: another question is open, it is answered already or another user's, it expired.
+    """
+    interrupt = open_question(await runs.envelope(run_id), interrupt_id)
+    check_response(interrupt, response)
+    await runs.answer(run_id, interrupt.id, user_id, response)
+
+
+def open_question(envelope: Envelope, interrupt_id: str | None) -> Interrupt:
+    """The question that a run waits for. Raises RunStateError, and InterruptError when it is another one."""
+    interrupt = envelope.interrupt
+    if interrupt_id is not None and (interrupt is None or interrupt.id != interrupt_id):
+        is_open = interrupt is not None and envelope.lifecycle == "waiting"
+        current = f"; {interrupt.id} is" if is_open and interrupt is not None else ""
+        raise InterruptError(
+            f"run {envelope.run_id} has no open question {interrupt_id}{current}",
+            run_id=envelope.run_id,
+            interrupt_id=interrupt_id,
+        )
+    if envelope.lifecycle == "waiting" and interrupt is not None:
+        return interrupt
+    if interrupt is not None and interrupt_id is not None:
+        raise InterruptError(
+            f"question {interrupt.id} is {interrupt.status} already", run_id=envelope.run_id, interrupt_id=interrupt_id
+        )
+    raise _not_now(envelope, "it waits for no answer")
+
+
+def check_response(interrupt: Interrupt, response: InterruptResponse) -> None:
+    """Raise InputError for an answer that does not answer what was asked."""
+    lack = lacking(interrupt.kind, response)
+    if lack is not None:
+        raise InputError(f"{lack}; question {interrupt.id}: {interrupt.question}", interrupt_id=interrupt.id)
+
+
+def _check_not_over(envelope: Envelope, what: str) -> None:
+    if envelope.lifecycle == "terminated":
+        raise _not_now(envelope, f"it cannot be {what}")
+
+
+def _not_now(envelope: Envelope, why: str) -> RunStateError:
+    how = f"over ({envelope.terminal_reason})" if envelope.lifecycle == "terminated" else envelope.lifecycle
+    return RunStateError(f"run {envelope.run_id} is {how}: {why}", run_id=envelope.run_id, lifecycle=envelope.lifecycle)
