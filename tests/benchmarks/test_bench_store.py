@@ -37,7 +37,7 @@ Writer = Callable[[Group], None]
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | PostgresServer:
-    return tmp_path if request.param == "sqlite" else request.getfixturevalue("postgres")  # type: ignore[no-any-return]
+    return tmp_path if request.param == "sqlite" else request.getfixturevalue("postgres")
 
 
 def bare_sqlite(folder: Path, durability: Durability) -> Iterator[Writer]:
