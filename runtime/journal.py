@@ -92,6 +92,16 @@ def resolve(record: JournalRecord | None, declaration: Declaration) -> Resolutio
     return Resolution(_ACTION_IN_DOUBT[declaration])
 
 
+def overtaken(key: EffectKey, attempt: int, newest: int) -> FencedError:
+    """The error for an attempt that a newer one of the same visit has replaced."""
+    return FencedError(
+        f"attempt {attempt} of hop {key.hop} of run {key.run_id} was overtaken by attempt {newest}",
+        run_id=key.run_id,
+        attempt=attempt,
+        newest=newest,
+    )
+
+
 class MemoryJournal:
     """A journal that lives as long as the process."""
 
@@ -113,12 +123,7 @@ class MemoryJournal:
     def intend(self, key: EffectKey, attempt: int) -> None:
         newest, _ = self._begun.get(key.run_id, {}).get((key.hop, key.item), (0, ""))
         if attempt < newest:
-            raise FencedError(
-                f"attempt {attempt} of hop {key.hop} of run {key.run_id} was overtaken by attempt {newest}",
-                run_id=key.run_id,
-                attempt=attempt,
-                newest=newest,
-            )
+            raise overtaken(key, attempt, newest)
         self._records.setdefault(key.run_id, {}).setdefault(key, JournalRecord(key, attempt))
 
     def done(self, key: EffectKey, result: bytes) -> None:

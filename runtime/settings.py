@@ -15,7 +15,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -88,6 +97,24 @@ class RaySettings(_Section):
     def _attach_needs_an_address(self) -> RaySettings:
         if self.mode == "attach" and not self.address:
             raise PydanticCustomError("no_address", "mode attach needs an address, such as 10.0.0.5:6379")
+        return self
+
+
+class StoreSettings(_Section):
+    """Where runs, sessions and queues are kept: in files below `path`, or on the PostgreSQL server of `dsn`."""
+
+    backend: Literal["sqlite", "postgres"] = "sqlite"
+    path: AbsolutePath | None = None
+    dsn: SecretStr | None = None
+    durability: Literal["full", "normal"] = "full"
+
+    @model_validator(mode="after")
+    def _postgres_needs_a_dsn(self) -> StoreSettings:
+        has_dsn = self.dsn is not None and bool(self.dsn.get_secret_value())
+        if self.backend == "postgres" and not has_dsn:
+            raise PydanticCustomError("no_dsn", "backend postgres needs a dsn, such as postgresql://user@host/database")
+        if self.backend == "sqlite" and has_dsn:
+            raise PydanticCustomError("no_server", "backend sqlite takes no dsn; choose backend postgres, or drop it")
         return self
 
 
@@ -206,6 +233,7 @@ class Settings(BaseSettings):
     default_pipeline: Identifier = "code_analysis"
     warm_pipelines: Identifiers = ()
     reasoner: Literal["rules", "llm"] = "rules"
+    store: StoreSettings = StoreSettings()
     ray: RaySettings = RaySettings()
     code_index: CodeIndexSettings = CodeIndexSettings()
     bus: BusSettings = BusSettings()

@@ -1,7 +1,7 @@
 """Work queues: tasks for workers that come and go, each done once or kept as a dead letter.
 
 `jeeves batch` spreads questions over workers with them (`serve.queue_workers`). `MemoryWorkQueue` keeps tasks as long
-as its process lives; a durable implementation in the store follows the same protocol and the same `runtime.work_table`
+as its process lives; `runtime.store.sql_work_queue` keeps them in a database, for workers of any process, by the same
 rules.
 """
 
@@ -23,9 +23,14 @@ class WorkQueue(Protocol):
     """Hands tasks to workers, one worker at a time."""
 
     async def enqueue_task(
-        self, queue: str, payload: bytes, priority: Priority = "normal", max_retries: int = DEFAULT_MAX_RETRIES
+        self,
+        queue: str,
+        payload: bytes,
+        priority: Priority = "normal",
+        max_retries: int = DEFAULT_MAX_RETRIES,
+        dedup_key: str | None = None,
     ) -> TaskId:
-        """Take a task in. Raises QueueFullError."""
+        """Take a task in, unless one with that key is pending: then it is that one. Raises QueueFullError."""
 
     async def dequeue_task(self, worker: WorkerId, timeout_s: float) -> Lease | None:
         """The next task for a worker, or None when there was none in time. Raises LeaseLostError."""
@@ -67,9 +72,14 @@ class MemoryWorkQueue:
         self._changed = asyncio.Event()
 
     async def enqueue_task(
-        self, queue: str, payload: bytes, priority: Priority = "normal", max_retries: int = DEFAULT_MAX_RETRIES
+        self,
+        queue: str,
+        payload: bytes,
+        priority: Priority = "normal",
+        max_retries: int = DEFAULT_MAX_RETRIES,
+        dedup_key: str | None = None,
     ) -> TaskId:
-        task_id = self._table.enqueue(queue, payload, priority, max_retries)
+        task_id = self._table.enqueue(queue, payload, priority, max_retries, dedup_key)
         self._wake()
         return task_id
 

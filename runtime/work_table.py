@@ -43,11 +43,14 @@ MOST_LOST_LEASES = 3
 FIRST_RETRY_MS = 1_000
 LONGEST_RETRY_MS = 300_000
 
-_RANKS: dict[Priority, int] = {priority: rank for rank, priority in enumerate(get_args(Priority))}
+RANKS: dict[Priority, int] = {priority: rank for rank, priority in enumerate(get_args(Priority))}
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A piece of work; `failures` and `lost` count what went wrong so far, `error` is the latest."""
+    """A piece of work; `failures` and `lost` count what went wrong so far, `error` is the latest.
+
+    Of two with the same `dedup_key` in a queue, the second is not taken in as long as the first is not done with.
+    """
 
     id: TaskId
     queue: str
@@ -58,6 +61,7 @@ class Task(msgspec.Struct, frozen=True):
     failures: int = 0
     lost: int = 0
     error: str | None = None
+    dedup_key: str | None = None
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -90,6 +94,21 @@ def retry_delay_ms(failures: int) -> int:
     return min(FIRST_RETRY_MS << min(failures - 1, 30), LONGEST_RETRY_MS)
 
 
+def queue_full(queue: str, pending: int) -> QueueFullError:
+    """The error for a task too many."""
+    return QueueFullError(f"queue '{queue}' holds {pending} tasks already", queue=queue, limit=pending)
+
+
+def lease_is_over(lease_id: LeaseId) -> LeaseLostError:
+    """The error for who speaks of a task that is not its own any more."""
+    return LeaseLostError(f"lease {lease_id} is over: the task is not this worker's any more", lease=lease_id)
+
+
+def worker_is_unknown(worker: WorkerId) -> LeaseLostError:
+    """The error for a worker whose lease is over."""
+    return LeaseLostError(f"worker {worker} is not known, or was not heard of in time", worker=worker)
+
+
 class WorkTable:
     """Tasks, workers and leases. Every call first applies what the passed time brings with it."""
 
@@ -100,16 +119,23 @@ class WorkTable:
         self._workers: dict[WorkerId, _Worker] = {}
         self._leases: dict[LeaseId, Lease] = {}
         self._counts: Counter[tuple[str, TaskState]] = Counter()
+        self._by_key: dict[tuple[str, str], TaskId] = {}
         self._numbers = 0
         self.dead: deque[Task] = deque(maxlen=KEPT_DEAD_TASKS)
 
-    def enqueue(self, queue: str, payload: bytes, priority: Priority, max_retries: int) -> TaskId:
-        """Take a task in. Raises QueueFullError."""
+    def enqueue(
+        self, queue: str, payload: bytes, priority: Priority, max_retries: int, dedup_key: str | None = None
+    ) -> TaskId:
+        """Take a task in, unless one with that key is pending: then it is that one. Raises QueueFullError."""
+        if dedup_key is not None and (queue, dedup_key) in self._by_key:
+            return self._by_key[queue, dedup_key]
         pending = sum(self._counts[queue, state] for state in PENDING)
         if pending >= MOST_PENDING_PER_QUEUE:
-            raise QueueFullError(f"queue '{queue}' holds {pending} tasks already", queue=queue, limit=pending)
+            raise queue_full(queue, pending)
         seq = self._number()
-        task = Task(TaskId(f"t-{seq}"), queue, payload, priority, max_retries, seq)
+        task = Task(TaskId(f"t-{seq}"), queue, payload, priority, max_retries, seq, dedup_key=dedup_key)
+        if dedup_key is not None:
+            self._by_key[queue, dedup_key] = task.id
         self._counts[queue, "ready"] += 1
         self._make_ready(task)
         return task.id
@@ -150,7 +176,7 @@ class WorkTable:
         """A task is done. Raises LeaseLostError: then somebody else has it, or it is done with."""
         task = self._end(lease_id, now_ms)
         self._move(task, "leased", "complete")
-        del self._tasks[task.id]
+        self._drop(task)
 
     def fail(self, lease_id: LeaseId, retry: bool, error: str, now_ms: int) -> None:
         """A task went wrong: it waits for its next try, or is dead after the last. Raises LeaseLostError."""
@@ -186,7 +212,7 @@ class WorkTable:
     def stats(self, queue: str) -> QueueStats:
         """Numbers of one queue; zeros for one that never was."""
         by_rank = Counter(rank for rank, _, _ in self._ready.get(queue, ()))
-        by_priority = {priority: by_rank[rank] for priority, rank in _RANKS.items()}
+        by_priority = {priority: by_rank[rank] for priority, rank in RANKS.items()}
         counts = {state: self._counts[queue, state] for state in get_args(TaskState)}
         return QueueStats(**counts, ready_by_priority=by_priority)
 
@@ -198,7 +224,7 @@ class WorkTable:
         self.advance(now_ms)
         lease = self._leases.pop(lease_id, None)
         if lease is None:
-            raise LeaseLostError(f"lease {lease_id} is over: the task is not this worker's any more", lease=lease_id)
+            raise lease_is_over(lease_id)
         return lease.task
 
     def _lose(self, lease: Lease) -> None:
@@ -216,12 +242,17 @@ class WorkTable:
 
     def _give_up(self, task: Task) -> None:
         self._move(task, "leased", "give_up")
-        del self._tasks[task.id]
+        self._drop(task)
         self.dead.append(task)
+
+    def _drop(self, task: Task) -> None:
+        del self._tasks[task.id]
+        if task.dedup_key is not None:
+            del self._by_key[task.queue, task.dedup_key]
 
     def _make_ready(self, task: Task) -> None:
         self._tasks[task.id] = task
-        heapq.heappush(self._ready.setdefault(task.queue, []), (_RANKS[task.priority], task.seq, task.id))
+        heapq.heappush(self._ready.setdefault(task.queue, []), (RANKS[task.priority], task.seq, task.id))
 
     def _move(self, task: Task, state: TaskState, signal: Signal) -> None:
         self._counts[task.queue, state] -= 1
@@ -229,7 +260,7 @@ class WorkTable:
 
     def _known(self, worker: WorkerId) -> _Worker:
         if worker not in self._workers:
-            raise LeaseLostError(f"worker {worker} is not known, or was not heard of in time", worker=worker)
+            raise worker_is_unknown(worker)
         return self._workers[worker]
 
     def _leases_of(self, worker: WorkerId) -> list[Lease]:

@@ -129,8 +129,9 @@ class PostgresDatabase:
                 self._start(begin)
                 try:
                     with self._db.cursor(binary=True) as cursor:
-                        yield PostgresTransaction(cursor)
-                    self._db.execute("COMMIT")
+                        together = PostgresTransaction(self._db, cursor)
+                        yield together
+                        together.commit()
                 except BaseException:
                     if not self._db.closed:
                         with suppress(psycopg.Error):  # the first error says it; a lost connection is rolled back too
@@ -183,26 +184,46 @@ class PostgresDatabase:
 
 
 class PostgresTransaction:
-    """What is done between BEGIN and COMMIT."""
+    """What is done between BEGIN and COMMIT.
 
-    def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+    Statements for many rows wait for the next answer that is needed, most often that to COMMIT, and go with it: each
+    answer waited for costs a way to the server and back.
+    """
+
+    def __init__(self, db: psycopg.Connection[tuple[Any, ...]], cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        self._db = db
         self._cursor = cursor
+        self._waiting: list[tuple[str, list[Sequence[object]]]] = []
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows that a query gives."""
+        self._send()
         return self._cursor.execute(adapted(sql), values).fetchall()
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> int:
         """How many rows a statement changed."""
+        self._send()
         return self._cursor.execute(adapted(sql), values).rowcount
 
     def execute_all(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        """A statement once for each row of values."""
-        for_all = list(rows)
-        if len(for_all) == 1:
-            self._cursor.execute(adapted(sql), for_all[0])
-        elif for_all:
-            self._cursor.executemany(adapted(sql), for_all)
+        """A statement once for each row of values; an error may come with a later call."""
+        self._waiting.append((adapted(sql), list(rows)))
+
+    def commit(self) -> None:
+        """Keep it all."""
+        self._send("COMMIT")
+
+    def _send(self, last: str | None = None) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            if last is not None:
+                self._db.execute(last)
+            return
+        with self._db.pipeline():
+            for sql, rows in waiting:
+                self._cursor.executemany(sql, rows)
+            if last is not None:
+                self._db.execute(last)
 
     def has_table(self, name: str) -> bool:
         """True when there is a table of that name."""

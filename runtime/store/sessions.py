@@ -1,4 +1,4 @@
-"""Sessions: what a user asked before, and where the traversal stood, kept in one SQLite file.
+"""Sessions: what a user asked before, and where the traversal stood, kept in a database.
 
 session_id → turns in order (question, short answer, files examined). The newest `turns` are given back; older ones
 stay on disk.
@@ -6,15 +6,15 @@ stay on disk.
 
 from __future__ import annotations
 
-import sqlite3
-import threading
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from runtime.errors import InputError, StateStorageError
+from runtime.errors import InputError
 from runtime.ports import QueryHandler
+from runtime.store.database import Database, Migration, migrate
+from runtime.store.sqlite_database import SqliteDatabase
 
 TURNS_GIVEN_BACK = 5
 MAX_SESSION_ID_CHARS = 128
@@ -34,49 +34,39 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
 class SessionStore:
     """Turns by session; safe to call from several threads of one process."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._lock = threading.Lock()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, check_same_thread=False, timeout=10, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS turns (session_id TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL,"
-                " PRIMARY KEY (session_id, seq)) WITHOUT ROWID"
-            )
-        except (OSError, sqlite3.Error) as error:
-            raise self._failed("opened", error) from error
+    def __init__(self, place: Path | Database) -> None:
+        """In the SQLite file at a path, or in a database that is open. Raises StateStorageError."""
+        self._database = SqliteDatabase(place, label="sessions") if isinstance(place, Path) else place
+        migrate(self._database, "sessions", MIGRATIONS)
 
     def append(self, session_id: str, turn: Turn) -> None:
         """Add a turn at the end of a session, which begins with it when it is new."""
         check_session_id(session_id)
-        insert = "INSERT INTO turns SELECT ?, COALESCE(MAX(seq), 0) + 1, ? FROM turns WHERE session_id = ?"
-        try:
-            with self._lock:
-                self._db.execute(insert, (session_id, msgspec.msgpack.encode(turn), session_id))
-        except sqlite3.Error as error:
-            raise self._failed("written", error) from error
+        newest = "SELECT coalesce(max(seq), 0) FROM turns WHERE session_id = ?"
+        with self._database.transaction(f"take a turn of session {session_id}") as changes:
+            seq = changes.rows(newest, (session_id,))[0][0] + 1
+            changes.execute("INSERT INTO turns VALUES (?, ?, ?)", (session_id, seq, msgspec.msgpack.encode(turn)))
 
     def turns(self, session_id: str, limit: int = TURNS_GIVEN_BACK) -> list[Turn]:
         """The newest turns of a session, oldest first; empty when it is new."""
         check_session_id(session_id)
         query = "SELECT body FROM turns WHERE session_id = ? ORDER BY seq DESC LIMIT ?"
-        try:
-            with self._lock:
-                rows = self._db.execute(query, (session_id, limit)).fetchall()
-        except sqlite3.Error as error:
-            raise self._failed("read", error) from error
+        with self._database.read() as queries:
+            rows = queries.rows(query, (session_id, limit))
         return [msgspec.msgpack.decode(row[0], type=Turn) for row in reversed(rows)]
 
     def close(self) -> None:
-        """Release the file."""
-        with self._lock:
-            self._db.close()
+        """Release what it holds."""
+        self._database.close()
 
-    def _failed(self, what: str, error: Exception) -> StateStorageError:
-        return StateStorageError(f"sessions {self.path} cannot be {what}: {error}", path=str(self.path))
+
+MIGRATIONS: tuple[Migration, ...] = (
+    (
+        # Session files were there before the ledger was.
+        "CREATE TABLE IF NOT EXISTS turns (session_id TEXT NOT NULL, seq BIGINT NOT NULL, body BYTEA NOT NULL,"
+        " PRIMARY KEY (session_id, seq)) WITHOUT ROWID",
+    ),
+)
 
 
 def check_session_id(session_id: str) -> None:

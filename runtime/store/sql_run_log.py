@@ -111,9 +111,7 @@ class SqlRunLog:
         others = f" and {len(entries) - 1} more" if len(entries) > 1 else ""
         doing = f"take event {first.seq} of run {first.run_id}{others}"
         with self._database.transaction(doing, run_id=first.run_id) as changes:
-            if epoch is not None:
-                _check_epoch(changes, epoch)
-            check_order(_last_seqs(changes, {entry.event.run_id for entry in entries}), entries)
+            check_order(_last_seqs(changes, {entry.event.run_id for entry in entries}, epoch), entries)
             changes.execute_all(_INSERT_EVENT, [_event_row(entry.event) for entry in entries])
             changes.execute_all(_UPSERT_RUN, [_run_row(entry) for entry in entries])
 
@@ -145,9 +143,8 @@ class SqlRunLog:
     def save_snapshot(self, snapshot: Snapshot, epoch: int | None = None) -> None:
         doing = f"take the state of run {snapshot.run_id}"
         with self._database.transaction(doing, run_id=snapshot.run_id) as changes:
-            if epoch is not None:
-                _check_epoch(changes, epoch)
-            check_snapshot(snapshot, _last_seqs(changes, {snapshot.run_id}).get(snapshot.run_id, 0))
+            last_seqs = _last_seqs(changes, {snapshot.run_id}, epoch)
+            check_snapshot(snapshot, last_seqs.get(snapshot.run_id, 0))
             row = (snapshot.run_id, snapshot.seq, snapshot.state, snapshot.config_hash)
             changes.execute(_SAVE_SNAPSHOT, row)
 
@@ -179,9 +176,17 @@ def _check_epoch(queries: Transaction, epoch: int) -> None:
             raise fenced(epoch, newest, owner)
 
 
-def _last_seqs(queries: Transaction, run_ids: set[RunId]) -> dict[RunId, int]:
+def _last_seqs(queries: Transaction, run_ids: set[RunId], epoch: int | None) -> dict[RunId, int]:
+    """Where the log of each run ends. Raises FencedError when `epoch` is not the newest: one query answers both."""
     marks = ", ".join("?" * len(run_ids))
-    return dict(queries.rows(f"SELECT run_id, last_seq FROM runs WHERE run_id IN ({marks})", tuple(run_ids)))
+    query = f"SELECT 0, run_id, last_seq FROM runs WHERE run_id IN ({marks}) UNION ALL SELECT 1, name, epoch FROM owner"
+    last_seqs: dict[RunId, int] = {}
+    for is_owner, name, number in queries.rows(query, tuple(run_ids)):
+        if not is_owner:
+            last_seqs[name] = number
+        elif epoch is not None and epoch < number:
+            raise fenced(epoch, number, name)
+    return last_seqs
 
 
 def _event_row(event: Event) -> tuple[Any, ...]:

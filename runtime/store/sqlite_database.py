@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from runtime.store.database import Backend, Durability, Problem, newer_schema
 # The layout of the file as a whole; 1 and 2 were run logs without a ledger of components.
 FILE_FORMAT = 3
 BUSY_TIMEOUT_S = 10.0
+OPENED_AGAIN_AFTER_S = 0.005
 
 _SYNCHRONOUS: dict[Durability, str] = {"full": "FULL", "normal": "NORMAL"}
 
@@ -66,12 +68,24 @@ class SqliteDatabase:
         except (OSError, sqlite3.Error) as error:
             raise self._failed("be opened", error) from error
         try:
-            self._prepare()
+            self._prepare_in_turn(busy_timeout_s)
         except BaseException as error:
             self._db.close()
             if isinstance(error, sqlite3.Error):
                 raise self._failed("be opened", error) from error
             raise
+
+    def _prepare_in_turn(self, timeout_s: float) -> None:
+        """Prepare the file, again while another process does: choosing the write-ahead log does not wait by itself."""
+        until_s = time.monotonic() + timeout_s
+        while True:
+            try:
+                self._prepare()
+                return
+            except sqlite3.OperationalError as error:
+                if _diagnosis(error, self.path)[0] != "busy" or time.monotonic() >= until_s:
+                    raise
+            time.sleep(OPENED_AGAIN_AFTER_S)
 
     def _prepare(self) -> None:
         version = int(self._db.execute("PRAGMA user_version").fetchone()[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,12 +11,24 @@ from hypothesis import strategies as st
 
 from runtime.errors import FencedError
 from runtime.ids import RunId, StageKey
-from runtime.journal import Declaration, JournalRecord, MemoryJournal, effect_key, resolve
+from runtime.journal import Declaration, Journal, JournalRecord, MemoryJournal, effect_key, resolve
+from runtime.store.sql_journal import SqlJournal
+from tests.runtime.store.conftest import make_place
 
 STAGE = StageKey(RunId("r-1"), 3, 1)
 DECLARATIONS: tuple[Declaration, ...] = ("repeatable", "check_first", "ask")
 
 declarations = st.sampled_from(DECLARATIONS)
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Journal]:
+    if request.param == "memory":
+        yield MemoryJournal()
+        return
+    place = make_place(request.param, request, tmp_path)
+    yield SqlJournal(place.open())
+    place.close()
 
 
 def attempt(number: int) -> StageKey:
@@ -57,8 +70,8 @@ def test_a_call_in_doubt_is_decided_by_its_tools_declaration() -> None:
     assert [resolve(record, declaration).action for declaration in DECLARATIONS] == ["run", "check", "ask"]
 
 
-def test_the_first_result_stays() -> None:
-    journal, key = MemoryJournal(), effect_key(STAGE, 1, b"x")
+def test_the_first_result_stays(journal: Journal) -> None:
+    key = effect_key(STAGE, 1, b"x")
     journal.intend(key, 1)
     journal.done(key, b"first")
     journal.done(key, b"second")
@@ -66,14 +79,13 @@ def test_the_first_result_stays() -> None:
     assert journal.find(key) == JournalRecord(key, 1, b"first")
 
 
-def test_a_result_whose_intention_was_lost_is_kept_all_the_same() -> None:
-    journal, key = MemoryJournal(), effect_key(STAGE, 1, b"x")
+def test_a_result_whose_intention_was_lost_is_kept_all_the_same(journal: Journal) -> None:
+    key = effect_key(STAGE, 1, b"x")
     journal.done(key, b"made")
     assert resolve(journal.find(key), "ask").result == b"made"
 
 
-def test_an_attempt_begins_once_and_never_after_a_newer_one() -> None:
-    journal = MemoryJournal()
+def test_an_attempt_begins_once_and_never_after_a_newer_one(journal: Journal) -> None:
     assert journal.begin(attempt(1), "agent-1")
     assert journal.begin(attempt(1), "agent-1"), "whoever asks again after an answer was lost learns that it holds it"
     assert not journal.begin(attempt(1), "agent-2")
@@ -82,8 +94,7 @@ def test_an_attempt_begins_once_and_never_after_a_newer_one() -> None:
     assert not journal.begin(attempt(2), "agent-1")
 
 
-def test_an_overtaken_attempt_cannot_make_another_call() -> None:
-    journal = MemoryJournal()
+def test_an_overtaken_attempt_cannot_make_another_call(journal: Journal) -> None:
     journal.begin(attempt(1), "agent-1")
     journal.intend(effect_key(STAGE, 1, b"x"), 1)
     journal.begin(attempt(2), "agent-2")
@@ -92,8 +103,8 @@ def test_an_overtaken_attempt_cannot_make_another_call() -> None:
     assert journal.find(effect_key(STAGE, 2, b"y")) is None
 
 
-def test_a_run_that_is_over_can_be_forgotten() -> None:
-    journal, key = MemoryJournal(), effect_key(STAGE, 1, b"x")
+def test_a_run_that_is_over_can_be_forgotten(journal: Journal) -> None:
+    key = effect_key(STAGE, 1, b"x")
     journal.begin(attempt(1), "a")
     journal.done(key, b"made")
     journal.forget(RunId("r-1"))

@@ -11,6 +11,7 @@ from runtime.clock import FakeClock
 from runtime.errors import DocumentFaults, StateStorageError, UnknownNameError
 from runtime.settings import MiddlewareName, Settings, load_settings, open_state_dir, shipped_config_dir
 from runtime.shipped_middleware import SHIPPED, build_chain
+from runtime.store.opening import store_options
 from serve.wiring import bus_middleware
 
 HOME_ENV = {"XDG_STATE_HOME": "/var/lib/state"}
@@ -239,3 +240,34 @@ def test_the_middleware_of_the_bus_can_be_chosen_and_its_breaker_set(tmp_path: P
 def test_a_bus_that_cannot_be_is_told_by_file_line_and_key(tmp_path: Path, text: str, fault: str) -> None:
     (found,) = faults_of(settings_file(tmp_path, f"bus:\n  {text}\n"))
     assert found.startswith(f"{tmp_path}/{fault}"), found
+
+
+def test_the_store_is_a_file_that_survives_a_loss_of_power_unless_told_otherwise() -> None:
+    store = load_settings(env=HOME_ENV).store
+    assert (store.backend, store.path, store.dsn, store.durability) == ("sqlite", None, None, "full")
+    options = store_options(load_settings(env=HOME_ENV))
+    assert (options.folder, options.backend, options.durability) == ("/var/lib/state/jeeves", "sqlite", "full")
+
+
+def test_a_store_on_a_server_needs_its_address_and_shows_no_password(tmp_path: Path) -> None:
+    path = settings_file(tmp_path, "store:\n  backend: postgres\n  durability: normal\n")
+    assert "postgres needs a dsn" in faults_of(path)[0]
+    settings = load_settings(path, env=HOME_ENV | {"JEEVES_STORE__DSN": "postgresql://ann:sesame@db/jeeves"})
+    assert "sesame" not in repr(settings) + str(settings.model_dump(mode="json")) + repr(store_options(settings))
+    assert store_options(settings).dsn == "postgresql://ann:sesame@db/jeeves"
+    assert store_options(settings).durability == "normal"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("store:\n  backend: mysql\n", "mysql"),
+        ("store:\n  durability: none\n", "durability"),
+        ("store:\n  folder: x\n", "unknown key"),
+        ("store:\n  dsn: postgresql://ann:sesame@db/jeeves\n", "sqlite takes no dsn"),
+    ],
+)
+def test_a_wrong_store_is_a_fault_that_shows_no_password(tmp_path: Path, text: str, fault: str) -> None:
+    [told] = faults_of(settings_file(tmp_path, text))
+    assert fault in told
+    assert "sesame" not in told

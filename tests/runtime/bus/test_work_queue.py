@@ -1,15 +1,19 @@
-"""Work queues in memory: waiting for tasks, on a clock that is turned by hand."""
+"""Work queues of every kind: waiting for tasks, on a clock that is turned by hand."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from runtime.clock import FakeClock
 from runtime.errors import LeaseLostError
+from runtime.store.sql_work_queue import SqlWorkQueue
 from runtime.work_queue import MemoryWorkQueue, WorkQueue
 from runtime.work_table import WorkerId
+from tests.runtime.store.conftest import make_place
 
 ANN, BOB = WorkerId("ann"), WorkerId("bob")
 
@@ -19,12 +23,15 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
-@pytest.fixture
-async def queue(clock: FakeClock) -> WorkQueue:
-    made = MemoryWorkQueue(clock)
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+async def queue(request: pytest.FixtureRequest, clock: FakeClock, tmp_path: Path) -> AsyncIterator[WorkQueue]:
+    place = None if request.param == "memory" else make_place(request.param, request, tmp_path)
+    made: WorkQueue = MemoryWorkQueue(clock) if place is None else SqlWorkQueue(place.open(), clock)
     for worker in (ANN, BOB):
         await made.register_worker(worker, ["q"], lease_s=10)
-    return made
+    yield made
+    if place is not None:
+        place.close()
 
 
 async def test_a_task_that_is_there_is_handed_out_at_once(queue: WorkQueue) -> None:

@@ -37,6 +37,10 @@ class Place:
         self._opened.append(database)
         return database
 
+    def beside(self) -> Place:
+        """Another place of the same kind, where nothing is yet."""
+        return Place(self.backend, self.path.parent / secrets.token_hex(6), self.server)
+
     @property
     def arguments(self) -> list[str]:
         """The same place, for another process: see `tests.runtime.store.writer`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
@@ -106,6 +107,46 @@ def test_openers_at_once_migrate_once(place: Place) -> None:
     for thread in threads:
         thread.join()
     assert (len(ran), count(place.open())) == (1, 1)
+
+
+def test_a_place_that_many_open_at_once_for_the_first_time_is_there_for_all(
+    place: Place,
+) -> None:
+    failed: list[StateStorageError] = []
+    all_there = threading.Barrier(4)
+
+    def start(fresh: Place) -> None:
+        all_there.wait()
+        try:
+            migrate(fresh.open(), "counts", [FIRST])
+        except StateStorageError as error:
+            failed.append(error)
+
+    for _ in range(40):
+        fresh = place.beside()
+        threads = [threading.Thread(target=start, args=(fresh,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        fresh.close()
+    assert failed == []
+
+
+def test_who_was_overtaken_while_migrating_does_not_migrate_again(place: Place) -> None:
+    first = place.open()
+
+    class Overtaken:
+        """A database in which somebody else is faster between looking and writing."""
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "transaction":
+                migrate(place.open(), "counts", [FIRST, SECOND])
+            return getattr(first, name)
+
+    migrate(cast("Database", Overtaken()), "counts", [FIRST, SECOND])
+    with first.read() as queries:
+        assert queries.rows("SELECT version FROM schema_versions") == [(2,)]
 
 
 def test_a_schema_goes_forward_and_keeps_what_is_there(place: Place, database: Database) -> None:

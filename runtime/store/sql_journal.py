@@ -1,0 +1,77 @@
+"""The journal of effects in a database: what was done outside a run is known after any restart."""
+
+from __future__ import annotations
+
+from runtime.ids import RunId, StageKey
+from runtime.journal import EffectKey, JournalRecord, overtaken
+from runtime.store.database import Database, Migration, migrate
+
+_THE_CALL = "run_id = ? AND hop = ? AND item = ? AND call = ? AND request_hash = ?"
+_THE_VISIT = "SELECT attempt, holder FROM journal_visits WHERE run_id = ? AND hop = ? AND item = ?"
+_BEGIN = (
+    "INSERT INTO journal_visits (run_id, hop, item, attempt, holder) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (run_id, hop, item) DO UPDATE SET attempt = excluded.attempt, holder = excluded.holder"
+)
+_INTEND = (
+    "INSERT INTO journal_calls (run_id, hop, item, call, request_hash, attempt) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (run_id, hop, item, call, request_hash) DO NOTHING"
+)
+_DONE = (
+    "INSERT INTO journal_calls (run_id, hop, item, call, request_hash, attempt, result) VALUES (?, ?, ?, ?, ?, 0, ?)"
+    " ON CONFLICT (run_id, hop, item, call, request_hash)"
+    " DO UPDATE SET result = coalesce(journal_calls.result, excluded.result)"
+)
+
+
+class SqlJournal:
+    """See `runtime.journal.Journal`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        migrate(database, "journal", MIGRATIONS)
+
+    def begin(self, key: StageKey, by: str) -> bool:
+        visit = (key.run_id, key.hop, key.item)
+        with self._database.transaction(f"let {key} begin", run_id=key.run_id) as changes:
+            for newest, holder in changes.rows(_THE_VISIT, visit):
+                if key.attempt <= newest:
+                    return (key.attempt, by) == (newest, holder)
+            changes.execute(_BEGIN, (*visit, key.attempt, by))
+        return True
+
+    def find(self, key: EffectKey) -> JournalRecord | None:
+        with self._database.read() as queries:
+            rows = queries.rows(f"SELECT attempt, result FROM journal_calls WHERE {_THE_CALL}", _row(key))
+        return JournalRecord(key, *rows[0]) if rows else None
+
+    def intend(self, key: EffectKey, attempt: int) -> None:
+        with self._database.transaction(f"take call {key.call} of run {key.run_id}", run_id=key.run_id) as changes:
+            for newest, _ in changes.rows(_THE_VISIT, (key.run_id, key.hop, key.item)):
+                if attempt < newest:
+                    raise overtaken(key, attempt, newest)
+            changes.execute(_INTEND, (*_row(key), attempt))
+
+    def done(self, key: EffectKey, result: bytes) -> None:
+        doing = f"take the result of call {key.call} of run {key.run_id}"
+        with self._database.transaction(doing, run_id=key.run_id) as changes:
+            changes.execute(_DONE, (*_row(key), result))
+
+    def forget(self, run_id: RunId) -> None:
+        with self._database.transaction(f"forget the calls of run {run_id}", run_id=run_id) as changes:
+            for table in ("journal_visits", "journal_calls"):
+                changes.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
+
+
+def _row(key: EffectKey) -> tuple[object, ...]:
+    return (key.run_id, key.hop, key.item, key.call, key.request_hash)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    (
+        "CREATE TABLE journal_visits (run_id TEXT NOT NULL, hop BIGINT NOT NULL, item BIGINT NOT NULL,"
+        " attempt BIGINT NOT NULL, holder TEXT NOT NULL, PRIMARY KEY (run_id, hop, item))",
+        "CREATE TABLE journal_calls (run_id TEXT NOT NULL, hop BIGINT NOT NULL, item BIGINT NOT NULL,"
+        " call BIGINT NOT NULL, request_hash TEXT NOT NULL, attempt BIGINT NOT NULL, result BYTEA,"
+        " PRIMARY KEY (run_id, hop, item, call, request_hash))",
+    ),
+)

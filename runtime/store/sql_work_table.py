@@ -1,0 +1,280 @@
+"""The rules of `runtime.work_table` over a database: tasks, workers and leases that every process sees alike.
+
+Each call is one transaction, so two workers never hold one task; each first applies what the passed time brings. Times
+are milliseconds of the wall clock, because workers on other machines read them, too. How many tasks wait is counted in
+a row per queue: taking one in costs the same however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from runtime import work_table
+from runtime.pipeline import Priority
+from runtime.store.database import Database, Migration, Transaction, migrate
+from runtime.work_table import (
+    KEPT_DEAD_TASKS,
+    MOST_LOST_LEASES,
+    RANKS,
+    Lease,
+    LeaseId,
+    QueueStats,
+    Task,
+    TaskId,
+    WorkerId,
+    lease_is_over,
+    queue_full,
+    retry_delay_ms,
+    worker_is_unknown,
+)
+
+_PRIORITIES: dict[int, Priority] = {rank: priority for priority, rank in RANKS.items()}
+_TASK = "seq, queue, payload, priority_rank, max_retries, failures, lost, error, dedup_key"
+_NUMBER = (
+    "INSERT INTO queue_numbers (one, number) VALUES (1, 1)"
+    " ON CONFLICT (one) DO UPDATE SET number = queue_numbers.number + 1 RETURNING number"
+)
+_IS_TAKEN_IN = (
+    "INSERT INTO queues (queue, pending, completed, dead) VALUES (?, 1, 0, 0)"
+    " ON CONFLICT (queue) DO UPDATE SET pending = queues.pending + 1"
+)
+_ENQUEUE = (
+    "INSERT INTO tasks (seq, queue, payload, priority_rank, max_retries, dedup_key, state, failures, lost, due_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?, 'ready', 0, 0, 0)"
+)
+_BEST_OF = f"SELECT {_TASK} FROM tasks WHERE queue = ? AND state = 'ready' ORDER BY priority_rank, seq LIMIT 1"
+_MAY_HAVE_CHANGED = (
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM tasks JOIN worker_queues ON worker_queues.queue = tasks.queue"
+    " WHERE tasks.state = 'ready' AND worker_queues.worker = ?)"
+    " OR EXISTS (SELECT 1 FROM tasks WHERE state = 'delayed' AND due_ms <= ?)"
+    " OR EXISTS (SELECT 1 FROM workers WHERE expires_ms <= ?)"
+    " OR NOT EXISTS (SELECT 1 FROM workers WHERE worker = ?)"
+)
+
+
+class SqlWorkTable:
+    """See `runtime.work_table.WorkTable`: the same calls, the same errors."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        migrate(database, "work_queue", MIGRATIONS)
+
+    def enqueue(
+        self, queue: str, payload: bytes, priority: Priority, max_retries: int, dedup_key: str | None = None
+    ) -> TaskId:
+        """Take a task in, unless one with that key is pending: then it is that one. Raises QueueFullError."""
+        same = "SELECT seq FROM tasks WHERE queue = ? AND dedup_key = ? AND state <> 'dead'"
+        with self._database.transaction(f"take a task into queue '{queue}'", queue=queue) as changes:
+            for (seq,) in changes.rows(same, (queue, dedup_key)) if dedup_key is not None else ():
+                return TaskId(f"t-{seq}")
+            for (pending,) in changes.rows("SELECT pending FROM queues WHERE queue = ?", (queue,)):
+                if pending >= work_table.MOST_PENDING_PER_QUEUE:
+                    raise queue_full(queue, pending)
+            seq = _number(changes)
+            changes.execute(_ENQUEUE, (seq, queue, payload, RANKS[priority], max_retries, dedup_key))
+            changes.execute(_IS_TAKEN_IN, (queue,))
+        return TaskId(f"t-{seq}")
+
+    def register(self, worker: WorkerId, queues: Iterable[str], lease_ms: int, now_ms: int) -> None:
+        """Know a worker; one that is known already begins anew, and its tasks come back."""
+        with self._database.transaction(f"know worker {worker}") as changes:
+            _advance(changes, now_ms)
+            _forget_worker(changes, worker)
+            changes.execute("INSERT INTO workers VALUES (?, ?, ?)", (worker, lease_ms, now_ms + lease_ms))
+            changes.execute_all(
+                "INSERT INTO worker_queues VALUES (?, ?)", [(worker, queue) for queue in dict.fromkeys(queues)]
+            )
+
+    def deregister(self, worker: WorkerId, now_ms: int) -> None:
+        """A worker goes in good order: its tasks come back at once."""
+        with self._database.transaction(f"let worker {worker} go") as changes:
+            _advance(changes, now_ms)
+            _forget_worker(changes, worker)
+
+    def heartbeat(self, worker: WorkerId, now_ms: int) -> None:
+        """A worker is alive: its lease runs anew. Raises LeaseLostError when it is over already."""
+        with self._database.transaction(f"hear of worker {worker}") as changes:
+            _advance(changes, now_ms)
+            is_known = _hear_of(changes, worker, now_ms)
+        if not is_known:
+            raise worker_is_unknown(worker)
+
+    def dequeue(self, worker: WorkerId, now_ms: int) -> Lease | None:
+        """The next task of the worker's queues, leased to it; asking is a heartbeat. Raises LeaseLostError."""
+        with self._database.transaction(f"give worker {worker} a task") as changes:
+            _advance(changes, now_ms)
+            is_known = _hear_of(changes, worker, now_ms)
+            lease = _lease_best(changes, worker) if is_known else None
+        if not is_known:
+            raise worker_is_unknown(worker)
+        return lease
+
+    def complete(self, lease_id: LeaseId, now_ms: int) -> None:
+        """A task is done. Raises LeaseLostError: then somebody else has it, or it is done with."""
+        with self._database.transaction(f"take note of the end of {lease_id}") as changes:
+            _advance(changes, now_ms)
+            task = _leased(changes, lease_id)
+            if task is not None:
+                changes.execute("DELETE FROM tasks WHERE seq = ?", (task.seq,))
+                count = "UPDATE queues SET pending = pending - 1, completed = completed + 1 WHERE queue = ?"
+                changes.execute(count, (task.queue,))
+        if task is None:
+            raise lease_is_over(lease_id)
+
+    def fail(self, lease_id: LeaseId, retry: bool, error: str, now_ms: int) -> None:
+        """A task went wrong: it waits for its next try, or is dead after the last. Raises LeaseLostError."""
+        with self._database.transaction(f"take note of the failure of {lease_id}") as changes:
+            _advance(changes, now_ms)
+            task = _leased(changes, lease_id)
+            if task is not None:
+                failures = task.failures + 1
+                due_ms = now_ms + retry_delay_ms(failures)
+                changes.execute(
+                    "UPDATE tasks SET state = 'delayed', lease = NULL, worker = NULL, failures = ?, error = ?,"
+                    " due_ms = ? WHERE seq = ?",
+                    (failures, _text(error), due_ms, task.seq),
+                )
+                if not retry or failures > task.max_retries:
+                    _give_up(changes, task.seq, task.queue)
+        if task is None:
+            raise lease_is_over(lease_id)
+
+    def may_have_changed(self, worker: WorkerId, now_ms: int) -> bool:
+        """True when `dequeue` may give something, or raise: asked often, it writes nothing."""
+        with self._database.read() as queries:
+            return bool(queries.rows(_MAY_HAVE_CHANGED, (worker, now_ms, now_ms, worker)))
+
+    def advance(self, now_ms: int) -> None:
+        """Let retries come due, and tasks of workers that were not heard of come back."""
+        with self._database.transaction("bring its queues up to date") as changes:
+            _advance(changes, now_ms)
+
+    def next_change_ms(self) -> int | None:
+        """When time alone will next bring a task back; None when it will not."""
+        instants = (
+            "SELECT min(at_ms) FROM (SELECT min(expires_ms) AS at_ms FROM workers UNION ALL"
+            " SELECT min(due_ms) AS at_ms FROM tasks WHERE state = 'delayed') AS instants"
+        )
+        with self._database.read() as queries:
+            at_ms: int | None = queries.rows(instants)[0][0]
+        return at_ms
+
+    def half_lease_ms(self, worker: WorkerId) -> int:
+        """How often a worker should be heard of. Raises LeaseLostError."""
+        with self._database.read() as queries:
+            rows = queries.rows("SELECT lease_ms FROM workers WHERE worker = ?", (worker,))
+        if not rows:
+            raise worker_is_unknown(worker)
+        return int(rows[0][0]) // 2
+
+    def stats(self, queue: str) -> QueueStats:
+        """Numbers of one queue; zeros for one that never was."""
+        counted = "SELECT state, priority_rank, count(*) FROM tasks WHERE queue = ? GROUP BY state, priority_rank"
+        with self._database.read() as queries:
+            rows = queries.rows(counted, (queue,))
+            ended = queries.rows("SELECT completed, dead FROM queues WHERE queue = ?", (queue,))
+        states = {state: sum(n for of, _, n in rows if of == state) for state in ("ready", "leased", "delayed")}
+        ready = {rank: n for state, rank, n in rows if state == "ready"}
+        completed, dead = ended[0] if ended else (0, 0)
+        by_priority = {priority: ready.get(rank, 0) for priority, rank in RANKS.items()}
+        return QueueStats(**states, completed=completed, dead=dead, ready_by_priority=by_priority)
+
+    def queues(self) -> list[str]:
+        """Every queue that ever had a task, sorted."""
+        with self._database.read() as queries:
+            return sorted(row[0] for row in queries.rows("SELECT queue FROM queues"))
+
+    @property
+    def dead(self) -> list[Task]:
+        """The tasks that were given up, oldest first."""
+        with self._database.read() as queries:
+            return [_task(row) for row in queries.rows(f"SELECT {_TASK} FROM tasks WHERE state = 'dead' ORDER BY died")]
+
+
+def _advance(changes: Transaction, now_ms: int) -> None:
+    changes.execute("UPDATE tasks SET state = 'ready' WHERE state = 'delayed' AND due_ms <= ?", (now_ms,))
+    for (worker,) in changes.rows("SELECT worker FROM workers WHERE expires_ms <= ? ORDER BY worker", (now_ms,)):
+        lost = "UPDATE tasks SET lost = lost + 1, error = ? WHERE state = 'leased' AND worker = ?"
+        changes.execute(lost, (f"worker {worker} was lost", worker))
+        poison = "SELECT seq, queue FROM tasks WHERE state = 'leased' AND worker = ? AND lost >= ? ORDER BY seq"
+        for seq, queue in changes.rows(poison, (worker, MOST_LOST_LEASES)):
+            _give_up(changes, seq, queue)
+        _forget_worker(changes, worker)
+
+
+def _forget_worker(changes: Transaction, worker: str) -> None:
+    changes.execute(
+        "UPDATE tasks SET state = 'ready', lease = NULL, worker = NULL WHERE state = 'leased' AND worker = ?", (worker,)
+    )
+    changes.execute("DELETE FROM worker_queues WHERE worker = ?", (worker,))
+    changes.execute("DELETE FROM workers WHERE worker = ?", (worker,))
+
+
+def _hear_of(changes: Transaction, worker: str, now_ms: int) -> bool:
+    return changes.execute("UPDATE workers SET expires_ms = lease_ms + ? WHERE worker = ?", (now_ms, worker)) == 1
+
+
+def _lease_best(changes: Transaction, worker: WorkerId) -> Lease | None:
+    queues = changes.rows("SELECT queue FROM worker_queues WHERE worker = ?", (worker,))
+    heads = [row for queue in queues for row in changes.rows(_BEST_OF, queue)]
+    if not heads:
+        return None
+    task = min((_task(row) for row in heads), key=lambda head: (RANKS[head.priority], head.seq))
+    lease = Lease(LeaseId(f"l-{_number(changes)}"), worker, task)
+    changes.execute(
+        "UPDATE tasks SET state = 'leased', lease = ?, worker = ? WHERE seq = ?", (lease.id, worker, task.seq)
+    )
+    return lease
+
+
+def _leased(changes: Transaction, lease_id: LeaseId) -> Task | None:
+    rows = changes.rows(f"SELECT {_TASK} FROM tasks WHERE state = 'leased' AND lease = ?", (lease_id,))
+    return _task(rows[0]) if rows else None
+
+
+def _give_up(changes: Transaction, seq: int, queue: str) -> None:
+    changes.execute(
+        "UPDATE tasks SET state = 'dead', lease = NULL, worker = NULL,"
+        " died = (SELECT coalesce(max(died), 0) + 1 FROM tasks WHERE state = 'dead') WHERE seq = ?",
+        (seq,),
+    )
+    changes.execute("UPDATE queues SET pending = pending - 1, dead = dead + 1 WHERE queue = ?", (queue,))
+    newest = "SELECT died FROM tasks WHERE state = 'dead' ORDER BY died DESC LIMIT 1 OFFSET ?"
+    for (last_dropped,) in changes.rows(newest, (KEPT_DEAD_TASKS,)):
+        changes.execute("DELETE FROM tasks WHERE state = 'dead' AND died <= ?", (last_dropped,))
+
+
+def _number(changes: Transaction) -> int:
+    return int(changes.rows(_NUMBER)[0][0])
+
+
+def _task(row: tuple[Any, ...]) -> Task:
+    seq, queue, payload, rank, max_retries, failures, lost, error, dedup_key = row
+    task_id = TaskId(f"t-{seq}")
+    return Task(task_id, queue, payload, _PRIORITIES[rank], max_retries, seq, failures, lost, error, dedup_key)
+
+
+def _text(value: str) -> str:
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    (
+        "CREATE TABLE queue_numbers (one BIGINT PRIMARY KEY, number BIGINT NOT NULL)",
+        "CREATE TABLE queues (queue TEXT PRIMARY KEY, pending BIGINT NOT NULL, completed BIGINT NOT NULL,"
+        " dead BIGINT NOT NULL)",
+        "CREATE TABLE workers (worker TEXT PRIMARY KEY, lease_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL)",
+        "CREATE TABLE worker_queues (worker TEXT NOT NULL, queue TEXT NOT NULL, PRIMARY KEY (worker, queue))",
+        "CREATE TABLE tasks (seq BIGINT PRIMARY KEY, queue TEXT NOT NULL, payload BYTEA NOT NULL,"
+        " priority_rank BIGINT NOT NULL, max_retries BIGINT NOT NULL, dedup_key TEXT, state TEXT NOT NULL,"
+        " failures BIGINT NOT NULL, lost BIGINT NOT NULL, error TEXT, due_ms BIGINT NOT NULL, lease TEXT,"
+        " worker TEXT, died BIGINT)",
+        "CREATE INDEX tasks_ready ON tasks (queue, priority_rank, seq) WHERE state = 'ready'",
+        "CREATE INDEX tasks_delayed ON tasks (due_ms) WHERE state = 'delayed'",
+        "CREATE INDEX tasks_by_lease ON tasks (lease) WHERE state = 'leased'",
+        "CREATE INDEX tasks_of_worker ON tasks (worker) WHERE state = 'leased'",
+        "CREATE INDEX tasks_dead ON tasks (died) WHERE state = 'dead'",
+        "CREATE INDEX tasks_by_key ON tasks (queue, dedup_key) WHERE dedup_key IS NOT NULL",
+    ),
+)

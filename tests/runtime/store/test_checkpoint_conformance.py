@@ -1,0 +1,25 @@
+"""The database layer passes the conformance suite that LangGraph has for keepers of checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from langgraph.checkpoint.conformance import checkpointer_test, validate  # type: ignore[import-untyped]
+
+from tests.runtime.store.checkpoint_saver import CheckpointSaver
+from tests.runtime.store.conftest import Place
+
+BASE = {"put", "put_writes", "get_tuple", "list", "delete_thread"}
+
+
+async def test_the_base_suite_for_checkpoints_passes(place: Place) -> None:
+    async def saver() -> AsyncGenerator[Any, None]:
+        yield CheckpointSaver(place.open())
+
+    registered = checkpointer_test(name=f"jeeves on {place.backend}")(saver)
+    report = await validate(registered, capabilities=BASE)
+    results = {name: report.results[name] for name in BASE}
+    assert {name: result.failures for name, result in results.items() if result.failures} == {}
+    assert all(result.detected and result.passed for result in results.values())
+    assert sum(result.tests_passed for result in results.values()) > 40

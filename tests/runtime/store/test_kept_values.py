@@ -1,0 +1,165 @@
+"""Sessions, large values, cached results and client events, on every backend."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from runtime.clock import FakeClock
+from runtime.envelope import Request
+from runtime.errors import InputError, SettingsError, StateStorageError, UnknownNameError
+from runtime.ids import RunId
+from runtime.run_table import RunTable
+from runtime.store.blobs import BlobHash, BlobStore, Packed, content_hash
+from runtime.store.cache import USE_NOTED_EVERY_MS, CacheStore
+from runtime.store.opening import StoreOptions, open_run_log, open_store
+from runtime.store.sessions import SessionStore, Turn
+from runtime.store.streams import replayed
+from runtime.supervision.commands import RunStage
+from runtime.supervision.events import StageSucceeded
+from runtime.testing import PipelineBuilder
+from tests.runtime.store.conftest import LogOpener, Place
+
+EMPTY = content_hash(b"")
+
+
+def turn(number: int) -> Turn:
+    return Turn(f"question {number}?", "answer", number)
+
+
+def test_the_newest_turns_of_a_session_come_back_oldest_first(place: Place) -> None:
+    store = SessionStore(place.open())
+    for number in range(7):
+        store.append("s", turn(number))
+    store.append("other", turn(99))
+    again = SessionStore(place.open())
+    assert again.turns("s") == [turn(number) for number in range(2, 7)]
+    assert again.turns("s", 1) == [turn(6)]
+    assert again.turns("new") == []
+    with pytest.raises(InputError):
+        again.append("", turn(1))
+
+
+def test_turns_that_are_appended_at_once_are_all_kept(place: Place) -> None:
+    stores = [SessionStore(place.open()) for _ in range(3)]
+    threads = [
+        threading.Thread(target=lambda store=store: [store.append("s", turn(number)) for number in range(20)])
+        for store in stores
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(stores[0].turns("s", 100)) == 60
+
+
+def test_a_value_is_kept_once_for_all_who_refer_to_it(place: Place) -> None:
+    blobs = BlobStore(place.open())
+    data = b"\x00code" * 10_000
+    name = blobs.put(data, "r-1", 1)
+    assert blobs.put(data, "r-2", 2) == name == content_hash(data)
+    assert blobs.put(data, "r-2", 2) == name
+    assert BlobStore(place.open()).get(name) == data
+    assert blobs.get(EMPTY) is None
+    with place.open().read() as queries:
+        assert queries.rows("SELECT count(*) FROM blobs") == [(1,)]
+
+
+def test_a_value_goes_when_nobody_refers_to_it_any_more(place: Place) -> None:
+    blobs = BlobStore(place.open())
+    name = blobs.put(b"x", "r-1", 10)
+    blobs.put(b"x", "r-2", 20)
+    blobs.release("r-1")
+    assert blobs.drop_unreferenced(100) == 0
+    blobs.release("r-2")
+    assert blobs.drop_unreferenced(20) == 0
+    assert blobs.get(name) == b"x"
+    assert blobs.drop_unreferenced(21) == 1
+    assert blobs.get(name) is None
+
+
+@pytest.mark.parametrize(("size", "is_inline"), [(0, True), (99, True), (100, True), (101, False)])
+def test_a_value_over_the_threshold_is_carried_as_a_reference(place: Place, size: int, is_inline: bool) -> None:
+    blobs = BlobStore(place.open(), inline_bytes=100)
+    packed = blobs.packed(b"x" * size, "r-1", 1)
+    assert (packed.inline is not None, packed.hash is None, packed.size_bytes) == (is_inline, is_inline, size)
+    assert blobs.unpacked(packed) == b"x" * size
+
+
+def test_a_value_that_is_gone_or_damaged_is_said(place: Place) -> None:
+    blobs = BlobStore(place.open())
+    with pytest.raises(StateStorageError, match="of 5 bytes is not in"):
+        blobs.unpacked(Packed(5, hash=BlobHash("0" * 64)))
+    name = blobs.put(b"x", "r-1", 1)
+    with place.open().transaction("spoil it") as changes:
+        changes.execute("UPDATE blobs SET body = ?", (b"y",))
+    with pytest.raises(StateStorageError, match="is damaged"):
+        blobs.get(name)
+
+
+def test_a_cached_result_is_found_until_it_is_long_unused(place: Place) -> None:
+    cache = CacheStore(place.open())
+    cache.put("k", b"old", 0)
+    put = cache.put("k", b"new", 0)
+    assert cache.get("k", 1) == put
+    assert (put.value, put.content_hash) == (b"new", content_hash(b"new"))
+    assert cache.get("none", 1) is None
+    cache.get("k", USE_NOTED_EVERY_MS - 1)
+    cache.put("other", b"", 1)
+    assert cache.get("k", USE_NOTED_EVERY_MS) == put
+    assert cache.drop_unused(USE_NOTED_EVERY_MS) == 1
+    assert cache.get("k", USE_NOTED_EVERY_MS) == put
+    assert cache.drop_unused(USE_NOTED_EVERY_MS + 1) == 1
+
+
+def test_a_damaged_result_is_a_miss(place: Place) -> None:
+    cache = CacheStore(place.open())
+    cache.put("k", b"x", 0)
+    with place.open().transaction("spoil it") as changes:
+        changes.execute("UPDATE cache SET body = ?", (b"y",))
+    assert cache.get("k", 1) is None
+
+
+def test_client_events_are_replayed_from_any_number_as_they_were_seen(open_log: LogOpener) -> None:
+    pipeline = PipelineBuilder().stage("a", default_next="b").stage("b").build()
+    runs = RunTable({"sample": pipeline}, open_log(), FakeClock())
+    run_id, commands = runs.submit(Request("sample", "?"), RunId("r-1"))
+    for _ in range(2):
+        (stage,) = [command for command in commands if isinstance(command, RunStage)]
+        commands = runs.handle(run_id, StageSucceeded(stage.key, {"x": 1}))
+    seen = runs.client_events(run_id)
+    assert [event.seq for event in seen] == list(range(1, len(seen) + 1))
+    for after in range(-1, len(seen) + 2):
+        assert replayed(open_log(), pipeline, run_id, after) == seen[max(after, 0) :]
+    with pytest.raises(UnknownNameError):
+        replayed(open_log(), pipeline, RunId("r-none"))
+    with pytest.raises(SettingsError, match="has changed"):
+        replayed(open_log(), PipelineBuilder().stage("a").build(), run_id)
+
+
+def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path) -> None:
+    dsn = "" if place.server is None else place.server.dsn
+    prefix = place.schema
+    options = StoreOptions(str(tmp_path / "state"), place.backend, dsn, "normal", prefix)  # type: ignore[arg-type]
+    stores = open_store(options, FakeClock())
+    parts = [stores.sessions(), stores.journal(), stores.work_queue(), stores.blobs(), stores.cache()]
+    log = open_run_log(options, "supervisor-0")
+    log.close()
+    stores.close()
+    assert len(parts) == 5
+    assert "open sesame" not in repr(options)
+    if place.server is None:
+        found = sorted(str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state").rglob("*.sqlite"))
+        names = ["blobs.sqlite", "cache.sqlite", "journal.sqlite", "queues.sqlite", "sessions.sqlite"]
+        assert found == sorted([*names, "runs/supervisor-0.sqlite"])
+        return
+    with place.open().transaction("look, and drop them") as changes:
+        schemas = [
+            row[0] for row in changes.rows("SELECT nspname FROM pg_namespace WHERE nspname LIKE ?", (f"{prefix}_%",))
+        ]
+        for schema in schemas:
+            changes.execute(f'DROP SCHEMA "{schema}" CASCADE')
+    names = ["blobs", "cache", "journal", "queues", "runs_supervisor_0", "sessions"]
+    assert sorted(schemas) == [f"{prefix}_{name}" for name in names]
