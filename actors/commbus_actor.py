@@ -81,6 +81,7 @@ class CommBusActor:
         self._handles[address] = handle
         self._process[address] = process_id
         if follows:
+            self._hand_over_all(self._dispatcher.replaced(address, parked))
             await self._tell_lost(address, for_good=False)
         self._spawn(self._watch(address, handle, process_id))
         self._hand_over_all((address, data) for data in parked)

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from runtime.clock import Clock
 from runtime.errors import OwnedError
 from runtime.ids import Address
-from runtime.store.database import Durability
-from runtime.store.run_log import SqliteRunLog
+from runtime.store.opening import StoreOptions, open_run_log
+from runtime.store.run_log import SqlRunLog
 
 LEASE_MS = 5_000
 
 
 class LogOwner:
-    """The owner of the first log of `paths` that nobody else has.
+    """The owner of the first log of `names` that nobody else has.
 
     A supervisor that follows itself, after its process died, need not wait for its own lease to end. Where there is
-    one path only, another's lease is waited for, once: whoever held it may have died with its machine. Raises
+    one name only, another's lease is waited for, once: whoever held it may have died with its machine. Raises
     OwnedError when somebody lives who has it, and StateStorageError.
     """
 
     def __init__(
-        self, address: Address, system_id: str, paths: Sequence[Path], durability: Durability, clock: Clock
+        self, address: Address, system_id: str, store: StoreOptions, names: Sequence[str], clock: Clock
     ) -> None:
         self._name = f"{address} of system {system_id}"
         self._clock = clock
-        self.log, self.epoch = self._taken(paths, durability)
+        self.log, self.epoch = self._taken(store, names)
 
     def renew(self) -> None:
         """Stay the owner for another while. Raises FencedError when somebody else took over."""
@@ -38,19 +37,19 @@ class LogOwner:
         """Let another follow at once."""
         self.log.release(self.epoch)
 
-    def _taken(self, paths: Sequence[Path], durability: Durability) -> tuple[SqliteRunLog, int]:
+    def _taken(self, store: StoreOptions, names: Sequence[str]) -> tuple[SqlRunLog, int]:
         refused: OwnedError | None = None
-        for path in paths:
-            log = SqliteRunLog(path, durability)
+        for name in names:
+            log = open_run_log(store, name)
             try:
-                return log, self._epoch_of(log, may_wait=len(paths) == 1)
+                return log, self._epoch_of(log, may_wait=len(names) == 1)
             except OwnedError as error:
                 refused = error
                 log.close()
-        assert refused is not None, "a supervisor needs at least one path"
+        assert refused is not None, "a supervisor needs the name of a log"
         raise refused
 
-    def _epoch_of(self, log: SqliteRunLog, may_wait: bool) -> int:
+    def _epoch_of(self, log: SqlRunLog, may_wait: bool) -> int:
         now_ms = self._clock.now_ms()
         try:
             return log.take_over(self._name, now_ms, LEASE_MS)

@@ -15,7 +15,8 @@ from runtime.codebase.index_service import IndexService
 from runtime.codebase.index_writer import IndexOptions
 from runtime.endpoint import Endpoint
 from runtime.ids import Address
-from runtime.store.sessions import SessionStore, session_queries
+from runtime.store.opening import StoreOptions, open_store
+from runtime.store.sessions import session_queries
 
 # What each service answers: told to the bus before the service is there, so that early questions wait for it.
 QUERIES_OF: dict[Address, tuple[str, ...]] = {
@@ -46,8 +47,9 @@ class IndexActor(Participant):
 class StoreActor(Participant):
     """Sessions, for every agent that asks."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, options: dict[str, Any]) -> None:
         super().__init__()
-        self._sessions = SessionStore(Path(path))
+        stores = open_store(msgspec.convert(options, StoreOptions), SystemClock())
+        self._sessions = stores.sessions()
         self.endpoint = Endpoint(STORE, RayTransport(), SystemClock(), queries=session_queries(self._sessions))
         self.endpoint.bind()

@@ -11,7 +11,6 @@ import itertools
 import logging
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -38,7 +37,7 @@ from runtime.pipeline import PipelineConfig
 from runtime.rate_limits import RateLimiter, RateLimits
 from runtime.reporter import RECORDED, REPORT, decode_report
 from runtime.run_table import RunTable
-from runtime.store.database import Durability
+from runtime.store.opening import StoreOptions
 from runtime.supervision.commands import CancelStage, Command, Finish, GiveGrant, RunStage, SetTimer
 from runtime.supervision.events import ActorLost, CancelRequested, PauseRequested, Payload, StageFailed, TimerFired
 from runtime.timers import Timers
@@ -66,13 +65,13 @@ class Limits(msgspec.Struct, frozen=True):
 class Ownership(msgspec.Struct, frozen=True):
     """Which log a supervisor keeps, and on whose behalf.
 
-    `log_paths`: the first that nobody else owns is taken. `system_id` tells whether a former owner was the same
+    `log_names`: the first that nobody else owns is taken. `system_id` tells whether a former owner was the same
     supervisor before its process died. `adopts`: it goes on with what others left unfinished in that log.
     """
 
     system_id: str
-    log_paths: tuple[str, ...]
-    durability: Durability = "full"
+    store: StoreOptions
+    log_names: tuple[str, ...]
     adopts: bool = True
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
@@ -94,8 +93,8 @@ class SupervisorActor(Participant):
         self._told = msgspec.convert(ownership, Ownership)
         said = msgspec.convert(limits or {}, Limits)
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
-        paths = tuple(Path(path) for path in self._told.log_paths)
-        self._owner = LogOwner(address, self._told.system_id, paths, self._told.durability, self._clock)
+        told = self._told
+        self._owner = LogOwner(address, told.system_id, told.store, told.log_names, self._clock)
         rates = RateLimiter(said.rates, said.rates_by_user)
         self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
         self._commit = GroupCommit(self._table)

@@ -35,7 +35,6 @@ from runtime.errors import ClusterError, InputError, InterruptError
 from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S
 from runtime.ids import Address, RunId, new_run_id
 from runtime.shipped_middleware import DEFAULT_CHAIN
-from runtime.store.database import Durability
 from runtime.supervision.commands import ClientEvent
 
 LONG_POLL_S = 10.0
@@ -53,7 +52,8 @@ class SystemSpec(msgspec.Struct, frozen=True):
 
     `keeper`: the name of the run logs that it keeps and goes on with; None for a system that is there for one command,
     writes where nobody else does right now, and leaves alone what others did not finish. `shards`: supervisors beside
-    each other, each with a log of its own.
+    each other, each with a log of its own. `store`: the fields of `runtime.store.opening.StoreOptions`; without them,
+    SQLite files below `state_dir`.
     """
 
     pipelines: list[dict[str, Any]]
@@ -66,7 +66,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     middleware: tuple[dict[str, Any], ...] = DEFAULT_CHAIN
     keeper: str | None = None
     shards: int = 1
-    durability: Durability = "full"
+    store: dict[str, Any] = {}
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
 
@@ -188,7 +188,7 @@ def start_system(spec: SystemSpec) -> System:
     bus = _create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats)
     index = _create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options)
     supervisors = _supervisors(spec, shards, (BUS_NAME, INDEX, STORE, *(address for address, _, _ in agents)))
-    others = [_create(StoreActor, STORE, f"{spec.state_dir}/sessions.sqlite")]
+    others = [_create(StoreActor, STORE, _store_of(spec))]
     for address, pipeline_name, config in agents:
         arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings, spec.shards)
         others.append(_create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
@@ -201,8 +201,8 @@ def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[s
     for number, address in enumerate(shards):
         ownership = {
             "system_id": system_id,
-            "log_paths": _log_paths(spec, number),
-            "durability": spec.durability,
+            "store": _store_of(spec),
+            "log_names": _log_names(spec, number),
             "adopts": spec.keeper is not None,
             "heartbeat_s": spec.heartbeat_s,
             "hangs_after_s": spec.hangs_after_s,
@@ -213,11 +213,14 @@ def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[s
     return created
 
 
-def _log_paths(spec: SystemSpec, number: int) -> list[str]:
-    folder = f"{spec.state_dir}/runs"
+def _store_of(spec: SystemSpec) -> dict[str, Any]:
+    return spec.store or {"folder": spec.state_dir}
+
+
+def _log_names(spec: SystemSpec, number: int) -> list[str]:
     if spec.keeper is not None:
-        return [f"{folder}/{spec.keeper}-{number}.sqlite"]
-    return [f"{folder}/one-off-{number}-{slot}.sqlite" for slot in range(SLOTS_OF_ONE_OFF_SYSTEMS)]
+        return [f"{spec.keeper}-{number}"]
+    return [f"one-off-{number}-{slot}" for slot in range(SLOTS_OF_ONE_OFF_SYSTEMS)]
 
 
 def attach_system() -> System:

@@ -6,14 +6,21 @@ came in, unless a middleware changed its header. Bodies are read only where they
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import msgspec
 
 from runtime.clock import Clock
 from runtime.commbus import NOWHERE, BusTable, Routing
-from runtime.errors import BusError, InputError, JeevesError, NoHandlerError, QueryCancelledError, QueryTimeoutError
+from runtime.errors import (
+    HandlerLostError,
+    InputError,
+    JeevesError,
+    NoHandlerError,
+    QueryCancelledError,
+    QueryTimeoutError,
+)
 from runtime.ids import Address, MessageId
 from runtime.messages import (
     BUS,
@@ -99,12 +106,21 @@ class Dispatcher:
         """An endpoint's process is gone: whether that is news, and the failures of queries it will never answer."""
         if not self._table.lose(address, incarnation, for_good):
             return False, ()
-        orphans = [each.header for each in self._queries.values() if for_good and each.holder == address]
+        return True, self._orphaned(address, frozenset()) if for_good else ()
+
+    def replaced(self, address: Address, parked: Iterable[bytes]) -> tuple[Delivery, ...]:
+        """Another process is there now: the failures of queries that the former one had; `parked` ones it gets yet."""
+        return self._orphaned(address, frozenset(decode_header(data)[0].message_id for data in parked))
+
+    def _orphaned(self, address: Address, spared: frozenset[MessageId]) -> tuple[Delivery, ...]:
+        held = [query.header for query in self._queries.values() if query.holder == address]
         failures: list[Delivery] = []
-        for query in orphans:
-            self._end(query.message_id, "failed")
-            failures += self._fail(query, BusError(f"{address} died with '{query.type}' in hand", type=query.type))
-        return True, tuple(failures)
+        for query in held:
+            if query.message_id not in spared:
+                self._end(query.message_id, "failed")
+                error = HandlerLostError(f"{address} died with '{query.type}' in hand", type=query.type)
+                failures += self._fail(query, error)
+        return tuple(failures)
 
     def add_middleware(self, middleware: Middleware) -> None:
         """Put a middleware at the end of the chain."""

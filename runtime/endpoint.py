@@ -13,7 +13,7 @@ import msgspec
 
 from runtime.asking import Asking
 from runtime.clock import Clock
-from runtime.errors import DuplicateHandlerError
+from runtime.errors import DuplicateHandlerError, HandlerLostError
 from runtime.handling import Handling, OnFrame
 from runtime.ids import Address, MessageId, RunId, new_message_id
 from runtime.messages import BUS, Frame, Header, Kind, SendOutcome, pack_body
@@ -102,10 +102,19 @@ class Endpoint:
     ) -> dict[str, Any]:
         """The answer of whoever handles `type_`.
 
+        A handler whose process dies is asked again when it is back, as long as there is time: it may be asked twice.
+
         Raises NoHandlerError, QueryTimeoutError, QueryCancelledError, MessageStoppedError, or the handler's error. A
         task that is cancelled while it waits calls the query off.
         """
-        return await self._asking.ask(self._frame("query", type_, pack_body(body), None, None, timeout_s), timeout_s)
+        gives_up_s, left_s = self._clock.monotonic_s() + timeout_s, timeout_s
+        while True:
+            try:
+                return await self._asking.ask(self._frame("query", type_, pack_body(body), None, None, left_s), left_s)
+            except HandlerLostError:
+                left_s = gives_up_s - self._clock.monotonic_s()
+                if left_s <= 0:
+                    raise
 
     async def register_handler(self, type_: str, handler: QueryHandler) -> None:
         """Answer queries of that type from now on. Raises DuplicateHandlerError when it has a handler anywhere."""

@@ -24,6 +24,7 @@
     ├── BusError
     │   ├── NoHandlerError
     │   ├── DuplicateHandlerError
+    │   ├── HandlerLostError       the process that had the query died; asking again is up to the asker
     │   ├── QueryTimeoutError
     │   ├── QueryCancelledError    the answering side called the work off, or the asking endpoint closed
     │   └── MessageStoppedError    a middleware stopped it: `by` and `reason`
@@ -203,6 +204,12 @@ class DuplicateHandlerError(BusError):
     """A second handler was registered for a type."""
 
     code = "duplicate_handler"
+
+
+class HandlerLostError(BusError):
+    """The process that had a query in hand died; it may or may not have done what was asked."""
+
+    code = "handler_lost"
 
 
 class QueryTimeoutError(BusError):

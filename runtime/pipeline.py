@@ -143,8 +143,12 @@ class PipelineConfig(_Frozen):
 
     @cached_property
     def config_hash(self) -> str:
-        """Names these exact rules; it is pinned to every run that starts under them."""
-        return hashlib.sha256(self.model_dump_json(by_alias=True).encode()).hexdigest()[:16]
+        """Names these exact rules; it is pinned to every run that starts under them.
+
+        What was left at its default does not count: a new version may bring new fields without making rules new.
+        """
+        told = self.model_dump_json(by_alias=True, exclude_defaults=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     @cached_property
     def scheduled(self) -> tuple[AgentConfig, ...]:

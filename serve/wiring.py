@@ -9,6 +9,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from runtime.agent_step import Agent
 from runtime.capability import load_capability
 from runtime.clock import SystemClock
@@ -21,8 +23,9 @@ from runtime.pipeline import PipelineConfig, as_wire
 from runtime.pipeline_file import load_pipeline
 from runtime.ports import LocalQueries
 from runtime.settings import Settings, shipped_config_dir
-from runtime.store.run_log import RunLog, SqliteRunLog
-from runtime.store.sessions import SessionStore, session_queries
+from runtime.store.opening import open_run_log, open_store, store_options
+from runtime.store.run_log import RunLog
+from runtime.store.sessions import session_queries
 
 ENTRY_POINT_GROUP = "jeeves.capabilities"
 
@@ -108,7 +111,7 @@ def local_runner(
     clock = SystemClock()
     queries = LocalQueries()
     queries.register(index.queries())
-    queries.register(session_queries(SessionStore(settings.state_dir / "sessions.sqlite")))
+    queries.register(session_queries(open_store(store_options(settings), clock).sessions()))
     capability = load_capability(capability_spec(settings, pipeline))
     shared = agent_settings(settings)
     services = capability.open_services(shared)
@@ -116,7 +119,7 @@ def local_runner(
         agent.name: Agent(agent, capability, settings.reasoner, shared, clock, queries, services)
         for agent in pipeline.agents
     }
-    log = log or SqliteRunLog(settings.state_dir / "runs" / "local.sqlite")
+    log = log or open_run_log(store_options(settings), "local")
     return LocalRunner({pipeline.name: pipeline}, {pipeline.name: agents}, log, clock)
 
 
@@ -138,6 +141,7 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
                 "allow_secrets": walk.allow_secrets,
             }
         },
+        "store": msgspec.to_builtins(store_options(settings)),
         "shards": settings.supervisor.shards,
         "heartbeat_s": settings.supervisor.heartbeat_s,
         "hangs_after_s": settings.supervisor.hangs_after_s,

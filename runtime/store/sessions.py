@@ -40,12 +40,19 @@ class SessionStore:
         migrate(self._database, "sessions", MIGRATIONS)
 
     def append(self, session_id: str, turn: Turn) -> None:
-        """Add a turn at the end of a session, which begins with it when it is new."""
+        """Add a turn at the end of a session, which begins with it when it is new.
+
+        The same turn once more changes nothing: whoever asks across a process that died asks twice.
+        """
         check_session_id(session_id)
-        newest = "SELECT coalesce(max(seq), 0) FROM turns WHERE session_id = ?"
+        newest = "SELECT seq, body FROM turns WHERE session_id = ? ORDER BY seq DESC LIMIT 1"
+        body = msgspec.msgpack.encode(turn)
         with self._database.transaction(f"take a turn of session {session_id}") as changes:
-            seq = changes.rows(newest, (session_id,))[0][0] + 1
-            changes.execute("INSERT INTO turns VALUES (?, ?, ?)", (session_id, seq, msgspec.msgpack.encode(turn)))
+            last = changes.rows(newest, (session_id,))
+            if last and bytes(last[0][1]) == body:
+                return
+            seq = last[0][0] + 1 if last else 1
+            changes.execute("INSERT INTO turns VALUES (?, ?, ?)", (session_id, seq, body))
 
     def turns(self, session_id: str, limit: int = TURNS_GIVEN_BACK) -> list[Turn]:
         """The newest turns of a session, oldest first; empty when it is new."""

@@ -143,6 +143,7 @@ def system_spec(state_dir: Path, pipelines: tuple[PipelineConfig, ...] = PIPELIN
         "reasoner": "rules",
         "settings": {},
         "state_dir": str(state_dir),
+        "keeper": "supervisor",
     }
 
 

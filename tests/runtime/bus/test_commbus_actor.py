@@ -13,7 +13,7 @@ from ray.exceptions import ActorDiedError, ActorUnavailableError
 
 from actors.commbus_actor import ENDPOINT_LOST, CommBusActor
 from runtime.clock import FakeClock
-from runtime.errors import BusError, CircuitOpenError, JeevesError, SettingsError
+from runtime.errors import BusError, CircuitOpenError, HandlerLostError, JeevesError, SettingsError
 from runtime.ids import Address, new_message_id
 from runtime.messages import Frame, Header, Kind, decode_frame, encode_frame, pack_body, reply_to, unpack_body
 from runtime.ports import error_from_wire, error_to_wire
@@ -139,7 +139,7 @@ async def test_a_query_in_the_hands_of_an_endpoint_that_dies_fails_at_once() -> 
     handler.lose(for_good=True)
     await settle()
     error = error_from_wire(unpack_body(asker.got[-1].body))
-    assert type(error) is BusError
+    assert type(error) is HandlerLostError
     assert error.message == "handler died with 't' in hand"
 
 

@@ -13,6 +13,7 @@ from runtime.dispatch import OVERDUE_MS, Dispatcher, Taken
 from runtime.errors import (
     BusError,
     DuplicateHandlerError,
+    HandlerLostError,
     JeevesError,
     MessageStoppedError,
     NoHandlerError,
@@ -269,6 +270,16 @@ def test_queries_for_an_endpoint_that_dies_fail_at_once(bus: Bus) -> None:
 def test_queries_for_an_endpoint_that_is_restarted_wait_on(bus: Bus) -> None:
     bus.query()
     assert bus.dispatcher.lose(HANDLER, 1, for_good=False) == (True, ())
+    assert bus.dispatcher.stats()["queries_under_way"] == 1
+
+
+def test_queries_that_a_replaced_process_had_fail_and_those_that_its_successor_gets_wait_on(bus: Bus) -> None:
+    bus.query()
+    bus.table.lose(HANDLER, 1, for_good=False)
+    bus.query()
+    failures = bus.dispatcher.replaced(HANDLER, bus.table.connect(HANDLER, handles=("t",)))
+    with pytest.raises(HandlerLostError, match="handler died with 't' in hand"):
+        answer_in(Taken("accepted", failures))
     assert bus.dispatcher.stats()["queries_under_way"] == 1
 
 

@@ -13,6 +13,7 @@ from runtime.endpoint import Endpoint
 from runtime.errors import (
     BusError,
     DuplicateHandlerError,
+    HandlerLostError,
     JeevesError,
     NoHandlerError,
     QueryTimeoutError,
@@ -50,6 +51,24 @@ async def test_a_query_is_answered_by_whoever_handles_its_type(bus: MemoryBus) -
 
 async def test_an_endpoint_can_ask_itself(bus: MemoryBus) -> None:
     assert await join(bus, ASKER, queries={"echo": echo}).query("echo", {}) == {"heard": {}}
+
+
+async def test_a_query_whose_handler_dies_is_asked_again_as_long_as_there_is_time(bus: MemoryBus) -> None:
+    asked = 0
+
+    async def dies_twice(body: dict[str, Any]) -> dict[str, Any]:
+        nonlocal asked
+        asked += 1
+        if asked <= 2:
+            raise HandlerLostError("its process died", type="echo")
+        return body
+
+    join(bus, ANSWERER, queries={"echo": dies_twice})
+    asker = join(bus, ASKER)
+    assert await asker.query("echo", {"n": 1}) == {"n": 1}
+    asked = -1_000_000
+    with pytest.raises((HandlerLostError, QueryTimeoutError)):
+        await asker.query("echo", {}, timeout_s=0.05)
 
 
 async def test_many_queries_at_once_get_each_their_own_answer(bus: MemoryBus) -> None:

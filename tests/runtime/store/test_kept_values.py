@@ -42,17 +42,29 @@ def test_the_newest_turns_of_a_session_come_back_oldest_first(place: Place) -> N
         again.append("", turn(1))
 
 
+def append_all(store: SessionStore, numbers: range) -> None:
+    for number in numbers:
+        store.append("s", turn(number))
+
+
 def test_turns_that_are_appended_at_once_are_all_kept(place: Place) -> None:
     stores = [SessionStore(place.open()) for _ in range(3)]
     threads = [
-        threading.Thread(target=lambda store=store: [store.append("s", turn(number)) for number in range(20)])
-        for store in stores
+        threading.Thread(target=append_all, args=(store, range(20 * number, 20 * number + 20)))
+        for number, store in enumerate(stores)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(stores[0].turns("s", 100)) == 60
+
+
+def test_a_turn_that_is_appended_twice_in_a_row_is_kept_once(place: Place) -> None:
+    store = SessionStore(place.open())
+    for number in (1, 1, 2, 1):
+        store.append("s", turn(number))
+    assert store.turns("s") == [turn(1), turn(2), turn(1)]
 
 
 def test_a_value_is_kept_once_for_all_who_refer_to_it(place: Place) -> None:
