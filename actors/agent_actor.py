@@ -64,7 +64,7 @@ class AgentActor(Participant):
             },
         )
         self._reporter = Reporter(
-            Courier(self.endpoint, clock), address, PROCESS_ID, lambda run_id: supervisor_address(run_id, shards)
+            Courier(self.endpoint, clock), clock, address, PROCESS_ID, lambda run_id: supervisor_address(run_id, shards)
         )
         self._epochs = [0] * shards
         self._agent = Agent(agent_config, load_capability(capability), reasoner, settings, clock, self.endpoint)

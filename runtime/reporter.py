@@ -1,24 +1,26 @@
 """What an agent has to tell of its stages: each report once more until it is recorded, and in order for each stage.
 
-While a report is under way, what happens meanwhile gathers, and goes as one report when the first is recorded: a short
-stage costs two messages, however much it did.
+While a report is under way, what happens meanwhile gathers, and goes as one report when the first is recorded. That a
+stage has begun, or called a tool, may wait for a moment: a short stage costs one report, however much it did.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 
+from runtime.clock import Clock
 from runtime.courier import Courier, Parcel
 from runtime.ids import Address, MessageId, RunId, StageKey
 from runtime.supervision.events import BudgetRequested, StageFailed, StageStarted, StageSucceeded, ToolCalled
 
 REPORT = "stage.report"
 RECORDED = "stage.recorded"
+GATHERED_FOR_S = 0.02
 
 StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | ToolCalled
 
@@ -48,42 +50,56 @@ def decode_report(data: bytes) -> Report:
 class Reporter:
     """Speaks for one life of an agent. `supervisor_of`: run → the address that records it."""
 
-    def __init__(self, courier: Courier, agent: Address, life: str, supervisor_of: Callable[[RunId], Address]) -> None:
+    def __init__(
+        self, courier: Courier, clock: Clock, agent: Address, life: str, supervisor_of: Callable[[RunId], Address]
+    ) -> None:
         self._courier = courier
+        self._clock = clock
         self._agent = agent
         self._life = life
         self._supervisor_of = supervisor_of
         self._gathered: dict[StageKey, list[StagePayload]] = {}
         self._under_way: dict[MessageId, StageKey] = {}
+        self._waiting: set[StageKey] = set()
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def say(self, payload: StagePayload) -> None:
         """Report it, after what was said of that stage before."""
         key = payload.key
-        if key in self._gathered:
-            self._gathered[key].append(payload)
-            return
-        self._gathered[key] = []
-        self._send(key, [payload])
+        self._gathered.setdefault(key, []).append(payload)
+        if isinstance(payload, StageStarted | ToolCalled):
+            self._spawn(self._send_soon(key))
+        else:
+            self._send(key)
 
     def recorded(self, message_id: MessageId) -> None:
         """The supervisor has recorded that report; what has gathered since goes now."""
         self._courier.acknowledge(message_id)
         key = self._under_way.pop(message_id, None)
-        if key is None:
-            return
-        if self._gathered[key]:
-            payloads, self._gathered[key] = self._gathered[key], []
-            self._send(key, payloads)
-        else:
-            del self._gathered[key]
+        if key is not None:
+            self._waiting.discard(key)
+            self._send(key)
 
-    def _send(self, key: StageKey, payloads: list[StagePayload]) -> None:
+    async def _send_soon(self, key: StageKey) -> None:
+        await self._clock.sleep(GATHERED_FOR_S)
+        self._send(key)
+
+    def _send(self, key: StageKey) -> None:
+        """Send what has gathered, unless a report of that stage is under way: it takes its turn then."""
+        if key in self._waiting:
+            return
+        payloads = self._gathered.pop(key, None)
+        if not payloads:
+            return
         message_id = MessageId(f"{self._life}.{next(self._numbers)}")
         self._under_way[message_id] = key
+        self._waiting.add(key)
         body = msgspec.msgpack.encode(Report(key, self._agent, self._life, tuple(payloads)))
         parcel = Parcel(self._supervisor_of(key.run_id), REPORT, body, key.run_id)
-        task = asyncio.create_task(self._courier.send(message_id, parcel))
+        self._spawn(self._courier.send(message_id, parcel))
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

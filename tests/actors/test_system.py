@@ -94,9 +94,9 @@ async def test_agents_meet_on_the_bus_alone_and_a_run_leaves_no_dead_letter(syst
     assert ended.reason == "completed"
     stats = await system.bus_stats()
     counts = {kind: count - before.get(kind, 0) for kind, count in stats["counts"].items()}
-    # Three stages: each is sent to its agent, reports its start and its end, and is told that they are recorded; tool
-    # calls are reported with the end, or on their own when the start was recorded before.
-    assert 3 * 5 <= counts.pop("command") <= 3 * 5 + 2 * 2
+    # Three stages: each is sent to its agent, reports all that it did at once, and is told that this is recorded; on a
+    # busy machine start, tool calls and end may be a report each.
+    assert 3 * 3 <= counts.pop("command") <= 3 * 5 + 2 * 2
     assert set(counts.values()) <= {0}
     assert stats["dead_letters"] == 0
 
