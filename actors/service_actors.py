@@ -15,13 +15,14 @@ from runtime.codebase.index_service import IndexService
 from runtime.codebase.index_writer import IndexOptions
 from runtime.endpoint import Endpoint
 from runtime.ids import Address
+from runtime.journal_port import JOURNAL_QUERIES, journal_queries
 from runtime.store.opening import StoreOptions, open_store
 from runtime.store.sessions import session_queries
 
 # What each service answers: told to the bus before the service is there, so that early questions wait for it.
 QUERIES_OF: dict[Address, tuple[str, ...]] = {
     INDEX: ("index.refresh",),
-    STORE: ("session.turns", "session.append"),
+    STORE: ("session.turns", "session.append", *JOURNAL_QUERIES),
 }
 
 
@@ -45,11 +46,11 @@ class IndexActor(Participant):
 
 
 class StoreActor(Participant):
-    """Sessions, for every agent that asks."""
+    """Sessions and the journal of effects, for every agent that asks."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__()
         stores = open_store(msgspec.convert(options, StoreOptions), SystemClock())
-        self._sessions = stores.sessions()
-        self.endpoint = Endpoint(STORE, RayTransport(), SystemClock(), queries=session_queries(self._sessions))
+        queries = {**session_queries(stores.sessions()), **journal_queries(stores.journal())}
+        self.endpoint = Endpoint(STORE, RayTransport(), SystemClock(), queries=queries)
         self.endpoint.bind()

@@ -227,7 +227,7 @@ class SupervisorActor(Participant):
                 return  # the agent says it again
             self._inbox.note(report_id)
             self._courier.acknowledge(_message_id_of(report.key))
-            if not self._holders.heard(report.key, report.agent, report.life, report.has_ended):
+            if report.was_refused or not self._holders.heard(report.key, report.agent, report.life, report.has_ended):
                 self._lost(report.agent, {run_id: (report.key,)})
             await self._carry_out(run_id, commands)
         await self.endpoint.command(report.agent, RECORDED, b"", report.key.run_id, report_id, self._owner.epoch)

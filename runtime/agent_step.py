@@ -17,6 +17,7 @@ import msgspec
 from runtime.bounds import Grant
 from runtime.capability import Capability, ModelUse, StageContext, StageInput, StageResult
 from runtime.clock import Clock
+from runtime.effects import StageEffects
 from runtime.errors import (
     BudgetExhaustedError,
     JeevesError,
@@ -26,6 +27,7 @@ from runtime.errors import (
     ToolFailedError,
 )
 from runtime.ids import StageKey
+from runtime.journal_port import QueryJournal
 from runtime.output_schema import OutputSchema
 from runtime.pipeline import AgentConfig, ToolAccess
 from runtime.ports import QueryPort
@@ -102,6 +104,15 @@ class Agent:
         self._clock = clock
         self._queries = queries
         self._services = services if services is not None else capability.open_services(settings)
+        self._allowed = self._permitted()
+        self._journal = QueryJournal(queries) if self._has_effects() else None
+
+    async def may_begin(self, key: StageKey, by: str) -> bool:
+        """False when another process than `by` has begun the attempt: what it did outside may be under way there.
+
+        Only asked of agents that may call tools that write; the others lose nothing by beginning twice.
+        """
+        return self._journal is None or await self._journal.begin(key, by)
 
     async def run(
         self,
@@ -177,10 +188,16 @@ class Agent:
             if report is not None:
                 await report(ToolCalled(command.key, name, result.status, result.duration_ms))
 
+        effects = None if self._journal is None else StageEffects(self._journal, command.key)
+        return ToolExecutor(self._registry, self._allowed, budget, on_call, effects)
+
+    def _permitted(self) -> frozenset[str]:
         reach = _REACH[self.config.tool_access] if self.config.has_tools else frozenset()
         out_of_reach = {tool.name for tool in self._registry if tool.access not in reach}
-        allowed = frozenset(self.config.allowed_tools) - out_of_reach if reach else frozenset()
-        return ToolExecutor(self._registry, allowed, budget, on_call)
+        return frozenset(self.config.allowed_tools) - out_of_reach if reach else frozenset()
+
+    def _has_effects(self) -> bool:
+        return any(tool.access == "write" and tool.name in self._allowed for tool in self._registry)
 
 
 def _asking(key: StageKey, more: More | None) -> AskForMore | None:

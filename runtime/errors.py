@@ -34,6 +34,7 @@
     │   └── QueueFullError
     └── StageError                 what a hook raises to fail its stage on purpose
         ├── ToolFailedError
+        │   └── EffectInDoubtError  nobody knows whether an earlier attempt made a call: a person has to decide
         ├── ModelFailedError
         └── BudgetExhaustedError   a reservation was refused: the run ends with that bound's reason
 
@@ -264,6 +265,12 @@ class ToolFailedError(StageError):
     """A tool that the stage cannot do without failed."""
 
     code = "tool_failed"
+
+
+class EffectInDoubtError(ToolFailedError):
+    """An earlier attempt may have made a call with an effect outside, or not; its tool says that a person decides."""
+
+    code = "effect_in_doubt"
 
 
 class ModelFailedError(StageError):

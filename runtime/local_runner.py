@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import AsyncGenerator, Mapping
 
 from runtime.admission import Quotas
@@ -22,6 +23,7 @@ from runtime.run_table import NO_QUOTAS, RunTable
 from runtime.store.run_log import RunLog
 from runtime.supervision.commands import CancelStage, ClientEvent, Command, Finish, GiveGrant, RunStage, SetTimer
 from runtime.supervision.events import (
+    ActorLost,
     BudgetRequested,
     CancelRequested,
     PauseRequested,
@@ -34,6 +36,9 @@ from runtime.supervision.events import (
 from runtime.timers import Timers
 
 log = logging.getLogger(__name__)
+
+# Tells this process from another that went on with the same run before.
+LIFE = secrets.token_hex(8)
 
 
 class LocalRunner:
@@ -174,6 +179,9 @@ class LocalRunner:
 
         try:
             agent = self._agents[self._table.rules_of(run_id).name][command.stage]
+            if not await agent.may_begin(command.key, LIFE):
+                await self._happened(run_id, ActorLost(command.stage, (command.key,)))
+                return
             await self._happened(run_id, StageStarted(command.key))
             await self._happened(run_id, await agent.run(command, cancelled, report, more))
         except asyncio.CancelledError:

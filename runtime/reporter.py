@@ -26,12 +26,16 @@ StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | T
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What became of one attempt, in order, as told by one life of its agent."""
+    """What became of one attempt, in order, as told by one life of its agent.
+
+    `was_refused`: it did not begin, because another process, which is gone, had begun it.
+    """
 
     key: StageKey
     agent: Address
     life: str
     payloads: tuple[StagePayload, ...]
+    was_refused: bool = False
 
     @property
     def has_ended(self) -> bool:
@@ -73,6 +77,10 @@ class Reporter:
         else:
             self._send(key)
 
+    def refuse(self, key: StageKey) -> None:
+        """Another process had begun that attempt: it counts as lost with that one."""
+        self._send_report(Report(key, self._agent, self._life, (), was_refused=True))
+
     def recorded(self, message_id: MessageId) -> None:
         """The supervisor has recorded that report; what has gathered since goes now."""
         self._courier.acknowledge(message_id)
@@ -92,11 +100,14 @@ class Reporter:
         payloads = self._gathered.pop(key, None)
         if not payloads:
             return
-        message_id = MessageId(f"{self._life}.{next(self._numbers)}")
-        self._under_way[message_id] = key
         self._waiting.add(key)
-        body = msgspec.msgpack.encode(Report(key, self._agent, self._life, tuple(payloads)))
-        parcel = Parcel(self._supervisor_of(key.run_id), REPORT, body, key.run_id)
+        self._send_report(Report(key, self._agent, self._life, tuple(payloads)))
+
+    def _send_report(self, report: Report) -> None:
+        run_id = report.key.run_id
+        message_id = MessageId(f"{self._life}.{next(self._numbers)}")
+        self._under_way[message_id] = report.key
+        parcel = Parcel(self._supervisor_of(run_id), REPORT, msgspec.msgpack.encode(report), run_id)
         self._spawn(self._courier.send(message_id, parcel))
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:

@@ -24,6 +24,8 @@ from runtime.clock import FakeClock
 from runtime.envelope import Envelope, InterruptKind, InterruptRequest, InterruptResponse, Lifecycle, Request
 from runtime.goals import GoalsPatch
 from runtime.ids import RunId, StageKey
+from runtime.journal import MemoryJournal
+from runtime.journal_port import journal_queries
 from runtime.local_runner import LocalRunner
 from runtime.pipeline import PipelineConfig
 from runtime.pipeline_file import parse_pipeline
@@ -182,6 +184,7 @@ class ScriptedRunner:
             open_services=dict,
         )
         queries = LocalQueries()
+        queries.register(journal_queries(MemoryJournal()))
         hosted = {
             stage: Agent(agent, capability, "scripted", {}, self.clock, queries)
             for stage, agent in config.stages.items()

@@ -18,6 +18,7 @@ from runtime.codebase.index_service import IndexService
 from runtime.codebase.index_writer import IndexOptions
 from runtime.codebase.walk import WalkOptions
 from runtime.errors import SettingsError, UnknownNameError
+from runtime.journal_port import journal_queries
 from runtime.local_runner import LocalRunner
 from runtime.pipeline import PipelineConfig, as_wire
 from runtime.pipeline_file import load_pipeline
@@ -111,7 +112,9 @@ def local_runner(
     clock = SystemClock()
     queries = LocalQueries()
     queries.register(index.queries())
-    queries.register(session_queries(open_store(store_options(settings), clock).sessions()))
+    stores = open_store(store_options(settings), clock)
+    queries.register(session_queries(stores.sessions()))
+    queries.register(journal_queries(stores.journal()))
     capability = load_capability(capability_spec(settings, pipeline))
     shared = agent_settings(settings)
     services = capability.open_services(shared)

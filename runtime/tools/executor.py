@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
+from runtime.effects import StageEffects
 from runtime.errors import JeevesError
 from runtime.stage_budget import StageBudget
-from runtime.tools.registry import ToolRegistry
+from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
 
 log = logging.getLogger(__name__)
@@ -27,8 +28,15 @@ class ToolExecutor:
     """The tools that one stage may call, as long as `budget` has calls for it."""
 
     def __init__(
-        self, registry: ToolRegistry, allowed: frozenset[str], budget: StageBudget, on_call: OnCall | None = None
+        self,
+        registry: ToolRegistry,
+        allowed: frozenset[str],
+        budget: StageBudget,
+        on_call: OnCall | None = None,
+        effects: StageEffects | None = None,
     ) -> None:
+        """With `effects`, calls of tools that write are journaled: no attempt repeats what an earlier one has done."""
+        self._effects = effects
         self._registry = registry
         self._allowed = allowed
         self._budget = budget
@@ -39,7 +47,11 @@ class ToolExecutor:
         return [entry for entry in self._registry.describe() if entry["name"] in self._allowed]
 
     async def call(self, name: str, subject: object, arguments: dict[str, Any]) -> ToolResult:
-        """Call a tool in a thread; the result says how it went."""
+        """Call a tool in a thread; the result says how it went.
+
+        Raises only what has to end the attempt: EffectInDoubtError, FencedError, StateStorageError and BusError of the
+        journal.
+        """
         result = await self._call(name, subject, arguments)
         if self._on_call is not None:
             await self._on_call(name, result)
@@ -57,10 +69,37 @@ class ToolExecutor:
         return msgspec.structs.replace(result, duration_ms=int((time.perf_counter() - started_s) * 1000))
 
     async def _run(self, name: str, subject: object, arguments: dict[str, Any]) -> ToolResult:
-        limit: asyncio.Timeout | None = None
         try:
             tool = self._registry.get(name)
             parameters = tool.read_arguments(arguments)
+        except JeevesError as error:
+            return ToolResult("error", error=error.message)
+        if tool.access == "write" and self._effects is not None:
+            return await self._run_once(self._effects, tool, subject, parameters)
+        return await self._run_tool(tool, subject, parameters)
+
+    async def _run_once(
+        self, effects: StageEffects, tool: Tool, subject: object, parameters: msgspec.Struct
+    ) -> ToolResult:
+        """A result that the tool gave, a refusal included, is the call's for good; after a timeout nobody knows."""
+
+        async def make() -> bytes | None:
+            result = await self._run_tool(tool, subject, parameters)
+            made.append(result)
+            return None if result.status == "timeout" else msgspec.msgpack.encode(result)
+
+        async def check() -> bytes | None:
+            found = await asyncio.to_thread(tool.was_done, subject, parameters) if tool.was_done else None
+            return None if found is None else msgspec.msgpack.encode(found)
+
+        made: list[ToolResult] = []
+        request = msgspec.msgpack.encode((tool.name, parameters))
+        result = await effects.once(request, tool.effect, make, check if tool.was_done else None)
+        return made[-1] if result is None else msgspec.msgpack.decode(result, type=ToolResult)
+
+    async def _run_tool(self, tool: Tool, subject: object, parameters: msgspec.Struct) -> ToolResult:
+        name, limit = tool.name, None
+        try:
             async with asyncio.timeout(tool.timeout_s) as limit:
                 result: object = await asyncio.to_thread(tool.run, subject, parameters)
             if isinstance(result, ToolResult):

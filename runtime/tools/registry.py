@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.errors import ToolArgumentsError, UnknownNameError
+from runtime.journal import Declaration
 from runtime.tools.result import ToolResult
 
 Access = Literal["read", "write"]
@@ -21,7 +22,9 @@ Risk = Literal["read", "write", "destructive"]
 class Tool(msgspec.Struct, frozen=True):
     """One tool. `run(subject, parameters)` is called in a thread; `cost` is relative: 1 is one look-up.
 
-    `subject` is what the capability's tools work on (code_analysis: a `Codebase`).
+    `subject` is what the capability's tools work on (code_analysis: a `Codebase`). `effect` says what to do about a
+    call of a tool that writes, when an earlier attempt may have made it or not; `was_done(subject, parameters)` looks,
+    for `check_first`, and returns the result that the call had, or None.
     """
 
     name: str
@@ -32,6 +35,8 @@ class Tool(msgspec.Struct, frozen=True):
     risk: Risk = "read"
     cost: int = 1
     timeout_s: float = 30.0
+    effect: Declaration = "ask"
+    was_done: Callable[[Any, Any], ToolResult | None] | None = None
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the parameters."""

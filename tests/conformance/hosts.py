@@ -15,6 +15,8 @@ from runtime.codebase.index_service import IndexService
 from runtime.codebase.index_writer import IndexOptions
 from runtime.envelope import Envelope, InterruptResponse, Request
 from runtime.ids import RunId
+from runtime.journal import MemoryJournal
+from runtime.journal_port import journal_queries
 from runtime.local_runner import LocalRunner
 from runtime.pipeline import PipelineConfig, as_wire
 from runtime.pipeline_file import load_pipeline
@@ -106,6 +108,7 @@ class LocalHost(LocalRunner):
     def __init__(self, folder: Path) -> None:
         clock = SystemClock()
         queries = LocalQueries()
+        queries.register(journal_queries(MemoryJournal()))
         queries.register(IndexService(folder / "index", IndexOptions()).queries())
         self.sessions = SessionStore(folder / "sessions.sqlite")
         queries.register(session_queries(self.sessions))

@@ -14,6 +14,8 @@ from runtime.capability import Capability
 from runtime.clock import FakeClock
 from runtime.envelope import Envelope, Request
 from runtime.ids import RunId
+from runtime.journal import MemoryJournal
+from runtime.journal_port import journal_queries
 from runtime.local_runner import LocalRunner
 from runtime.pipeline import PipelineConfig
 from runtime.ports import LocalQueries
@@ -48,8 +50,11 @@ class Hosted:
         for stage, policy in (policies or {}).items():
             hooks[stage] = msgspec.structs.replace(hooks[stage], policy=policy)
         capability = Capability("hosted", (config.name,), hooks, ToolRegistry(tools), dict)
+        queries = LocalQueries()
+        self.journal = MemoryJournal()
+        queries.register(journal_queries(self.journal))
         hosted = {
-            stage: Agent(agent, capability, "scripted", {}, self.clock, LocalQueries())
+            stage: Agent(agent, capability, "scripted", {}, self.clock, queries)
             for stage, agent in config.stages.items()
         }
         self.runner = LocalRunner({config.name: config}, {config.name: hosted}, self.log, self.clock, quotas, rates)

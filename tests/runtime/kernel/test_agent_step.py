@@ -20,6 +20,8 @@ from runtime.envelope import InterruptRequest
 from runtime.errors import BudgetExhaustedError, ModelFailedError, SettingsError, StageError, ToolFailedError
 from runtime.goals import Goal, GoalsPatch
 from runtime.ids import GoalId, RunId, StageKey, StageName
+from runtime.journal import MemoryJournal
+from runtime.journal_port import journal_queries
 from runtime.pipeline import AgentConfig
 from runtime.ports import LocalQueries
 from runtime.supervision.commands import RunStage, StageView
@@ -45,7 +47,9 @@ def agent_of(hooks: AgentHooks, **settings: Any) -> Agent:
     config = AgentConfig(name="a", stage_order=1, **settings)
     registry = ToolRegistry([READER, WRITER])
     capability = Capability("c", ("p",), {"a": hooks}, registry, dict)
-    return Agent(config, capability, "rules", {}, FakeClock(), LocalQueries())
+    queries = LocalQueries()
+    queries.register(journal_queries(MemoryJournal()))
+    return Agent(config, capability, "rules", {}, FakeClock(), queries)
 
 
 def command(view: StageView | bytes | None = None, grant: Grant | None = None) -> RunStage:
