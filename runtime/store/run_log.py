@@ -60,6 +60,9 @@ class MemoryRunLog:
         if epoch < self._epoch:
             raise fenced(epoch, self._epoch, self._owner)
 
+    def holder(self, now_ms: int) -> str | None:
+        return self._owner if now_ms < self._until_ms else None
+
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all([Entry(pipeline, event, ends)], epoch)
 

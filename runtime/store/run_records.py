@@ -69,6 +69,9 @@ class RunLog(Protocol):
     def check_owner(self, epoch: int) -> None:
         """Raise FencedError when a newer owner took the log over since `epoch`."""
 
+    def holder(self, now_ms: int) -> str | None:
+        """Who holds a lease that is not over; None when nobody does."""
+
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         """Return once the event is kept; `ends`: it is the last of its run.
 

@@ -77,6 +77,7 @@ class SqlRunLog:
     def __init__(self, database: Database) -> None:
         """Raises StateStorageError; the database is closed then."""
         self._database = database
+        self.location = database.location
         try:
             migrate(database, "run_log", MIGRATIONS)
         except BaseException:
@@ -102,6 +103,10 @@ class SqlRunLog:
     def check_owner(self, epoch: int) -> None:
         with self._database.read() as queries:
             _check_epoch(queries, epoch)
+
+    def holder(self, now_ms: int) -> str | None:
+        with self._database.read() as queries:
+            return next((name for _, name, until_ms in queries.rows(_OWNER) if now_ms < until_ms), None)
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all((Entry(pipeline, event, ends),), epoch)
