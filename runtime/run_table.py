@@ -26,6 +26,7 @@ from runtime.errors import (
 )
 from runtime.ids import RunId, new_run_id
 from runtime.interrupts import refusal
+from runtime.pinned_rules import PinnedRules
 from runtime.pipeline import PipelineConfig
 from runtime.rate_limits import RateLimiter
 from runtime.run_batch import Kept, RunBatch
@@ -70,7 +71,7 @@ class RunTable:
 
         Who has taken it over already, with a lease, gives the `epoch` instead.
         """
-        self._pipelines = dict(pipelines)
+        self._pinned = PinnedRules(pipelines, run_log)
         self._room = RunQuotas(quotas, rates, clock)
         self._log = run_log
         self._epoch = epoch if owner is None else run_log.take_over(owner)
@@ -93,18 +94,19 @@ class RunTable:
         InputError for limits that the pipeline does not have and for what cannot be put on the wire, and
         StateStorageError when nothing could be written.
         """
-        config = self._config(request.pipeline)
+        config = self._pinned.today(request.pipeline)
         try:
             request = msgspec.msgpack.decode(msgspec.msgpack.encode(request), type=Request)
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise InputError(f"the request cannot be recorded: {error}") from error
         if run_id is not None and run_id not in self._states and (events := self._log.events(run_id)):
-            return run_id, self._take_up(config, events)
+            return run_id, self._take_up(events)
         run_id = run_id or new_run_id(self._clock.now_ms())
         if run_id in self._states:
             return run_id, self.handle(run_id, RunRequested(request))
         check_limits(config, request)
         request = self._room.permitted(request)
+        self._pinned.keep(config)
         begins = self._open(run_id, config, request)
         try:
             return run_id, self.handle(run_id, RunRequested(request, not begins, config.config_hash))
@@ -116,13 +118,14 @@ class RunTable:
         """Take up the unfinished runs of the log, oldest first; the commands issue again what was in flight.
 
         A host that owns the log calls it once at its start, before anything else, and again from the beginning when
-        the log fails meanwhile. A run whose pipeline is gone or has changed stays in the log untouched.
+        the log fails meanwhile. A run goes on under the rules that it began under; one that cannot, because its rules
+        were not kept or because today's agents do not fit them any more, stays in the log untouched.
         """
         for row in self._log.unfinished():
             if row.run_id in self._states:
                 continue
             try:
-                yield row.run_id, self._take_up(self._config(row.pipeline), self._log.events(row.run_id))
+                yield row.run_id, self._take_up(self._log.events(row.run_id))
             except (UnknownNameError, SettingsError) as error:
                 log.error("run.not_taken_up", extra={"run_id": row.run_id, "reason": error.message})
 
@@ -161,7 +164,7 @@ class RunTable:
         """A new run with the same past as `source` up to event `at_seq` (inclusive), and a future of its own.
 
         A run id that is known already changes nothing. Raises UnknownNameError when there is no such run or event, and
-        SettingsError when its pipeline has changed.
+        SettingsError when its pipeline has changed and it cannot go on under the rules that it began under.
         """
         if run_id is not None and run_id in self._states:
             return run_id, []
@@ -170,9 +173,7 @@ class RunTable:
             raise UnknownNameError(f"run '{source}' has no event {at_seq}", name=source, known=[])
         first = events[0].payload
         assert isinstance(first, RunRequested)
-        config = self._config(first.request.pipeline)
-        if first.config_hash and first.config_hash != config.config_hash:
-            raise SettingsError(f"pipeline '{config.name}' has changed since run {source} began; it cannot be forked")
+        config = self._pinned.to_go_on(first, f"run {source} began; it cannot be forked")
         run_id = run_id or new_run_id(self._clock.now_ms())
         copies = [renamed(event, run_id) for event in events]
         is_over = fold(config, copies).envelope.lifecycle == "terminated"
@@ -279,12 +280,11 @@ class RunTable:
                 self._said_again.setdefault(run_id, []).append(event.payload)
         del self._unsure[run_id]
 
-    def _take_up(self, config: PipelineConfig, events: list[Event]) -> list[Command]:
+    def _take_up(self, events: list[Event]) -> list[Command]:
         """Drive a run of the log from where it stands."""
         run_id, first = events[0].run_id, events[0].payload
         assert isinstance(first, RunRequested)
-        if first.config_hash and first.config_hash != config.config_hash:
-            raise SettingsError(f"pipeline '{config.name}' has changed since run {run_id} began; it cannot go on")
+        config = self._pinned.to_go_on(first, f"run {run_id} began; it cannot go on")
         if self._remember(config, first.request, events).envelope.lifecycle == "terminated":
             return []
         try:
@@ -343,15 +343,6 @@ class RunTable:
         """True when `admit` may have something to say."""
         return self._room.has_candidates
 
-    def _config(self, pipeline: str) -> PipelineConfig:
-        config = self._pipelines.get(pipeline)
-        if config is None:
-            known = sorted(self._pipelines)
-            raise UnknownNameError(
-                f"no pipeline is named '{pipeline}'; known: {', '.join(known)}", name=pipeline, known=known
-            )
-        return config
-
     def _open(self, run_id: RunId, config: PipelineConfig, request: Request) -> bool:
         """Make room in the table for a run; True when the quotas have room for it as well."""
         self._rules[run_id] = config
@@ -370,10 +361,8 @@ class RunTable:
         """A run that is over and is not in the table any more, or never was in this one: read from the log again."""
         events = self._log.events(run_id)
         first = events[0].payload if events else None
-        if not isinstance(first, RunRequested) or first.request.pipeline not in self._pipelines:
-            return None
-        config = self._pipelines[first.request.pipeline]
-        if first.config_hash and first.config_hash != config.config_hash:
+        config = self._pinned.to_read(first) if isinstance(first, RunRequested) else None
+        if config is None or not isinstance(first, RunRequested):
             return None
         if fold(config, events).envelope.lifecycle != "terminated":
             return None

@@ -1,4 +1,4 @@
-"""The run logs of a state folder: which there are, what is in them, and the rules under which a run began.
+"""The run logs of the store that the settings name: which there are, what is in them, and the rules of their runs.
 
 Reading never makes or changes a log.
 """
@@ -7,78 +7,150 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import NamedTuple
 
-from runtime.errors import SettingsError, StateStorageError, UnknownNameError, WireError
+import msgspec
+
+from runtime.clock import SystemClock
+from runtime.errors import DocumentFaults, OwnedError, SettingsError, StateStorageError, UnknownNameError, WireError
 from runtime.ids import RunId
+from runtime.pinned_rules import PinnedRules
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings
-from runtime.store.run_log import RunSummary, SqliteRunLog
+from runtime.store.opening import StoreOptions, open_run_log, run_log_names, store_options
+from runtime.store.run_log import RunLog, RunSummary, SqlRunLog
 from runtime.supervision.events import Event, RunRequested
 from serve.wiring import load_named_pipeline
 
 
-def newest_runs(state_dir: Path, limit: int) -> list[RunSummary]:
+class ListedRun(RunSummary, frozen=True):
+    """A run as it is listed; `stays`: why nobody can go on with it, if so."""
+
+    stays: str | None = None
+
+
+class RecordedRun(NamedTuple):
+    """Everything that is recorded of a run, the rules that it began under, and why nobody can go on with it, if so."""
+
+    events: list[Event]
+    rules: PipelineConfig
+    stays: str | None
+
+
+def newest_runs(options: StoreOptions, limit: int) -> list[RunSummary]:
     """The newest runs of every log, at most `limit`."""
-    found: list[RunSummary] = []
-    for path in _log_paths(state_dir):
-        with _opened(path) as log:
-            found += log.runs(limit)
-    return sorted(found, key=lambda run: run.started_at_ms, reverse=True)[:limit]
+    return [run for _, run in _newest(options, limit)]
 
 
-def events_of(state_dir: Path, run_id: RunId) -> list[Event]:
-    """Everything that is recorded of a run. Raises UnknownNameError."""
-    with _opened(_path_of(state_dir, run_id)) as log:
-        return _events(log, run_id)
+def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
+    """The newest runs of every log, at most `limit`, with what keeps those that are not over from going on."""
+    options = store_options(settings)
+    listed = []
+    for name, run in _newest(options, limit):
+        stays = None
+        if not run.finished and run.config_hash != _hash_of_today(settings, run.pipeline):
+            with _opened(options, name) as log:
+                stays = _stays(settings, log, _events(log, run.run_id))
+        listed.append(ListedRun(**msgspec.structs.asdict(run), stays=stays))
+    return listed
+
+
+def recorded_run(settings: Settings, run_id: RunId) -> RecordedRun:
+    """A run and its rules. Raises UnknownNameError, and SettingsError when nobody has the rules any more."""
+    options = store_options(settings)
+    with _opened(options, _log_of(options, run_id)) as log:
+        events = _events(log, run_id)
+        first = _first(events)
+        rules = _pinned(settings, log, first.request.pipeline).to_read(first)
+        if rules is None:
+            raise SettingsError(
+                f"pipeline '{first.request.pipeline}' has changed since run {run_id} began, and the rules that it began"
+                f" under ({first.config_hash}) were not kept; its log cannot be read under other rules"
+            )
+        return RecordedRun(events, rules, _stays(settings, log, events))
 
 
 @contextmanager
-def log_to_go_on_with(state_dir: Path, run_id: RunId) -> Iterator[SqliteRunLog]:
-    """The log of a run, open for writing. Raises UnknownNameError."""
-    log = SqliteRunLog(_path_of(state_dir, run_id))
+def log_to_go_on_with(settings: Settings, run_id: RunId) -> Iterator[SqlRunLog]:
+    """The log of a run, open for writing.
+
+    Raises UnknownNameError, and OwnedError when a system that is alive drives the runs of that log.
+    """
+    options = store_options(settings)
+    log = open_run_log(options, _log_of(options, run_id))
     try:
+        holder = log.holder(SystemClock().now_ms())
+        if holder is not None:
+            raise OwnedError(
+                f"run {run_id} is in the hands of '{holder}', which is alive; speak to that system, or end it first",
+                holder=holder,
+            )
         yield log
     finally:
         log.close()
 
 
-def pipeline_of(settings: Settings, events: list[Event]) -> PipelineConfig:
-    """The rules that a run began under. Raises SettingsError when they have changed since."""
-    first = events[0].payload
-    assert isinstance(first, RunRequested)
-    pipeline = load_named_pipeline(settings, first.request.pipeline)
-    if first.config_hash and first.config_hash != pipeline.config_hash:
-        raise SettingsError(
-            f"pipeline '{pipeline.name}' has changed since run {events[0].run_id} began "
-            f"({first.config_hash} then, {pipeline.config_hash} now); its log cannot be read under other rules"
-        )
-    return pipeline
+def _newest(options: StoreOptions, limit: int) -> list[tuple[str, RunSummary]]:
+    found: list[tuple[str, RunSummary]] = []
+    for name in run_log_names(options):
+        with _opened(options, name) as log:
+            found += [(name, run) for run in log.runs(limit)]
+    return sorted(found, key=lambda named: named[1].started_at_ms, reverse=True)[:limit]
 
 
-def _log_paths(state_dir: Path) -> list[Path]:
-    return sorted((state_dir / "runs").glob("*.sqlite"))
+def _hash_of_today(settings: Settings, pipeline: str) -> str | None:
+    config = _today(settings, pipeline)
+    return None if config is None else config.config_hash
 
 
-def _path_of(state_dir: Path, run_id: RunId) -> Path:
-    for path in _log_paths(state_dir):
-        with _opened(path) as log:
+def _stays(settings: Settings, log: RunLog, events: list[Event]) -> str | None:
+    """Why a run cannot go on with the pipelines of today; None when it can."""
+    first = _first(events)
+    try:
+        _pinned(settings, log, first.request.pipeline).to_go_on(first, "it began; it cannot go on")
+    except (SettingsError, UnknownNameError) as error:
+        return error.message
+    return None
+
+
+def _pinned(settings: Settings, log: RunLog, pipeline: str) -> PinnedRules:
+    config = _today(settings, pipeline)
+    return PinnedRules({} if config is None else {pipeline: config}, log)
+
+
+def _today(settings: Settings, pipeline: str) -> PipelineConfig | None:
+    try:
+        return load_named_pipeline(settings, pipeline)
+    except (UnknownNameError, SettingsError, DocumentFaults):
+        return None  # what was kept can still be read
+
+
+def _log_of(options: StoreOptions, run_id: RunId) -> str:
+    for name in run_log_names(options):
+        with _opened(options, name) as log:
             if _events(log, run_id):
-                return path
-    raise UnknownNameError(f"no run '{run_id}' in the logs of {state_dir}", name=run_id, known=[])
+                return name
+    place = options.folder if options.backend == "sqlite" else "the PostgreSQL server"
+    raise UnknownNameError(f"no run '{run_id}' in the logs of {place}", name=run_id, known=[])
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[SqliteRunLog]:
-    log = SqliteRunLog(path, readonly=True)
+def _opened(options: StoreOptions, name: str) -> Iterator[SqlRunLog]:
+    log = open_run_log(options, name, readonly=True)
     try:
         yield log
     finally:
         log.close()
 
 
-def _events(log: SqliteRunLog, run_id: RunId) -> list[Event]:
+def _events(log: SqlRunLog, run_id: RunId) -> list[Event]:
     try:
         return log.events(run_id)
     except WireError as error:
-        raise StateStorageError(f"run log {log.path} cannot be read: {error.message}", path=str(log.path)) from error
+        raise StateStorageError(f"{log.location} cannot be read: {error.message}", location=log.location) from error
+
+
+def _first(events: list[Event]) -> RunRequested:
+    first = events[0].payload
+    assert isinstance(first, RunRequested)
+    return first

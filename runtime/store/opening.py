@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -99,15 +101,32 @@ def open_run_log(options: StoreOptions, name: str, readonly: bool = False) -> Sq
     return SqlRunLog(open_database(options, f"runs/{name}", "run log", readonly))
 
 
+def run_log_names(options: StoreOptions) -> list[str]:
+    """The names of the run logs that are there, sorted. Raises StateStorageError when a server cannot be asked."""
+    if options.backend == "sqlite":
+        return sorted(path.stem for path in (Path(options.folder) / "runs").glob("*.sqlite"))
+    prefix = _schema_of(options, "runs/")
+    return [name.removeprefix(prefix) for name in _postgres().schemas(options.dsn, prefix)]
+
+
 def open_database(options: StoreOptions, name: str, label: str, readonly: bool = False) -> Database:
     """The file `name`.sqlite, or the schema of that name. Raises StateStorageError."""
     if options.backend == "sqlite":
         return SqliteDatabase(Path(options.folder) / f"{name}.sqlite", options.durability, readonly, label)
+    schema = _schema_of(options, name)
+    database: Database = _postgres().PostgresDatabase(options.dsn, schema, options.durability, readonly, label)
+    return database
+
+
+def _schema_of(options: StoreOptions, name: str) -> str:
+    return f"{options.schema}_{re.sub(r'[^a-z0-9_]', '_', name.lower())}"
+
+
+def _postgres() -> ModuleType:
+    """The module for PostgreSQL, whose driver is not always installed. Raises StateStorageError."""
     try:
-        from runtime.store.postgres_database import PostgresDatabase
+        return importlib.import_module("runtime.store.postgres_database")
     except ImportError as error:
         raise StateStorageError(
             f"store.backend is postgres, but psycopg cannot be loaded ({error}); pip install 'jeeves[postgres]'"
         ) from error
-    schema = f"{options.schema}_{re.sub(r'[^a-z0-9_]', '_', name.lower())}"
-    return PostgresDatabase(options.dsn, schema, options.durability, readonly, label)

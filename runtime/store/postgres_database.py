@@ -88,9 +88,7 @@ class PostgresDatabase:
                 raise
 
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
-        given = conninfo.conninfo_to_dict(self._dsn)
-        timeout_s = int(given.pop("connect_timeout", None) or CONNECT_TIMEOUT_S)
-        db = psycopg.connect(conninfo.make_conninfo("", **given, connect_timeout=timeout_s), autocommit=True)
+        db = _connection(self._dsn)
         settings = {
             "search_path": f'"{self.schema}"',
             "synchronous_commit": _COMMITS[self.durability],
@@ -172,15 +170,7 @@ class PostgresDatabase:
         return StateStorageError(text, location=self.location, problem="closed", **about)
 
     def _failed(self, doing: str, error: psycopg.Error, about: dict[str, Any] | None = None) -> StateStorageError:
-        problem, what, remedy = _diagnosis(error)
-        could = "cannot" if doing.startswith("be ") else "could not"
-        told = " ".join(str(error).split())
-        return StateStorageError(
-            f"{self.location} {could} {doing}: {what} ({told}); {remedy}",
-            location=self.location,
-            problem=problem,
-            **(about or {}),
-        )
+        return _failure(self.location, doing, error, about or {})
 
 
 class PostgresTransaction:
@@ -229,6 +219,31 @@ class PostgresTransaction:
         """True when there is a table of that name."""
         query = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?"
         return bool(self.rows(query, (name,)))
+
+
+def schemas(dsn: str, prefix: str) -> list[str]:
+    """The schemas of a server whose names begin with `prefix` and that the user may use. Raises StateStorageError."""
+    query = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) AND has_schema_privilege(oid, 'USAGE')"
+    location = f"the store on {_without_password(dsn)}"
+    try:
+        with _connection(dsn) as db:
+            return sorted(row[0] for row in db.execute(query, (prefix,)).fetchall())
+    except psycopg.Error as error:
+        raise _failure(location, "be opened", error, {}) from error
+
+
+def _connection(dsn: str) -> psycopg.Connection[tuple[Any, ...]]:
+    given = conninfo.conninfo_to_dict(dsn)
+    timeout_s = int(given.pop("connect_timeout", None) or CONNECT_TIMEOUT_S)
+    return psycopg.connect(conninfo.make_conninfo("", **given, connect_timeout=timeout_s), autocommit=True)
+
+
+def _failure(location: str, doing: str, error: psycopg.Error, about: dict[str, Any]) -> StateStorageError:
+    problem, what, remedy = _diagnosis(error)
+    could = "cannot" if doing.startswith("be ") else "could not"
+    told = " ".join(str(error).split())
+    text = f"{location} {could} {doing}: {what} ({told}); {remedy}"
+    return StateStorageError(text, location=location, problem=problem, **about)
 
 
 @lru_cache(maxsize=512)

@@ -38,6 +38,7 @@ class MemoryRunLog:
         self._events: dict[RunId, list[Event]] = {}
         self._summaries: dict[RunId, RunSummary] = {}
         self._snapshots: dict[RunId, Snapshot] = {}
+        self._rules: dict[str, bytes] = {}
         self._epoch, self._owner, self._until_ms = 0, "", 0
 
     def take_over(self, owner: str, now_ms: int | None = None, lease_ms: int | None = None, force: bool = False) -> int:
@@ -58,6 +59,9 @@ class MemoryRunLog:
     def check_owner(self, epoch: int) -> None:
         if epoch < self._epoch:
             raise fenced(epoch, self._epoch, self._owner)
+
+    def holder(self, now_ms: int) -> str | None:
+        return self._owner if now_ms < self._until_ms else None
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all([Entry(pipeline, event, ends)], epoch)
@@ -96,6 +100,12 @@ class MemoryRunLog:
     def snapshot(self, run_id: RunId) -> Snapshot | None:
         return self._snapshots.get(run_id)
 
+    def keep_rules(self, config_hash: str, rules: bytes) -> None:
+        self._rules.setdefault(config_hash, rules)
+
+    def rules(self, config_hash: str) -> bytes | None:
+        return self._rules.get(config_hash)
+
     def drop_finished(self, before_ms: int) -> list[RunId]:
         dropped = sorted(
             run_id for run_id, row in self._summaries.items() if row.finished and row.last_at_ms < before_ms
@@ -108,6 +118,7 @@ class MemoryRunLog:
     def close(self) -> None:
         for kept in self._tables():
             kept.clear()
+        self._rules.clear()
 
     def _tables(self) -> Iterator[dict[RunId, list[Event]] | dict[RunId, RunSummary] | dict[RunId, Snapshot]]:
         yield from (self._events, self._summaries, self._snapshots)

@@ -69,6 +69,9 @@ class RunLog(Protocol):
     def check_owner(self, epoch: int) -> None:
         """Raise FencedError when a newer owner took the log over since `epoch`."""
 
+    def holder(self, now_ms: int) -> str | None:
+        """Who holds a lease that is not over; None when nobody does."""
+
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         """Return once the event is kept; `ends`: it is the last of its run.
 
@@ -96,6 +99,15 @@ class RunLog(Protocol):
 
     def snapshot(self, run_id: RunId) -> Snapshot | None:
         """The newest kept state of a run."""
+
+    def keep_rules(self, config_hash: str, rules: bytes) -> None:
+        """Keep the rules that runs of that hash begin under, unless they are kept already; they are never dropped.
+
+        No epoch is asked for: the same hash always names the same rules, whoever keeps them.
+        """
+
+    def rules(self, config_hash: str) -> bytes | None:
+        """The rules of a hash, as they were kept; None when they were not."""
 
     def drop_finished(self, before_ms: int) -> list[RunId]:
         """Forget finished runs whose last event is older than `before_ms`; which they were."""

@@ -1,7 +1,8 @@
 """The run log in a database: events as they came, and one summary row per run, kept in the same transaction.
 
 An event is what changed, never the state that it led to, so that the log grows with what happens. Snapshots spare a
-reader the beginning of a long run; the newest one is kept. Of a run that is dropped nothing stays.
+reader the beginning of a long run; the newest one is kept. Of a run that is dropped nothing stays. The rules
+of pipelines, a few kilobytes for each version of one, stay for good: who has kept them once need not look again.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ _SAVE_SNAPSHOT = (
     " SET seq = excluded.seq, state = excluded.state, config_hash = excluded.config_hash"
     " WHERE run_snapshots.seq < excluded.seq"
 )
+_KEEP_RULES = "INSERT INTO run_rules (config_hash, rules) VALUES (?, ?) ON CONFLICT (config_hash) DO NOTHING"
 _DROPPED_TABLES = ("run_events", "run_snapshots", "runs")
 
 
@@ -75,6 +77,7 @@ class SqlRunLog:
     def __init__(self, database: Database) -> None:
         """Raises StateStorageError; the database is closed then."""
         self._database = database
+        self.location = database.location
         try:
             migrate(database, "run_log", MIGRATIONS)
         except BaseException:
@@ -100,6 +103,10 @@ class SqlRunLog:
     def check_owner(self, epoch: int) -> None:
         with self._database.read() as queries:
             _check_epoch(queries, epoch)
+
+    def holder(self, now_ms: int) -> str | None:
+        with self._database.read() as queries:
+            return next((name for _, name, until_ms in queries.rows(_OWNER) if now_ms < until_ms), None)
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all((Entry(pipeline, event, ends),), epoch)
@@ -153,6 +160,17 @@ class SqlRunLog:
         with self._database.read() as queries:
             rows = queries.rows(query, (run_id,))
         return Snapshot(*rows[0]) if rows else None
+
+    def keep_rules(self, config_hash: str, rules: bytes) -> None:
+        if self.rules(config_hash) is not None:
+            return
+        with self._database.transaction(f"take the rules {config_hash}", config_hash=config_hash) as changes:
+            changes.execute(_KEEP_RULES, (config_hash, rules))
+
+    def rules(self, config_hash: str) -> bytes | None:
+        with self._database.read() as queries:
+            rows = queries.rows("SELECT rules FROM run_rules WHERE config_hash = ?", (config_hash,))
+        return bytes(rows[0][0]) if rows else None
 
     def drop_finished(self, before_ms: int) -> list[RunId]:
         query = "SELECT run_id FROM runs WHERE finished = 1 AND last_at_ms < ? ORDER BY run_id"
@@ -257,4 +275,5 @@ MIGRATIONS: tuple[Migration, ...] = (
         "DROP TABLE events",
         "DROP TABLE ended",
     ),
+    ("CREATE TABLE run_rules (config_hash TEXT PRIMARY KEY, rules BYTEA NOT NULL)",),
 )

@@ -74,7 +74,7 @@ def _on_run_requested(turn: Turn, payload: RunRequested) -> str | None:
     turn.envelope = replace(
         turn.envelope,
         request=payload.request,
-        config_hash=turn.config.config_hash,
+        config_hash=payload.config_hash or turn.config.config_hash,
         received_at_ms=turn.at_ms,
         bounds=bounds_for(turn.config, payload.request, turn.at_ms),
         lifecycle="ready",

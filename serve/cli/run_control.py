@@ -31,7 +31,7 @@ from serve.cli.answering import shown
 from serve.cli.ask import print_document
 from serve.documents import LOCAL_USER, asked_in, document_of, exit_status
 from serve.run_control import check_response, open_question
-from serve.run_logs import events_of, log_to_go_on_with, pipeline_of
+from serve.run_logs import log_to_go_on_with, recorded_run
 from serve.warm import WarmRuntime, read_record
 
 Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
@@ -141,12 +141,12 @@ async def _carried_on(
     settings: Settings, run_id: RunId, interrupt_id: str | None, response: InterruptResponse
 ) -> dict[str, Any]:
     """Take a run up from its log, answer what it asks, and see it to its end or its next question."""
-    from serve.wiring import index_service, local_runner
+    from serve.wiring import index_service, load_named_pipeline, local_runner
 
-    events = events_of(settings.state_dir, run_id)
-    pipeline: PipelineConfig = pipeline_of(settings, events)
-    asked = _to_answer(fold(pipeline, events).envelope, interrupt_id, response)
-    with log_to_go_on_with(settings.state_dir, run_id) as log:
+    run = recorded_run(settings, run_id)
+    asked = _to_answer(fold(run.rules, run.events).envelope, interrupt_id, response)
+    pipeline: PipelineConfig = load_named_pipeline(settings, run.rules.name)
+    with log_to_go_on_with(settings, run_id) as log:
         runner = local_runner(settings, pipeline, index_service(settings), log)
         try:
             await runner.resume(run_id)

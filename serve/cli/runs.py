@@ -19,7 +19,8 @@ from runtime.settings import Settings, load_settings
 from runtime.supervision.replay import explain, fold
 from serve.cli import run_control
 from serve.cli.answering import shown
-from serve.run_logs import events_of, log_to_go_on_with, newest_runs, pipeline_of
+from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run
+from serve.wiring import index_service, load_named_pipeline, local_runner
 
 app = typer.Typer(help="Runs: what happened, how they ended, why; and what they are to do now.", no_args_is_help=True)
 app.command("watch")(run_control.watch)
@@ -41,29 +42,31 @@ def list_runs(
     config: Config = None,
 ) -> None:
     """The newest runs of every log."""
-    newest = newest_runs(load_settings(config).state_dir, limit)
+    newest = listed_runs(load_settings(config), limit)
     if as_json:
         sys.stdout.write(json.dumps([msgspec.to_builtins(run) for run in newest]) + "\n")
         return
     for run in newest:
-        sys.stdout.write(f"{run.run_id}  {_time(run.started_at_ms)}  {run.pipeline:24} {run.events} events\n")
+        told = f"{run.run_id}  {_time(run.started_at_ms)}  {run.pipeline:24} {run.events} events  {_state(run)}"
+        sys.stdout.write(shown(told) + "\n")
 
 
 @app.command("show")
 def show(run_id: Run, config: Config = None) -> None:
-    """The envelope of a run, as JSON."""
-    settings = load_settings(config)
-    events = events_of(settings.state_dir, RunId(run_id))
-    envelope: Envelope = fold(pipeline_of(settings, events), events).envelope
-    sys.stdout.write(msgspec.json.encode(envelope).decode() + "\n")
+    """The envelope of a run, as JSON; with `stays`, if nobody can go on with it: why."""
+    run = recorded_run(load_settings(config), RunId(run_id))
+    envelope: Envelope = fold(run.rules, run.events).envelope
+    document = msgspec.to_builtins(envelope)
+    if run.stays is not None and envelope.lifecycle != "terminated":
+        document["stays"] = run.stays
+    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
 
 
 @app.command("why")
 def why(run_id: Run, as_json: AsJson = False, config: Config = None) -> None:
     """The chain of decisions that led to a run's end."""
-    settings = load_settings(config)
-    events = events_of(settings.state_dir, RunId(run_id))
-    reasons = explain(pipeline_of(settings, events), events)
+    run = recorded_run(load_settings(config), RunId(run_id))
+    reasons = explain(run.rules, run.events)
     if as_json:
         sys.stdout.write(json.dumps([msgspec.to_builtins(reason) for reason in reasons], ensure_ascii=False) + "\n")
         return
@@ -79,15 +82,13 @@ def fork(
 ) -> None:
     """A new run with the same past and a future of its own, carried out in this process."""
     settings = load_settings(config)
-    pipeline = pipeline_of(settings, events_of(settings.state_dir, RunId(run_id)))
-    envelope = asyncio.run(_forked(settings, pipeline, RunId(run_id), at))
+    run = recorded_run(settings, RunId(run_id))
+    envelope = asyncio.run(_forked(settings, load_named_pipeline(settings, run.rules.name), RunId(run_id), at))
     sys.stdout.write(f"{envelope.run_id} {envelope.terminal_reason or envelope.lifecycle}\n")
 
 
 async def _forked(settings: Settings, pipeline: PipelineConfig, source: RunId, at: int) -> Envelope:
-    from serve.wiring import index_service, local_runner
-
-    with log_to_go_on_with(settings.state_dir, source) as log:
+    with log_to_go_on_with(settings, source) as log:
         runner = local_runner(settings, pipeline, index_service(settings), log)
         try:
             run_id = await runner.fork(source, at)
@@ -97,6 +98,12 @@ async def _forked(settings: Settings, pipeline: PipelineConfig, source: RunId, a
             return runner.envelope(run_id)
         finally:
             await runner.close()
+
+
+def _state(run: ListedRun) -> str:
+    if run.stays is not None:
+        return f"stays: {run.stays}"
+    return run.terminal_reason or run.lifecycle or ("over" if run.finished else "open")
 
 
 def _time(at_ms: int) -> str:

@@ -12,7 +12,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -29,6 +28,7 @@ from actors.system import attach_system
 from runtime.envelope import Envelope
 from runtime.errors import InputError, JeevesError, UnknownNameError
 from runtime.ids import RunId
+from runtime.store.opening import StoreOptions
 from runtime.store.sessions import check_session_id
 from serve.documents import LOCAL_USER, Ask, asked_in, document_of
 from serve.http.metrics import BusMetrics, RequestMetrics
@@ -56,7 +56,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     """What a replica needs to know, in plain data.
 
     `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
-    `state_dir`: where the run logs are.
+    `store`: where the run logs are.
     """
 
     default_pipeline: str
@@ -64,7 +64,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     repositories: tuple[str, ...]
     reasoner: str
     max_question_chars: int
-    state_dir: str
+    store: StoreOptions
 
 
 class ChatMessage(BaseModel):
@@ -169,7 +169,7 @@ class ChatService:
     @api.get("/api/v1/runs")
     async def runs(self, limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20) -> list[dict[str, Any]]:
         """The newest runs, newest first."""
-        found = await asyncio.to_thread(newest_runs, Path(self._spec.state_dir), limit)
+        found = await asyncio.to_thread(newest_runs, self._spec.store, limit)
         return [msgspec.to_builtins(run) for run in found]
 
     @api.get("/api/v1/runs/{run_id}")

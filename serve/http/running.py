@@ -15,6 +15,7 @@ from ray.serve.config import HTTPOptions
 from runtime.bounds import known_limits
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings
+from runtime.store.opening import store_options
 from serve.http.app import ChatService, ServiceSpec
 from serve.ray_runtime import RayRuntime, start_runtime
 
@@ -36,7 +37,7 @@ def run_service(
             repositories=repositories,
             reasoner=settings.reasoner,
             max_question_chars=settings.limits.max_question_chars,
-            state_dir=str(settings.state_dir),
+            store=store_options(settings),
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from runtime.clock import FakeClock
+from runtime.clock import FakeClock, SystemClock
 from runtime.envelope import Request
+from runtime.ids import RunId
+from runtime.kept_rules import rules_as_bytes
 from runtime.pipeline_file import load_pipeline
 from runtime.run_table import RunTable
 from runtime.settings import shipped_config_dir
@@ -185,13 +187,92 @@ def test_an_event_that_a_run_does_not_have_is_said_to_be_so(asked: Asked) -> Non
     asked.runs("fork", asked.run_id, "--at", "9999").complains(2, f"run '{asked.run_id}' has no event 9999")
 
 
-@pytest.mark.parametrize("command", [["show"], ["why"], ["fork", "--at", "2"]], ids=lambda args: str(args[0]))
-def test_a_run_is_not_read_under_rules_that_have_changed(asked: Asked, tmp_path: Path, command: list[str]) -> None:
+def changed_rules(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, str]:
+    """The environment in which `code_analysis` is another pipeline."""
     shipped = yaml.safe_load((shipped_config_dir() / "pipelines" / "code_analysis.yaml").read_text())
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "code_analysis.yaml").write_text(yaml.safe_dump({**shipped, "max_iterations": 6}))
-    outcome = asked.runs(command[0], asked.run_id, *command[1:], env={"JEEVES_CONFIG_DIR": str(tmp_path)})
-    outcome.complains(2, "pipeline 'code_analysis' has changed since run", asked.run_id)
+    (folder / "pipelines").mkdir(parents=True)
+    (folder / "pipelines" / "code_analysis.yaml").write_text(yaml.safe_dump(change(shipped)))
+    return {"JEEVES_CONFIG_DIR": str(folder)}
+
+
+def more_iterations(pipeline: dict[str, Any]) -> dict[str, Any]:
+    return {**pipeline, "max_iterations": 6}
+
+
+def no_critic_with_tools(pipeline: dict[str, Any]) -> dict[str, Any]:
+    agents = [
+        {**agent, "has_tools": True, "tool_access": "read"} if agent["name"] == "critic" else agent
+        for agent in pipeline["agents"]
+    ]
+    return {**pipeline, "agents": agents}
+
+
+def begun_run(tree: Tree, repo: Path, keeps_rules: bool = True) -> RunId:
+    """A run under the shipped rules, cut off at its first stage."""
+    config = load_pipeline(shipped_config_dir() / "pipelines" / "code_analysis.yaml")
+    log = SqliteRunLog(tree.state_dir / "runs" / "local.sqlite")
+    runs = RunTable({config.name: config}, log, SystemClock())
+    run_id, _ = runs.submit(Request(config.name, QUESTION, metadata={"repo": str(repo), "repository": {}}))
+    if keeps_rules:
+        log.keep_rules(config.config_hash, rules_as_bytes(config))
+    log.close()
+    if not keeps_rules:
+        with sqlite3.connect(tree.state_dir / "runs" / "local.sqlite") as db:
+            db.execute("DELETE FROM run_rules")
+        db.close()
+    return run_id
+
+
+@pytest.mark.parametrize("command", [["show"], ["why"], ["fork", "--at", "1"]], ids=lambda args: str(args[0]))
+def test_a_run_is_not_read_under_rules_that_have_changed(
+    tree: Tree, repo: Path, tmp_path: Path, command: list[str]
+) -> None:
+    run_id = begun_run(tree, repo, keeps_rules=False)
+    env = changed_rules(tmp_path / "config", more_iterations)
+    outcome = tree.run("runs", command[0], run_id, *command[1:], env=env)
+    outcome.complains(2, "pipeline 'code_analysis' has changed since run", run_id, "were not kept")
+    listed = tree.run("runs", "list", env=env).answers().out
+    assert "stays: pipeline 'code_analysis' has changed since it began; it cannot go on: the rules" in listed
+
+
+def test_an_old_run_is_shown_and_explained_under_the_rules_that_were_kept(
+    tree: Tree, repo: Path, tmp_path: Path
+) -> None:
+    run_id = begun_run(tree, repo)
+    before = [tree.run("runs", command, run_id).answers().out for command in ("show", "why")]
+    listed = tree.run("runs", "list").answers().out
+    env = changed_rules(tmp_path / "config", more_iterations)
+    assert [tree.run("runs", command, run_id, env=env).answers().out for command in ("show", "why")] == before
+    assert tree.run("runs", "list", env=env).answers().out == listed
+    assert "stays" not in before[0] + listed
+
+
+def test_a_run_that_todays_agents_do_not_fit_is_listed_and_shown_with_the_reason(
+    tree: Tree, repo: Path, tmp_path: Path
+) -> None:
+    run_id = begun_run(tree, repo)
+    env = changed_rules(tmp_path / "config", no_critic_with_tools)
+    why = (
+        "pipeline 'code_analysis' has changed since it began; it cannot go on: of stage 'critic' there changed whether "
+        "it uses tools, what its tools may do"
+    )
+    assert tree.run("runs", "list", env=env).answers().out.endswith(f"  stays: {why}\n")
+    (listed,) = json.loads(tree.run("runs", "list", "--json", env=env).answers().out)
+    assert listed["stays"] == why
+    shown = tree.run("runs", "show", run_id, env=env).answers().document
+    assert (shown["stays"], shown["lifecycle"]) == (why, "running")
+
+
+def test_a_run_that_a_living_system_drives_is_not_taken_from_it(tree: Tree, repo: Path) -> None:
+    run_id = begun_run(tree, repo)
+    log = SqliteRunLog(tree.state_dir / "runs" / "local.sqlite")
+    epoch = log.take_over("supervisor-0 elsewhere", SystemClock().now_ms(), 60_000)
+    for command in (["resume", run_id], ["fork", run_id, "--at", "1"]):
+        tree.run("runs", *command).complains(1, run_id, "supervisor-0 elsewhere", "alive")
+    assert len(log.events(run_id)) == 1
+    log.release(epoch)
+    log.close()
+    assert tree.run("runs", "fork", run_id, "--at", "1").status == 0
 
 
 def test_without_any_log_there_are_no_runs_and_nothing_is_made(tree: Tree) -> None:

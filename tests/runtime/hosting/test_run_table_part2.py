@@ -269,20 +269,106 @@ def test_a_fork_has_the_priority_of_its_request() -> None:
 # --- the rules that a run began under
 
 
-def test_rules_that_have_changed_are_not_put_under_a_run_that_is_recorded(caplog: pytest.LogCaptureFixture) -> None:
+OTHER_AGENTS = PipelineBuilder().stage("a", default_next="b", has_tools=True, tool_access="read").stage("b").build()
+
+
+class RulesNotKept(MemoryRunLog):
+    """A log of a version that did not keep rules."""
+
+    def keep_rules(self, config_hash: str, rules: bytes) -> None:
+        pass
+
+
+def test_a_run_goes_on_under_the_rules_that_it_began_under() -> None:
     log = MemoryRunLog()
+    short = PipelineBuilder(max_agent_hops=1).stage("a", default_next="b").stage("b").build()
+    run_id, _ = table(log, short).submit(Request("sample", "?"))
+    runs = table(log, PIPELINE)
+    ((taken_up, commands),) = list(runs.recover())
+    assert (taken_up, runs.rules_of(run_id)) == (run_id, short)
+    envelope = finish(runs, run_id, commands)
+    assert (envelope.terminal_reason, envelope.config_hash) == ("max_agent_hops_exceeded", short.config_hash)
+    assert finish(runs, *runs.submit(Request("sample", "?"))).terminal_reason == "completed"
+
+
+def test_a_run_that_is_over_is_read_and_forked_under_the_rules_that_it_began_under() -> None:
+    log = MemoryRunLog()
+    earlier = table(log)
+    run_id, commands = earlier.submit(Request("sample", "?"))
+    over = finish(earlier, run_id, commands)
+    runs = table(log, CHANGED)
+    assert runs.envelope(run_id) == over
+    forked, commands = runs.fork(run_id, 1)
+    assert runs.rules_of(forked) == PIPELINE
+    assert finish(runs, forked, commands).terminal_reason == "completed"
+    again = table(log, CHANGED)
+    assert list(again.recover()) == []
+    assert again.envelope(forked).config_hash == PIPELINE.config_hash
+
+
+def test_a_run_is_taken_up_where_the_agents_of_today_are() -> None:
+    log = MemoryRunLog()
+    run_id, _ = table(log, PipelineBuilder().stage("a", default_next="b", replicas=4).stage("b").build()).submit(
+        Request("sample", "?")
+    )
+    runs = table(log, PIPELINE)
+    list(runs.recover())
+    assert runs.rules_of(run_id).stages["a"].replicas == 1
+
+
+@pytest.mark.parametrize(
+    ("log", "today", "why"),
+    [
+        (RulesNotKept(), CHANGED, "the rules that it began under were not kept"),
+        (MemoryRunLog(), OTHER_AGENTS, "of stage 'a' there changed whether it uses tools, what its tools may do"),
+        (MemoryRunLog(), PipelineBuilder().stage("b").build(), "stage 'a' is not there any more"),
+    ],
+    ids=["rules not kept", "another agent", "no agent"],
+)
+def test_a_run_that_the_agents_of_today_do_not_fit_stays_as_it_is(
+    caplog: pytest.LogCaptureFixture, log: MemoryRunLog, today: PipelineConfig, why: str
+) -> None:
     run_id, _ = table(log).submit(Request("sample", "?"), RunId("r-1"))
     before = wire(log.events(run_id))
-    runs = table(log, CHANGED)
-    with pytest.raises(SettingsError, match="pipeline 'sample' has changed since run r-1 began; it cannot be forked"):
+    runs = table(log, today)
+    since = "pipeline 'sample' has changed since run r-1 began; it cannot"
+    with pytest.raises(SettingsError, match=f"{since} be forked: {why}"):
         runs.fork(run_id, 1)
-    with pytest.raises(SettingsError, match="has changed since run r-1 began; it cannot go on"):
+    with pytest.raises(SettingsError, match=f"{since} go on: {why}"):
         runs.submit(Request("sample", "?"), run_id)
     with caplog.at_level(logging.ERROR):
         assert list(runs.recover()) == []
     assert [record.message for record in caplog.records] == ["run.not_taken_up"]
     assert wire(log.events(run_id)) == before
     assert runs.running == 0
+
+
+def test_rules_are_kept_once_and_before_the_run() -> None:
+    class Counting(MemoryRunLog):
+        kept = 0
+
+        def keep_rules(self, config_hash: str, rules: bytes) -> None:
+            self.kept += 1
+            assert self.runs(9) == []
+            super().keep_rules(config_hash, rules)
+
+    log = Counting()
+    runs = table(log)
+    for _ in range(3):
+        runs.submit(Request("sample", "?"))
+    assert log.kept == 1
+
+
+def test_a_request_whose_rules_cannot_be_kept_is_not_accepted() -> None:
+    class Full(MemoryRunLog):
+        def keep_rules(self, config_hash: str, rules: bytes) -> None:
+            raise StateStorageError("disk full")
+
+    log = Full()
+    runs = table(log)
+    with pytest.raises(StateStorageError, match="disk full"):
+        runs.submit(Request("sample", "?"))
+    assert (runs.running, log.runs(9)) == (0, [])
 
 
 def test_a_run_is_pinned_to_its_rules_in_its_first_record() -> None:

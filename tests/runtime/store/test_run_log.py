@@ -23,6 +23,7 @@ from runtime.supervision.events import (
     StageUsage,
     decode_event,
 )
+from tests.runtime.store.conftest import LogOpener
 
 RUN = RunId("r-1")
 
@@ -155,3 +156,33 @@ def test_what_cannot_be_written_is_an_error_that_names_run_and_event(tmp_path: P
 def test_bytes_that_are_no_event_are_a_wire_error(data: bytes) -> None:
     with pytest.raises(WireError):
         decode_event(data)
+
+
+# --- rules that runs began under
+
+
+def test_rules_are_found_by_their_hash_after_the_log_was_opened_again(open_log: LogOpener) -> None:
+    open_log().keep_rules("c0ffee", b'{"name": "p"}')
+    open_log().keep_rules("decaf", b"\x00\xff")
+    log = open_log()
+    assert (log.rules("c0ffee"), log.rules("decaf"), log.rules("tea")) == (b'{"name": "p"}', b"\x00\xff", None)
+
+
+def test_rules_that_are_kept_already_stay_as_they_were(log: RunLog) -> None:
+    for rules in (b"first", b"second"):
+        log.keep_rules("c0ffee", rules)
+    assert log.rules("c0ffee") == b"first"
+
+
+def test_rules_outlive_the_runs_that_began_under_them(log: RunLog) -> None:
+    log.keep_rules("c0ffee", b"rules")
+    log.append("p", event(1, at_ms=1), ends=True)
+    assert log.drop_finished(2) == [RUN]
+    assert log.rules("c0ffee") == b"rules"
+
+
+def test_an_owner_that_was_deposed_may_keep_rules(log: RunLog) -> None:
+    log.take_over("one")
+    log.take_over("two")
+    log.keep_rules("c0ffee", b"rules")
+    assert log.rules("c0ffee") == b"rules"

@@ -155,3 +155,18 @@ def test_of_finished_runs_that_are_old_enough_nothing_stays(open_log: LogOpener)
     assert (again.events(A), again.snapshot(A)) == ([], None)
     assert [row.run_id for row in again.runs(9)] == [B, "r-open"]
     assert again.drop_finished(22) == [B]
+
+
+@pytest.mark.parametrize(("now_ms", "holder"), [(0, "one"), (99, "one"), (100, None), (101, None)])
+def test_who_holds_the_lease_is_told_as_long_as_it_lasts(open_log: LogOpener, now_ms: int, holder: str | None) -> None:
+    assert open_log().holder(now_ms) is None
+    open_log().take_over("one", 0, 100)
+    assert open_log().holder(now_ms) == holder
+
+
+def test_nobody_holds_a_log_that_was_released_or_taken_without_a_lease(open_log: LogOpener) -> None:
+    log = open_log()
+    log.release(log.take_over("one", 0, 100))
+    assert open_log().holder(1) is None
+    log.take_over("two")
+    assert open_log().holder(1) is None
