@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import json
 import os
 import shutil
 import tempfile
@@ -259,6 +260,13 @@ class Settings(BaseSettings):
         """Only what is passed in: `load_settings` alone reads files and environments."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
+
+    def handed_over(self) -> str:
+        """JSON for a process of ours, secrets in plain text: `Settings.model_validate_json` reads it back."""
+        data = self.model_dump(mode="json")
+        if self.store.dsn is not None:
+            data["store"]["dsn"] = self.store.dsn.get_secret_value()
+        return json.dumps(data)
 
     def config_path(self, name: str) -> Path:
         """The configuration `name` (`pipelines/code_analysis.yaml`), from `config_dir` if it has one, else as shipped.

@@ -112,7 +112,7 @@ def _start(settings: Settings) -> WarmRecord:
         )
     if daemon.stdin is not None:
         with suppress(BrokenPipeError), daemon.stdin as given:
-            given.write(settings.model_dump_json())
+            given.write(settings.handed_over())
 
     def is_settled() -> bool:
         if read_record(settings.state_dir) is not None:

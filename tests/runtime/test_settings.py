@@ -45,6 +45,16 @@ def test_the_shipped_file_names_every_setting() -> None:
     assert keys == names(load_settings(env=HOME_ENV))
 
 
+def test_a_process_of_ours_is_handed_the_same_settings_secrets_included() -> None:
+    dsn = "postgresql://jeeves:hunter2@127.0.0.1/db"
+    given = load_settings(env=HOME_ENV | {"JEEVES_STORE__BACKEND": "postgres", "JEEVES_STORE__DSN": dsn})
+    again = Settings.model_validate_json(given.handed_over())
+    assert again == given
+    assert again.store.dsn is not None
+    assert again.store.dsn.get_secret_value() == dsn
+    assert "hunter2" not in given.model_dump_json() + repr(given)
+
+
 def test_a_limit_is_a_number_or_unlimited(tmp_path: Path) -> None:
     text = "limits:\n  quotas: {running: unlimited, run_s: 2.5, queued: 0}\n"
     quotas = load_settings(settings_file(tmp_path, text), env=HOME_ENV).limits.quotas
