@@ -11,6 +11,7 @@ import pytest
 
 from tests.doors.evidence_checker import document_faults
 from tests.doors.program import Outcome, Program, wait_until
+from tests.doors.test_runs_and_envelope import Tree
 
 QUESTIONS = [
     "How does PostOffice.deliver handle a full box?",
@@ -47,8 +48,8 @@ class Batch:
 
 
 @pytest.fixture
-def batch(jeeves: Program, tmp_path: Path) -> Batch:
-    return Batch(jeeves, tmp_path)
+def batch(tmp_path: Path) -> Batch:
+    return Batch(Tree(tmp_path / "state"), tmp_path)
 
 
 def test_every_line_is_answered_by_its_id_whatever_the_order(batch: Batch, repo: Path) -> None:

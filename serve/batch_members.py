@@ -1,0 +1,76 @@
+"""Which processes of this machine work on a batch, so that the tasks of one that was killed come back at once.
+
+Each holds a lock on a file of its own for as long as it lives. Processes of other machines are not seen here: their
+tasks come back when their leases are over.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from runtime.errors import StateStorageError
+
+_SUFFIX = ".alive"
+
+
+class Members:
+    """The members of one batch, in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: IO[str] | None = None
+        self.name = secrets.token_hex(8)
+
+    def join(self, workers: int) -> None:
+        """Be a member with so many workers, until `leave` or the end of this process. Raises StateStorageError."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            draft = self._folder / f"{self.name}.new"
+            self._held = draft.open("w", encoding="utf-8")
+            fcntl.flock(self._held, fcntl.LOCK_EX)
+            self._held.write(str(workers))
+            self._held.flush()
+            draft.rename(draft.with_suffix(_SUFFIX))  # nobody sees it before it is locked
+        except OSError as error:
+            raise StateStorageError(f"{self._folder} cannot be written: {error.strerror}") from error
+
+    def workers(self) -> list[str]:
+        """The names of the workers of this member."""
+        return [] if self._held is None else _workers_of(self._folder / f"{self.name}{_SUFFIX}")
+
+    def leave(self) -> None:
+        """Be no member any more."""
+        if self._held is not None:
+            (self._folder / f"{self.name}{_SUFFIX}").unlink(missing_ok=True)
+            self._held.close()
+            self._held = None
+
+    def of_the_dead(self) -> Iterator[list[str]]:
+        """The workers of each member whose process is gone; it is forgotten when the next one is asked for."""
+        for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
+            if path.stem != self.name and not _is_alive(path):
+                yield _workers_of(path)
+                path.unlink(missing_ok=True)
+
+
+def _is_alive(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        pass  # it has left
+    return False
+
+
+def _workers_of(path: Path) -> list[str]:
+    try:
+        count = int(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return []
+    return [f"{path.stem}-{number}" for number in range(count)]

@@ -1,0 +1,108 @@
+"""A batch on a work queue that outlives this process, and that other processes may work on, too.
+
+Each line is answered and written to OUT before its task is done with, so no kill loses one; OUT takes each id once, so
+a line that is worked on twice, after a kill or a lost lease, is told once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from runtime.clock import Clock, SystemClock
+from runtime.work_queue import WorkQueue
+from runtime.work_table import Task, WorkerId
+from serve.batch_file import BatchFile, has_failed
+from serve.batch_members import Members
+from serve.documents import DOCUMENT_SCHEMA_VERSION
+from serve.queue_workers import QueueWorkers, error_in
+
+QUEUE_PREFIX = "batch-"
+IDLE_S = 0.5
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of the input; `repo` is a folder, taken from `--repo-root` when it is relative."""
+
+    id: str
+    question: str
+    repo: str
+
+
+def queue_name(content: bytes, *about: str) -> str:
+    """The queue of a batch: by what is in its file, and by what else makes it another one, such as absolute paths."""
+    digest = hashlib.sha256(msgspec.json.encode([hashlib.sha256(content).hexdigest(), *about]))
+    return f"{QUEUE_PREFIX}{digest.hexdigest()[:24]}"
+
+
+async def work_off(
+    queue: WorkQueue,
+    name: str,
+    members: Members,
+    out: BatchFile,
+    lines: Sequence[Line],
+    workers: int,
+    answer: Callable[[Line], Awaitable[dict[str, Any]]],
+    advance: Callable[[], None],
+    clock: Clock | None = None,
+) -> int:
+    """Return when every line is in OUT, whoever wrote it; how many were answered by the workers here.
+
+    What killed processes of this machine had in hand comes back at once. Raises what writing OUT raises.
+    """
+    answered = 0
+
+    def write(document: dict[str, Any]) -> None:
+        nonlocal answered
+        if out.add(document):
+            answered += not has_failed(document)
+            advance()
+
+    def on_done(_payload: bytes, document: dict[str, Any] | None) -> None:
+        if document is not None:
+            write(document)
+
+    def on_dead(task: Task) -> None:
+        line = _line_in(task.payload)
+        problem = {"id": line.id, "question": line.question, "error": error_in(task)}
+        write({"schema_version": DOCUMENT_SCHEMA_VERSION, **problem})
+
+    async def handle(payload: bytes) -> dict[str, Any] | None:
+        return None if has_ended(payload) else await answer(_line_in(payload))
+
+    def has_ended(payload: bytes) -> bool:
+        out.look()
+        return out.has(_line_in(payload).id)
+
+    async def take_from_the_dead() -> None:
+        for dead in members.of_the_dead():
+            for worker in dead:
+                await queue.deregister_worker(WorkerId(worker))
+
+    members.join(workers)
+    try:
+        await take_from_the_dead()
+        shared = QueueWorkers(
+            queue,
+            name,
+            clock or SystemClock(),
+            handle,
+            on_done,
+            on_dead,
+            idle_s=IDLE_S,
+            key_of=lambda payload: _line_in(payload).id,
+            has_ended=has_ended,
+            worker_names=members.workers(),
+            on_idle=take_from_the_dead,
+        )
+        await shared.work_off([msgspec.json.encode(line) for line in lines], workers)
+    finally:
+        members.leave()
+    return answered
+
+
+def _line_in(payload: bytes) -> Line:
+    return msgspec.json.decode(payload, type=Line)
