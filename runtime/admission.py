@@ -67,13 +67,16 @@ class AdmissionQueue:
         self._where: dict[RunId, tuple[int, tuple[str, str | None]]] = {}
         self._arrivals = 0
 
-    def note(self, candidate: Candidate, lifecycle: str) -> None:
-        """A run has come into `lifecycle`: it waits for room, takes room, or does neither."""
+    def note(self, candidate: Candidate, lifecycle: str, place: int | None = None) -> None:
+        """A run has come into `lifecycle`: it waits for room, takes room, or does neither.
+
+        `place`: what `place` said of it once; whoever waited before does not lose it.
+        """
         run_id = candidate.run_id
         if lifecycle in WAITS_FOR_ROOM:
             self._leave(candidate)
             if run_id not in self._where:
-                self._join(candidate)
+                self._join(candidate, place)
             return
         self._stop_waiting(run_id)
         if lifecycle != "running":
@@ -109,10 +112,22 @@ class AdmissionQueue:
         """How many runs wait for room."""
         return len(self._where)
 
-    def _join(self, candidate: Candidate) -> None:
+    def place(self, run_id: RunId) -> int | None:
+        """The number that a waiting run drew when it came: lower ones are next. None when it does not wait."""
+        if run_id not in self._where:
+            return None
+        rank, whose = self._where[run_id]
+        return self._waiting[rank][whose][run_id]
+
+    def _join(self, candidate: Candidate, place: int | None) -> None:
         rank, whose = _rank(candidate), (candidate.user_id, candidate.session_id)
-        self._arrivals += 1
-        self._waiting.setdefault(rank, {}).setdefault(whose, {})[candidate.run_id] = self._arrivals
+        runs = self._waiting.setdefault(rank, {}).setdefault(whose, {})
+        if place is None:
+            self._arrivals += 1
+            runs[candidate.run_id] = self._arrivals
+        else:
+            runs[candidate.run_id] = place
+            self._waiting[rank][whose] = dict(sorted(runs.items(), key=lambda item: item[1]))
         self._where[candidate.run_id] = (rank, whose)
 
     def _stop_waiting(self, run_id: RunId) -> None:

@@ -68,7 +68,15 @@ class RunQuotas:
         """An event has changed the run, and perhaps whether it takes up room."""
         self._queue.note(self._candidates[run_id], now.lifecycle)
 
-    def book(self, run_id: RunId, before: Envelope | None, after: Envelope) -> None:
+    def place(self, run_id: RunId) -> int | None:
+        """Where the run stands among those that wait; None when it does not."""
+        return self._queue.place(run_id)
+
+    def put_back(self, run_id: RunId, before: Envelope, place: int | None) -> None:
+        """What changed the run was not recorded: it is as before, at the same place among those that wait."""
+        self._queue.note(self._candidates[run_id], before.lifecycle, place)
+
+    def book(self, run_id: RunId, before: Envelope, after: Envelope) -> None:
         """What the run has spent between two of its states is recorded, and counts from now on."""
         llm_calls, tokens = spent_since(before, after)
         if not llm_calls and not tokens:
@@ -95,6 +103,11 @@ class RunQuotas:
             if used_up is not None:
                 return run_id, QuotaExhausted(used_up.name, used_up.sentence(user_id))
         return None
+
+    def tell_again(self, run_id: RunId) -> None:
+        """The run was named by `next_overspent`, and that could not be recorded."""
+        if run_id in self._candidates:
+            self._overspent[run_id] = None
 
     def next_run(self) -> RunId | None:
         """The waiting run that may begin or go on now."""

@@ -1,7 +1,8 @@
 """The runs that one supervisor drives: decide, keep the record, and only then hand out commands.
 
 Every host (the local runner, the supervisor actor) owns one `RunTable` and carries out what it returns. It is not
-thread-safe: a host calls it from one event loop.
+thread-safe: a host calls it from one event loop. (Over 400 lines: what is recorded, what is owed to callers, and how
+both are taken back when a write fails are one set of books.)
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from runtime.supervision.events import (
     Event,
     InterruptAnswered,
     Payload,
+    QuotaExhausted,
     RunAdmitted,
     RunAdopted,
     RunRequested,
@@ -135,7 +137,7 @@ class RunTable:
         A host calls it some time after `handle` or `answer` raised; any later event of the run does the same.
         """
         self._make_sure(run_id)
-        return self._owed.pop(run_id, [])
+        return self._settled(run_id)
 
     def admit(self) -> Iterator[tuple[RunId, list[Command]]]:
         """Let waiting runs begin or go on as far as the quotas allow, by priority, and stop whose user has spent one.
@@ -144,7 +146,13 @@ class RunTable:
         the next cannot be recorded.
         """
         while (overspent := self._room.next_overspent()) is not None:
-            yield overspent[0], self.handle(*overspent)
+            run_id, exhausted = overspent
+            try:
+                commands = self.handle(run_id, exhausted)
+            except StateStorageError:
+                self._room.tell_again(run_id)
+                raise
+            yield run_id, commands
         while (admitted := self._room.next_run()) is not None:
             yield admitted, self.handle(admitted, RunAdmitted())
 
@@ -168,6 +176,8 @@ class RunTable:
         """
         if run_id is not None and run_id in self._states:
             return run_id, []
+        if run_id is not None and (forked := self._log.events(run_id)):
+            return run_id, self._take_up(forked, may_wait=True)
         events = [event for event in self._log.events(source) if event.seq <= at_seq]
         if not events or events[-1].seq != at_seq:
             raise UnknownNameError(f"run '{source}' has no event {at_seq}", name=source, known=[])
@@ -197,7 +207,9 @@ class RunTable:
         self._make_sure(run_id)
         if payload in self._said_again.get(run_id, ()):
             self._said_again[run_id].remove(payload)
-            return self._owed.pop(run_id, [])
+            if self._batch is not None:
+                self._batch.said_again.append((run_id, payload))
+            return self._settled(run_id)
         state = self._states.get(run_id)
         if state is None:
             log.info("event.unknown_run", extra={"run_id": run_id, "event": type(payload).__name__})
@@ -210,12 +222,12 @@ class RunTable:
         if decision.ignored is not None:
             fields = {"run_id": run_id, "event": type(payload).__name__, "reason": decision.ignored}
             log.debug("event.ignored", extra=fields)
-            return self._owed.pop(run_id, [])
-        before = Kept(state, self._logged[run_id], len(self._events[run_id]))
+            return self._settled(run_id)
         entry = _entry(config, event, decision.state.envelope)
         if self._batch is not None:
-            self._batch.add(entry, before)
-            return [*self._owed.pop(run_id, []), *self._took_effect(event, decision)]
+            place = self._room.place(run_id)
+            self._batch.add(entry, Kept(state, self._logged[run_id], len(self._events[run_id]), place))
+            return [*self._settled(run_id), *self._took_effect(event, decision)]
         try:
             self._log.append_all([entry], self._epoch)
         except StateStorageError:
@@ -223,7 +235,7 @@ class RunTable:
             raise
         commands = self._took_effect(event, decision)
         self._room.book(run_id, state.envelope, decision.state.envelope)
-        return [*self._owed.pop(run_id, []), *commands]
+        return [*self._settled(run_id), *commands]
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -239,22 +251,39 @@ class RunTable:
                 self._log.append_all(batch.entries, self._epoch)
         except BaseException:
             self._batch = None
-            for run_id, before in batch.before.items():
-                self._take_back(run_id, before, batch.payloads[run_id])
+            self._take_back(batch)
             raise
         for run_id, before in batch.before.items():
             if run_id in self._states:
-                self._room.book(run_id, before and before.state.envelope, self._states[run_id].envelope)
+                self._room.book(run_id, before.state.envelope, self._states[run_id].envelope)
 
-    def _take_back(self, run_id: RunId, before: Kept | None, payloads: list[Payload]) -> None:
-        if before is None or run_id not in self._states:
+    def _take_back(self, batch: RunBatch) -> None:
+        """Leave every run as it was before the batch, and owe again what was handed out in it."""
+        for run_id in batch.opened:
             self._forget(run_id)  # whoever asked asks again, under the same id; the log says then whether it was kept
-            return
-        self._states[run_id], self._logged[run_id] = before.state, before.logged
-        del self._events[run_id][before.client_events :]
-        self._finished.pop(run_id, None)
-        self._room.note(run_id, before.state.envelope)
-        self._unsure[run_id] = payloads
+        for run_id, before in batch.before.items():
+            if run_id not in self._states:
+                continue
+            self._states[run_id], self._logged[run_id] = before.state, before.logged
+            del self._events[run_id][before.client_events :]
+            self._finished.pop(run_id, None)
+            self._room.put_back(run_id, before.state.envelope, before.place)
+            self._unsure[run_id] = batch.payloads[run_id]
+            if any(isinstance(payload, QuotaExhausted) for payload in batch.payloads[run_id]):
+                self._room.tell_again(run_id)
+        for run_id, payload in batch.said_again:
+            if run_id in self._states:
+                self._said_again.setdefault(run_id, []).append(payload)
+        for run_id, commands in batch.settled.items():
+            if run_id in self._states:
+                self._owed[run_id] = [*commands, *self._owed.get(run_id, [])]
+
+    def _settled(self, run_id: RunId) -> list[Command]:
+        """What the run is owed; a batch that fails owes it again."""
+        owed = self._owed.pop(run_id, [])
+        if self._batch is not None and owed:
+            self._batch.settled.setdefault(run_id, []).extend(owed)
+        return owed
 
     def _took_effect(self, event: Event, decision: Decision) -> tuple[Command, ...]:
         run_id = event.run_id
@@ -280,15 +309,16 @@ class RunTable:
                 self._said_again.setdefault(run_id, []).append(event.payload)
         del self._unsure[run_id]
 
-    def _take_up(self, events: list[Event]) -> list[Command]:
-        """Drive a run of the log from where it stands."""
+    def _take_up(self, events: list[Event], may_wait: bool = False) -> list[Command]:
+        """Drive a run of the log from where it stands; where it `may_wait`, as soon as there is room for it."""
         run_id, first = events[0].run_id, events[0].payload
         assert isinstance(first, RunRequested)
         config = self._pinned.to_go_on(first, f"run {run_id} began; it cannot go on")
         if self._remember(config, first.request, events).envelope.lifecycle == "terminated":
             return []
         try:
-            return self.handle(run_id, RunAdopted(f"taken up from the log at event {len(events)}"))
+            queued = may_wait and self._room.must_queue(run_id)
+            return self.handle(run_id, RunAdopted(f"taken up from the log at event {len(events)}", queued))
         except Exception:
             self._forget(run_id)
             raise
@@ -349,6 +379,8 @@ class RunTable:
         self._states[run_id] = new_state(run_id)
         self._logged[run_id] = 0
         self._events[run_id] = []
+        if self._batch is not None:
+            self._batch.opened.append(run_id)
         return self._room.open(run_id, request, request.priority or config.priority)
 
     def _state(self, run_id: RunId) -> RunState:
