@@ -21,6 +21,7 @@ TOOLS = {"has_tools": True, "tool_access": "all", "allowed_tools": ["note"], "ti
 MAX_TOOL_CALLS = 500
 RESUMED_AT_A = {"clarification_resume_stage": "a"}
 HELD_STAGE = "b"
+ISSUED_AGAIN = "; the stage is issued again"
 
 
 def steps_pipeline(held_on: str | None = None) -> PipelineConfig:
@@ -113,7 +114,8 @@ def request(kind: str, place: Place) -> Request:
 class Outcome(msgspec.Struct, frozen=True):
     """What no fault may change about a run: how it ended, with what, and along which edges.
 
-    Tool calls are not among it: an attempt that died counts all that it was granted.
+    Tool calls are not among it: an attempt that died counts all that it was granted. Nor is the note that a stage was
+    issued again.
     """
 
     reason: str | None
@@ -135,5 +137,5 @@ def outcome_of(envelope: Envelope) -> Outcome:
         usage.agent_hops,
         usage.iterations,
         usage.edges,
-        envelope.errors,
+        tuple(error for error in envelope.errors if not error.endswith(ISSUED_AGAIN)),
     )
