@@ -118,7 +118,7 @@ async def _work(context: StageContext, told: Any) -> StageResult:
     key = context.key
     line = f"{key.run_id} {key.hop} {key.item} {key.attempt}"
     await context.tools.call("note", None, {"file": told["notes"], "line": line})
-    while "gate" in told and not Path(told["gate"]).exists():
+    while "gate" in told and not await asyncio.to_thread(Path(told["gate"]).exists):
         await context.clock.sleep(GATE_POLL_S)
     return StageResult(told["give"])
 

@@ -27,6 +27,7 @@ from tests.faults.fault_site import Site
 from tests.faults.fault_table import FAULTS, Record, one_round
 
 ROUNDS = 20
+WIDTH = 130
 SUMS = ("accepted", "ended", "lost", "doubled")
 TIMES = ("detection_s", "recovery_s")
 
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
             except CannotStrike as error:
                 console.print(f"{', '.join(names)}: not tried. {error}")
     report = {name: summary(records[name]) for name in told.faults if name in records}
-    Console().print(_table(report))
+    Console(width=WIDTH).print(_table(report))
     for name, line in report.items():
         for finding in line["findings"]:
             Console(soft_wrap=True).print(f"{name}: {finding}", markup=False, highlight=False)

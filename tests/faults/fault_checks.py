@@ -14,7 +14,7 @@ from tests.faults.fault_runs import MAX_TOOL_CALLS, Effect, Outcome
 
 
 class Case(NamedTuple):
-    """One run of a round, with all that is known of it. `is_calm`: its agents and supervisor lived through the fault."""
+    """One run of a round, with all that is known of it. `is_calm`: no agent and no supervisor died of the fault."""
 
     run_id: RunId
     seen: Seen

@@ -20,10 +20,11 @@ from runtime.store.opening import StoreOptions, open_run_log
 from runtime.supervision.commands import ClientEvent
 from tests.conformance.hosts import SAMPLE
 from tests.faults.fault_rounds import Round
-from tests.faults.fault_site import KEEPER, Site, until
+from tests.faults.fault_site import KEEPER, Site, kill, until
 from tests.postgres_server import MISSING, PostgresServer, binaries
 
 DISK_MIB = 3
+DOWN_S = 2.0
 STEPS_S = (3_600.0, -3_600.0, 86_400.0, -86_400.0)
 
 
@@ -78,7 +79,7 @@ class PostgresSite(Site):
 
 
 async def postgres_restarted(around: Round) -> None:
-    """The server of the run log is killed, or stopped, and is back two seconds later."""
+    """The server of the run log is stopped, or killed, once with the supervisor, and is back two seconds later."""
     site = around.site
     assert isinstance(site, PostgresSite)
     around.struck()
@@ -94,7 +95,9 @@ async def postgres_restarted(around: Round) -> None:
 
     await until(refused, "a server that is down refuses nobody")
     around.detected()
-    await asyncio.sleep(2)
+    if around.number % 4 == 3:
+        kill([await site.pid("supervisor")])
+    await asyncio.sleep(DOWN_S)
     around.struck()
     await asyncio.to_thread(site.server.start)
     await around.probe()

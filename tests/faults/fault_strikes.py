@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import secrets
 import signal
@@ -65,7 +66,7 @@ async def killed(around: Round, name: str) -> None:
 
 
 async def stopped(around: Round, name: str, span_s: float | None = None) -> None:
-    """SIGSTOP to the process of an actor, and SIGCONT some seconds later; longer than a heartbeat may be missed, or not."""
+    """SIGSTOP to the process of an actor, and SIGCONT some seconds later: longer than a process may hang, or not."""
     site, pid = around.site, await around.site.pid(name)
     span_s = STOPPED_S[around.number % len(STOPPED_S)] if span_s is None else span_s
     held = held_by(around, name)
@@ -142,7 +143,8 @@ async def _rival(around: Round) -> str:
     }
     options = {"name": f"rival-{around.number}", "namespace": "jeeves", "num_cpus": 0}
     pipelines = [as_wire(pipeline) for pipeline in site.pipelines]
-    rival = ray.remote(SupervisorActor).options(**options).remote("rival", pipelines, ownership)
+    remote: Any = ray.remote(SupervisorActor)
+    rival = remote.options(**options).remote("rival", pipelines, ownership)
     try:
         await rival.ping.remote()
     except ray.exceptions.RayActorError as error:
@@ -235,5 +237,5 @@ async def _refused(around: Round) -> bool:
 async def services_are_back(around: Round) -> None:
     """Return when every actor answers, so that the next round begins in peace."""
     for name in (*SERVICES, *around.site.agents):
-        await until(lambda name=name: answer_of(lambda: actor(name).process_id.remote()), f"{name} does not answer")
+        await until(functools.partial(answer_of, actor(name).process_id.remote), f"{name} does not answer")
     await around.site.settled()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -54,7 +53,7 @@ async def _stopped_agent(around: Round) -> None:
 
 
 def _on(strike: Callable[[Round, str], Awaitable[None]], name: str) -> Strike:
-    return functools.partial(strike, name=name)
+    return lambda around: strike(around, name)
 
 
 FAULTS: dict[str, Fault] = {
@@ -72,7 +71,7 @@ FAULTS: dict[str, Fault] = {
     "clock-step": Fault(clock_stepped, site=LocalSite, is_calm=True),
     "disk-full": Fault(fault_strikes.disk_filled, site=SmallDiskSite, within_s=20),
     "postgres-restart": Fault(postgres_restarted, site=PostgresSite, within_s=20),
-    "node-removed": Fault(node_removed, site=FarSite, within_s=20),
+    "node-removed": Fault(node_removed, site=FarSite, within_s=30),
 }
 
 
