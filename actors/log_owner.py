@@ -46,6 +46,9 @@ class LogOwner:
             except OwnedError as error:
                 refused = error
                 log.close()
+            except BaseException:
+                log.close()
+                raise
         assert refused is not None, "a supervisor needs the name of a log"
         raise refused
 

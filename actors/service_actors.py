@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from actors.addresses import INDEX, STORE
+from actors.followers import is_follower, sooner_or_later
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
 from runtime.clock import SystemClock
@@ -51,6 +52,9 @@ class StoreActor(Participant):
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__()
         stores = open_store(msgspec.convert(options, StoreOptions), SystemClock())
-        queries = {**session_queries(stores.sessions()), **journal_queries(stores.journal())}
+        follows = is_follower()
+        sessions = sooner_or_later(stores.sessions, follows)
+        journal = sooner_or_later(stores.journal, follows)
+        queries = {**session_queries(sessions), **journal_queries(journal)}
         self.endpoint = Endpoint(STORE, RayTransport(), SystemClock(), queries=queries)
         self.endpoint.bind()

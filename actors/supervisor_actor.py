@@ -17,6 +17,7 @@ import msgspec
 
 from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE, agent_address, place_of
 from actors.commbus_actor import ENDPOINT_LOST
+from actors.followers import is_follower, sooner_or_later
 from actors.log_owner import LogOwner
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
@@ -94,7 +95,9 @@ class SupervisorActor(Participant):
         said = msgspec.convert(limits or {}, Limits)
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
         told = self._told
-        self._owner = LogOwner(address, told.system_id, told.store, told.log_names, self._clock)
+        self._owner = sooner_or_later(
+            lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock), is_follower()
+        )
         rates = RateLimiter(said.rates, said.rates_by_user)
         self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
         self._commit = GroupCommit(self._table)

@@ -7,7 +7,9 @@ place of a step holds one for each attempt of that visit.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,6 +25,7 @@ from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
 
 FIRST_STAGE = "a"
+GATE_POLL_S = 0.1
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -35,6 +38,22 @@ def _echo(_subject: object, given: Word) -> ToolResult:
     if given.word == "bad":
         raise ValueError("a bad word")
     return ToolResult("ok", data={"word": given.word})
+
+
+class Line(msgspec.Struct, frozen=True):
+    """What is written to the end of which file."""
+
+    file: str
+    line: str
+
+
+def _note(_subject: object, given: Line) -> ToolResult:
+    file = os.open(given.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        os.write(file, f"{given.line}\n".encode())
+    finally:
+        os.close(file)
+    return ToolResult("ok")
 
 
 Step = Callable[[StageContext, Any], Awaitable[Any]]
@@ -94,6 +113,16 @@ async def _call(context: StageContext, words: Any) -> StageResult:
     return StageResult({"statuses": [result.status for result in results]})
 
 
+async def _work(context: StageContext, told: Any) -> StageResult:
+    """Leave a line in the file `notes`, wait until the file `gate` is there, if one is named, and give `give`."""
+    key = context.key
+    line = f"{key.run_id} {key.hop} {key.item} {key.attempt}"
+    await context.tools.call("note", None, {"file": told["notes"], "line": line})
+    while "gate" in told and not await asyncio.to_thread(Path(told["gate"]).exists):
+        await context.clock.sleep(GATE_POLL_S)
+    return StageResult(told["give"])
+
+
 STEPS: dict[str, Step] = {
     "give": _give,
     "raise": _raise,
@@ -108,6 +137,7 @@ STEPS: dict[str, Step] = {
     "interrupt": _interrupt,
     "set_goal": _set_goal,
     "call": _call,
+    "work": _work,
 }
 
 
@@ -132,6 +162,12 @@ CAPABILITY = Capability(
     id="sample",
     pipelines=("line", "loop", "guarded"),
     agents={stage: _player(stage) for stage in ("a", "b", "c")},
-    tools=ToolRegistry([Tool("echo", "Says it again.", Word, _echo), Tool("other", "Not allowed here.", Word, _echo)]),
+    tools=ToolRegistry(
+        [
+            Tool("echo", "Says it again.", Word, _echo),
+            Tool("other", "Not allowed here.", Word, _echo),
+            Tool("note", "Writes a line to the end of a file: an effect that can be counted.", Line, _note),
+        ]
+    ),
     open_services=dict,
 )

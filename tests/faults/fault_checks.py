@@ -1,0 +1,125 @@
+"""What must hold after any fault: the checks of a round, which read the log, the effects and what watchers saw."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from runtime.ids import RunId
+from runtime.store.run_log import SqlRunLog
+from runtime.supervision.events import Event, InterruptAnswered, StageSucceeded
+from tests.faults.fault_rounds import Round, Seen
+from tests.faults.fault_runs import MAX_TOOL_CALLS, Effect, Outcome
+
+
+class Case(NamedTuple):
+    """One run of a round, with all that is known of it. `is_calm`: no agent and no supervisor died of the fault."""
+
+    run_id: RunId
+    seen: Seen
+    expected: Outcome
+    log: list[Event]
+    effects: Counter[Effect]
+    is_calm: bool
+
+
+def findings(around: Round, expected: Mapping[str, Outcome], is_calm: bool) -> list[str]:
+    """All that is wrong with the runs of a round, each with the name of what it violates."""
+    found = list(around.findings)
+    log = around.site.open_log()
+    try:
+        for run_id, seen in around.runs.items():
+            case = _case(around, run_id, seen, expected, log, is_calm)
+            for name, check in CHECKS.items():
+                found += [f"{name}: {run_id} ({seen.kind}) {wrong}" for wrong in check(case)]
+    finally:
+        log.close()
+    return found
+
+
+def _case(
+    around: Round, run_id: RunId, seen: Seen, expected: Mapping[str, Outcome], log: SqlRunLog, is_calm: bool
+) -> Case:
+    return Case(run_id, seen, expected[seen.kind], log.events(run_id), around.effects_of(run_id), is_calm)
+
+
+def lost(case: Case) -> Iterator[str]:
+    """Every accepted run ends."""
+    if case.seen.outcome is None:
+        yield f"is not over; its log has {len(case.log)} events"
+
+
+def ended_twice(case: Case) -> Iterator[str]:
+    """A run ends once."""
+    ends = sum(event.type == "run.finished" for event in case.seen.events)
+    if case.seen.events and ends > 1:
+        yield f"was told to have ended {ends} times"
+
+
+def other_outcome(case: Case) -> Iterator[str]:
+    """A run ends as it would have ended undisturbed; hops, iterations and edges are counted exactly."""
+    if case.seen.outcome not in (None, case.expected):
+        yield f"ended as {case.seen.outcome}, undisturbed as {case.expected}"
+
+
+def effect_twice(case: Case) -> Iterator[str]:
+    """Where no process of a run died, its stages work once; elsewhere once for each attempt that was recorded."""
+    visits = Counter((effect.hop, effect.item) for effect in case.effects.elements())
+    for visit, times in visits.items():
+        if case.is_calm and times > 1:
+            yield f"worked {times} times at hop and item {visit} though its processes lived"
+    ended = Counter(
+        (event.payload.key.hop, event.payload.key.item)
+        for event in case.log
+        if isinstance(event.payload, StageSucceeded)
+    )
+    for visit, times in ended.items():
+        if times > 1:
+            yield f"has {times} results of hop and item {visit}"
+        if not visits[visit]:
+            yield f"has a result of hop and item {visit} that nobody worked for"
+
+
+def beyond_bounds(case: Case) -> Iterator[str]:
+    """No more tool calls than the bound allows, and none that was made and not counted."""
+    made = case.effects.total()
+    if case.seen.outcome is not None and not made <= case.seen.tool_calls <= MAX_TOOL_CALLS:
+        yield f"made {made} tool calls, counted {case.seen.tool_calls}, limit {MAX_TOOL_CALLS}"
+
+
+def gap(case: Case) -> Iterator[str]:
+    """Whoever watched through the fault saw every event once, in order."""
+    numbers = [event.seq for event in case.seen.events]
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield f"was seen with the numbers {numbers}"
+    if numbers and case.seen.events[-1].type != "run.finished":
+        yield f"was last seen with {case.seen.events[-1].type}"
+
+
+def answered_twice(case: Case) -> Iterator[str]:
+    """A question has one answer."""
+    answers = Counter(event.payload.interrupt_id for event in case.log if isinstance(event.payload, InterruptAnswered))
+    for interrupt_id, times in answers.items():
+        if times > 1:
+            yield f"has {times} answers to {interrupt_id}"
+
+
+def log_gap(case: Case) -> Iterator[str]:
+    """The log of a run is numbered without gaps."""
+    if [event.seq for event in case.log] != list(range(1, len(case.log) + 1)):
+        yield f"has a log of the numbers {[event.seq for event in case.log]}"
+
+
+CHECKS: dict[str, Callable[[Case], Iterator[str]]] = {
+    "lost": lost,
+    "ended twice": ended_twice,
+    "other outcome": other_outcome,
+    "effect twice": effect_twice,
+    "bounds": beyond_bounds,
+    "event numbers": gap,
+    "answered twice": answered_twice,
+    "log": log_gap,
+}
+
+DOUBLED = ("ended twice", "effect twice", "answered twice")
