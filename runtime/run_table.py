@@ -32,6 +32,7 @@ from runtime.pipeline import PipelineConfig
 from runtime.rate_limits import RateLimiter
 from runtime.run_batch import Kept, RunBatch
 from runtime.run_quotas import RunQuotas
+from runtime.run_snapshots import RunSnapshots
 from runtime.store.run_log import Entry, RunLog
 from runtime.supervision.commands import ClientEvent, Command, Emit
 from runtime.supervision.decide import decide
@@ -47,7 +48,7 @@ from runtime.supervision.events import (
     TimerFired,
     ToolCalled,
 )
-from runtime.supervision.replay import decisions, fold, renamed
+from runtime.supervision.replay import decisions, fold, renamed, shown
 from runtime.supervision.state import Decision, RunState, new_state
 
 log = logging.getLogger(__name__)
@@ -74,9 +75,11 @@ class RunTable:
         Who has taken it over already, with a lease, gives the `epoch` instead.
         """
         self._pinned = PinnedRules(pipelines, run_log)
+        self._shown_from: dict[RunId, int] = {}
         self._room = RunQuotas(quotas, rates, clock)
         self._log = run_log
         self._epoch = epoch if owner is None else run_log.take_over(owner)
+        self._snapshots = RunSnapshots(run_log, self._epoch)
         self._batch: RunBatch | None = None
         self._unsure: dict[RunId, list[Payload]] = {}
         self._said_again: dict[RunId, list[Payload]] = {}
@@ -127,7 +130,7 @@ class RunTable:
             if row.run_id in self._states:
                 continue
             try:
-                yield row.run_id, self._take_up(self._log.events(row.run_id))
+                yield row.run_id, self._take_up_standing(row.run_id)
             except (UnknownNameError, SettingsError) as error:
                 log.error("run.not_taken_up", extra={"run_id": row.run_id, "reason": error.message})
 
@@ -234,7 +237,7 @@ class RunTable:
             self._unsure[run_id] = [payload]
             raise
         commands = self._took_effect(event, decision)
-        self._room.book(run_id, state.envelope, decision.state.envelope)
+        self._recorded(run_id, state, event.seq - 1)
         return [*self._settled(run_id), *commands]
 
     @contextmanager
@@ -255,7 +258,13 @@ class RunTable:
             raise
         for run_id, before in batch.before.items():
             if run_id in self._states:
-                self._room.book(run_id, before.state.envelope, self._states[run_id].envelope)
+                self._recorded(run_id, before.state, before.logged)
+
+    def _recorded(self, run_id: RunId, before: RunState, logged_before: int) -> None:
+        """What happened to a run since then is on record."""
+        state, config_hash = self._states[run_id], self._rules[run_id].config_hash
+        self._room.book(run_id, before.envelope, state.envelope)
+        self._snapshots.keep_when_due(run_id, logged_before, self._logged[run_id], state, config_hash)
 
     def _take_back(self, batch: RunBatch) -> None:
         """Leave every run as it was before the batch, and owe again what was handed out in it."""
@@ -309,6 +318,24 @@ class RunTable:
                 self._said_again.setdefault(run_id, []).append(event.payload)
         del self._unsure[run_id]
 
+    def _take_up_standing(self, run_id: RunId) -> list[Command]:
+        """Drive a run of the log from its newest snapshot, or from its beginning where there is none of use."""
+        standing = self._snapshots.newest(run_id)
+        if standing is None:
+            return self._take_up(self._log.events(run_id))
+        request = standing.state.envelope.request
+        began = RunRequested(request, config_hash=standing.config_hash)
+        config = self._pinned.to_go_on(began, f"run {run_id} began; it cannot go on")
+        self._open(run_id, config, request)
+        self._states[run_id], self._logged[run_id] = standing.state, standing.seq
+        self._shown_from[run_id] = standing.state.next_event_seq - 1
+        for event, _, decision in decisions(config, self._log.events(run_id, standing.seq), standing.state):
+            self._took_effect(event, decision)
+        self._room.note(run_id, self._states[run_id].envelope)
+        if self._states[run_id].envelope.lifecycle == "terminated":
+            return []
+        return self._adopt(run_id, may_wait=False)
+
     def _take_up(self, events: list[Event], may_wait: bool = False) -> list[Command]:
         """Drive a run of the log from where it stands; where it `may_wait`, as soon as there is room for it."""
         run_id, first = events[0].run_id, events[0].payload
@@ -316,9 +343,12 @@ class RunTable:
         config = self._pinned.to_go_on(first, f"run {run_id} began; it cannot go on")
         if self._remember(config, first.request, events).envelope.lifecycle == "terminated":
             return []
+        return self._adopt(run_id, may_wait)
+
+    def _adopt(self, run_id: RunId, may_wait: bool) -> list[Command]:
         try:
             queued = may_wait and self._room.must_queue(run_id)
-            return self.handle(run_id, RunAdopted(f"taken up from the log at event {len(events)}", queued))
+            return self.handle(run_id, RunAdopted(f"taken up from the log at event {self._logged[run_id]}", queued))
         except Exception:
             self._forget(run_id)
             raise
@@ -342,7 +372,10 @@ class RunTable:
     def client_events(self, run_id: RunId, after_seq: int = 0) -> list[ClientEvent]:
         """What callers may see of a run, from `after_seq` (exclusive) on. Raises UnknownNameError."""
         self._state(run_id)
-        return self._events[run_id][max(0, after_seq) :]
+        shown_from = self._shown_from.get(run_id, 0)
+        if after_seq < shown_from:  # of what was before the snapshot, the log tells
+            return [event for event in shown(self._rules[run_id], self._log.events(run_id)) if event.seq > after_seq]
+        return self._events[run_id][max(0, after_seq - shown_from) :]
 
     def rules_of(self, run_id: RunId) -> PipelineConfig:
         """The rules that a run began under. Raises UnknownNameError."""
@@ -410,7 +443,7 @@ class RunTable:
         self._unsure.pop(run_id, None)
         self._said_again.pop(run_id, None)
         self._room.forget(run_id)
-        for table in (self._states, self._rules, self._logged, self._events, self._owed):
+        for table in (self._states, self._rules, self._logged, self._events, self._owed, self._shown_from):
             table.pop(run_id, None)
 
 

@@ -44,9 +44,10 @@ class Reason(msgspec.Struct, frozen=True):
     why: str
 
 
-def decisions(config: PipelineConfig, events: Iterable[Event]) -> Iterator[tuple[Event, RunState, Decision]]:
-    """Each event with the state before it and the decision on it, from a log that begins at 1."""
-    state: RunState | None = None
+def decisions(
+    config: PipelineConfig, events: Iterable[Event], state: RunState | None = None
+) -> Iterator[tuple[Event, RunState, Decision]]:
+    """Each event with the state before it and the decision on it, from `state`, or from a log that begins at 1."""
     for event in events:
         before = state or new_state(event.run_id)
         decision = decide(config, before, event)
