@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from typing import Any
 
 import msgspec
@@ -17,6 +16,7 @@ from runtime.bounds import Grant
 from runtime.capability import load_capability
 from runtime.clock import SystemClock
 from runtime.courier import Courier
+from runtime.delivery import NewestAttempts
 from runtime.endpoint import Endpoint
 from runtime.ids import Address, RunId, StageKey
 from runtime.messages import Frame
@@ -68,7 +68,7 @@ class AgentActor(Participant):
         )
         self._epochs = [0] * shards
         self._agent = Agent(agent_config, load_capability(capability), reasoner, settings, clock, self.endpoint)
-        self._newest: OrderedDict[str, int] = OrderedDict()
+        self._newest = NewestAttempts(REMEMBERED_VISITS)
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
         self._grants: dict[str, asyncio.Future[Grant]] = {}
         self.endpoint.bind()
@@ -79,7 +79,8 @@ class AgentActor(Participant):
         command = _RUN_DECODER.decode(frame.body)
         key = str(command.key)
         task = asyncio.current_task()
-        if task is None or key in self._working or not self._is_new(command.key):
+        # Frames under way when a process dies may come twice, or after a newer attempt was taken up.
+        if task is None or key in self._working or self._newest.admit(command.key) != "begin":
             return
         for earlier in range(1, command.key.attempt):
             self._stop(msgspec.structs.replace(command.key, attempt=earlier))
@@ -102,15 +103,6 @@ class AgentActor(Participant):
         finally:
             self._working.pop(key, None)
 
-    def _is_new(self, key: StageKey) -> bool:
-        """False for an attempt that was taken up before or issued again since, as happens to frames under way when a
-        process dies."""
-        before = self._newest.pop(key.effect_key, 0)
-        self._newest[key.effect_key] = max(key.attempt, before)
-        if len(self._newest) > REMEMBERED_VISITS:
-            self._newest.popitem(last=False)
-        return key.attempt > before
-
     def _is_heeded(self, frame: Frame) -> bool:
         """False for what a supervisor says that another has taken over from."""
         shard = shard_of(frame.header.run_id or RunId(""), len(self._epochs))
@@ -121,7 +113,9 @@ class AgentActor(Participant):
         return True
 
     async def _cancel(self, frame: Frame) -> None:
-        self._stop(_CANCEL_DECODER.decode(frame.body).key)
+        key = _CANCEL_DECODER.decode(frame.body).key
+        self._newest.admit(key)  # or it would begin yet, if it was overtaken on the way here
+        self._stop(key)
 
     def _stop(self, key: StageKey) -> None:
         work = self._working.get(str(key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from runtime.clock import Clock
 from runtime.errors import OwnedError
@@ -23,8 +23,16 @@ class LogOwner:
     """
 
     def __init__(
-        self, address: Address, system_id: str, store: StoreOptions, names: Sequence[str], clock: Clock
+        self,
+        address: Address,
+        system_id: str,
+        store: StoreOptions,
+        names: Sequence[str],
+        clock: Clock,
+        wait_s: Callable[[float], None] = time.sleep,
     ) -> None:
+        """`wait_s` blocks: whoever owns a log begins with it, and nothing else runs in its process yet."""
+        self._wait_s = wait_s
         self._name = f"{address} of system {system_id}"
         self._clock = clock
         self.log, self.epoch = self._taken(store, names)
@@ -61,6 +69,6 @@ class LogOwner:
                 return log.take_over(self._name, now_ms, LEASE_MS, force=True)
             if not may_wait:
                 raise
-            # Nothing else runs in this process yet. A clock that was set back must not make this wait for long.
-            time.sleep(min(LEASE_MS, error.values["until_ms"] - now_ms) / 1000)
+            # A clock that was set back must not make this wait for long.
+            self._wait_s(min(LEASE_MS, error.values["until_ms"] - now_ms) / 1000)
         return log.take_over(self._name, self._clock.now_ms(), LEASE_MS)

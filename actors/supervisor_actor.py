@@ -29,14 +29,14 @@ from runtime.delivery import Inbox
 from runtime.endpoint import Endpoint
 from runtime.envelope import InterruptResponse, Request, encode_envelope
 from runtime.errors import FencedError, StateStorageError
-from runtime.group_commit import GroupCommit
+from runtime.group_commit import GroupCommit, as_far_as_possible
 from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
 from runtime.holders import Holders
 from runtime.ids import Address, MessageId, RunId, StageKey
 from runtime.messages import Frame, unpack_body
 from runtime.pipeline import PipelineConfig
 from runtime.rate_limits import RateLimiter, RateLimits
-from runtime.reporter import RECORDED, REPORT, decode_report
+from runtime.reporter import RECORDED, REPORT, Report, decode_report
 from runtime.run_table import RunTable
 from runtime.store.opening import StoreOptions
 from runtime.supervision.commands import CancelStage, Command, Finish, GiveGrant, RunStage, SetTimer
@@ -199,7 +199,7 @@ class SupervisorActor(Participant):
 
     def _take_up_some(self) -> list[tuple[RunId, list[Command]]]:
         """Take up a number of runs with one write; none when all are taken up."""
-        return list(itertools.islice(self._table.recover(), TAKEN_UP_AT_ONCE))
+        return as_far_as_possible(itertools.islice(self._table.recover(), TAKEN_UP_AT_ONCE))
 
     async def _beat(self) -> None:
         while True:
@@ -219,22 +219,28 @@ class SupervisorActor(Participant):
 
     async def _reported(self, frame: Frame) -> None:
         report = decode_report(frame.body)
-        report_id = frame.header.correlation_id
-        if report_id is not None and not self._inbox.is_double(report_id):
-            await self._ready()
-            run_id = report.key.run_id
-            try:
-                commands = await self._do(lambda: self._said(run_id, report.payloads))
-            except StateStorageError as error:
-                log.warning("report.not_recorded", extra={"run_id": run_id, "reason": error.message})
-                return  # the agent says it again
-            self._inbox.note(report_id)
-            self._courier.acknowledge(_message_id_of(report.key))
-            if report.was_refused or not self._holders.heard(report.key, report.agent, report.life, report.has_ended):
-                self._lost(report.agent, {run_id: (report.key,)})
-            await self._carry_out(run_id, commands)
+        report_id = frame.header.correlation_id or frame.header.message_id
+        with self._inbox.in_hand(report_id) as is_first:
+            if not is_first:
+                return
+            if not self._inbox.is_double(report_id):
+                await self._ready()
+                try:
+                    await self._record(report_id, report)
+                except StateStorageError as error:
+                    log.warning("report.not_recorded", extra={"run_id": report.key.run_id, "reason": error.message})
+                    return  # the agent says it again
         await self.endpoint.command(report.agent, RECORDED, b"", report.key.run_id, report_id, self._owner.epoch)
         await self._admit()
+
+    async def _record(self, report_id: MessageId, report: Report) -> None:
+        run_id = report.key.run_id
+        commands = await self._do(lambda: self._said(run_id, report.payloads))
+        self._inbox.note(report_id)
+        self._courier.acknowledge(_message_id_of(report.key))
+        if report.was_refused or not self._holders.heard(report.key, report.agent, report.life, report.has_ended):
+            self._lost(report.agent, {run_id: (report.key,)})
+        await self._carry_out(run_id, commands)
 
     def _said(self, run_id: RunId, payloads: tuple[Payload, ...]) -> list[Command]:
         return [command for payload in payloads for command in self._table.handle(run_id, payload)]
@@ -268,7 +274,7 @@ class SupervisorActor(Participant):
 
     async def _admit(self) -> None:
         if self._table.has_candidates:
-            for run_id, commands in await self._surely(lambda: list(self._table.admit())):
+            for run_id, commands in await self._surely(lambda: as_far_as_possible(self._table.admit())):
                 await self._carry_out(run_id, commands)
 
     async def _do(self, job: Callable[[], Result]) -> Result:
@@ -308,11 +314,13 @@ class SupervisorActor(Participant):
             self._changed.notify_all()
 
     async def _start(self, run_id: RunId, command: RunStage) -> None:
+        self._courier.acknowledge(_message_id_of(self._holders.issued(command.key)))
         address = self._address_of(run_id, command)
         body = msgspec.msgpack.encode(command)
         parcel = Parcel(address, RUN_STAGE, body, run_id, self._owner.epoch)
         if await self._courier.send(_message_id_of(command.key), parcel) == "refused":
             self._courier.acknowledge(_message_id_of(command.key))
+            self._holders.dropped(command.key)
             error = f"the bus could not hand the stage to {address}: nobody is expected there"
             await self._happened(run_id, StageFailed(command.key, "internal", error))
 

@@ -7,6 +7,7 @@ which the receiver acknowledges, and knows a double.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import msgspec
@@ -16,6 +17,8 @@ from runtime.delivery import Outbox
 from runtime.endpoint import Endpoint
 from runtime.ids import Address, MessageId, RunId
 from runtime.messages import SendOutcome
+
+log = logging.getLogger(__name__)
 
 POLL_S = 0.25
 FIRST_WAIT_MS = 1_000
@@ -49,7 +52,8 @@ class Courier:
         """
         if self._loop is None:
             self._loop = asyncio.create_task(self._send_again())
-        self._outbox.put(message_id, (message_id, parcel), self._now_ms())
+        if not self._outbox.put(message_id, (message_id, parcel), self._now_ms()):
+            log.warning("courier.full", extra={"type": parcel.type, "run_id": parcel.run_id})
         return await self._hand_over(message_id, parcel)
 
     def acknowledge(self, message_id: MessageId) -> bool:
@@ -68,7 +72,12 @@ class Courier:
         while True:
             await self._clock.sleep(POLL_S)
             for message_id, parcel in self._outbox.due(self._now_ms()):
-                await self._hand_over(message_id, parcel)
+                if message_id not in self._outbox:
+                    continue  # acknowledged, or called off, while those before it were on their way
+                try:
+                    await self._hand_over(message_id, parcel)
+                except Exception:
+                    log.exception("courier.not_sent", extra={"type": parcel.type, "run_id": parcel.run_id})
 
     async def _hand_over(self, message_id: MessageId, parcel: Parcel) -> SendOutcome:
         return await self._endpoint.command(

@@ -13,6 +13,8 @@ message, so that one that failed half-way is taken up when it comes again.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Generic, Literal, TypeVar
 
 from runtime.ids import MessageId, StageKey
@@ -92,6 +94,21 @@ class Inbox:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
         self._seen: dict[MessageId, None] = {}
+        self._in_hand: set[MessageId] = set()
+
+    @contextmanager
+    def in_hand(self, message_id: MessageId) -> Iterator[bool]:
+        """For the time that dealing with a message takes; False when a copy of it is being dealt with already.
+
+        That copy is to be dropped without a word: the first one is acknowledged when it is done.
+        """
+        is_first = message_id not in self._in_hand
+        self._in_hand.add(message_id)
+        try:
+            yield is_first
+        finally:
+            if is_first:
+                self._in_hand.discard(message_id)
 
     def is_double(self, message_id: MessageId) -> bool:
         """True when a message under this id was dealt with already; it is to be acknowledged again, and dropped."""

@@ -8,45 +8,75 @@ from __future__ import annotations
 
 from runtime.ids import Address, RunId, StageKey
 
+LIVES_REMEMBERED = 100
+
 
 class Holders:
-    """Attempts by the life that has taken them up."""
+    """Attempts that were handed out and have not ended, by the life that has taken them up."""
 
     def __init__(self) -> None:
-        self._held: dict[StageKey, tuple[Address, str]] = {}
+        self._newest: dict[str, int] = {}
+        self._holder: dict[StageKey, tuple[Address, str]] = {}
+        self._held: dict[Address, dict[str, dict[StageKey, None]]] = {}
         self._lives: dict[Address, str] = {}
-        self._over: dict[Address, set[str]] = {}
+        self._over: dict[Address, dict[str, None]] = {}
+
+    def issued(self, key: StageKey) -> StageKey:
+        """An attempt is handed out; returns the one before it, which nobody needs any more."""
+        former = StageKey(key.run_id, key.hop, key.item, key.attempt - 1)
+        self._release(former)
+        self._newest[key.effect_key] = key.attempt
+        return former
 
     def heard(self, key: StageKey, address: Address, life: str, has_ended: bool) -> bool:
         """An agent spoke of an attempt. False when the life that spoke is over, and the attempt was lost with it.
 
-        An end is an end, whoever is dead since.
+        Of an attempt that nobody waits for any more it speaks late, and that counts for nothing. An end is an end,
+        whoever is dead since.
         """
         if has_ended:
             self.dropped(key)
-            return True
-        if life in self._over.get(address, ()):
-            return False
-        self._held[key] = (address, life)
+        elif self._newest.get(key.effect_key) == key.attempt:
+            if life in self._over.get(address, ()):
+                self.dropped(key)
+                return False
+            self._release(key)
+            self._holder[key] = (address, life)
+            self._held.setdefault(address, {}).setdefault(life, {})[key] = None
         return True
 
     def dropped(self, key: StageKey) -> None:
         """Nobody waits for the attempt any more."""
-        self._held.pop(key, None)
+        self._release(key)
+        if self._newest.get(key.effect_key) == key.attempt:
+            del self._newest[key.effect_key]
 
     def lives(self, address: Address, life: str) -> dict[RunId, tuple[StageKey, ...]]:
         """The agent lives as `life` now; what its other lives held is lost: run → attempts. They are named once."""
-        former = self._lives.get(address)
-        self._lives[address] = life
-        if former == life:
-            return {}
-        if former is not None:
-            self._over.setdefault(address, set()).add(former)
-        self._over.get(address, set()).discard(life)
+        former, self._lives[address] = self._lives.get(address, life), life
+        held = self._held.get(address, {})
+        over = self._over.setdefault(address, {})
+        over.update(dict.fromkeys(other for other in (former, *held) if other != life))
+        over.pop(life, None)
+        while len(over) > LIVES_REMEMBERED:
+            del over[next(iter(over))]
         lost: dict[RunId, tuple[StageKey, ...]] = {}
-        for key, (held_by, held_in) in list(self._held.items()):
-            if held_by == address and held_in != life:
-                self._over.setdefault(address, set()).add(held_in)
-                lost[key.run_id] = (*lost.get(key.run_id, ()), key)
-                del self._held[key]
+        for key in [key for other, keys in held.items() if other != life for key in keys]:
+            lost[key.run_id] = (*lost.get(key.run_id, ()), key)
+            self.dropped(key)
         return lost
+
+    def __len__(self) -> int:
+        """How many attempts somebody waits for."""
+        return len(self._newest)
+
+    def _release(self, key: StageKey) -> None:
+        if key not in self._holder:
+            return
+        address, life = self._holder.pop(key)
+        held = self._held[address]
+        del held[life][key]
+        if not held[life]:
+            del held[life]
+        if not held:
+            del self._held[address]

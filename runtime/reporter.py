@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -15,8 +16,11 @@ import msgspec
 
 from runtime.clock import Clock
 from runtime.courier import Courier, Parcel
+from runtime.delivery import CAPACITY
 from runtime.ids import Address, MessageId, RunId, StageKey
 from runtime.supervision.events import BudgetRequested, StageFailed, StageStarted, StageSucceeded, ToolCalled
+
+log = logging.getLogger(__name__)
 
 REPORT = "stage.report"
 RECORDED = "stage.recorded"
@@ -55,16 +59,24 @@ class Reporter:
     """Speaks for one life of an agent. `supervisor_of`: run → the address that records it."""
 
     def __init__(
-        self, courier: Courier, clock: Clock, agent: Address, life: str, supervisor_of: Callable[[RunId], Address]
+        self,
+        courier: Courier,
+        clock: Clock,
+        agent: Address,
+        life: str,
+        supervisor_of: Callable[[RunId], Address],
+        most_under_way: int = CAPACITY,
     ) -> None:
         self._courier = courier
         self._clock = clock
         self._agent = agent
         self._life = life
         self._supervisor_of = supervisor_of
+        self._most_under_way = most_under_way
         self._gathered: dict[StageKey, list[StagePayload]] = {}
         self._under_way: dict[MessageId, StageKey] = {}
         self._waiting: set[StageKey] = set()
+        self._held_back: dict[StageKey, None] = {}
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -87,21 +99,28 @@ class Reporter:
         key = self._under_way.pop(message_id, None)
         if key is not None:
             self._waiting.discard(key)
-            self._send(key)
+            self._held_back[key] = None
+        while self._held_back and self._has_room:
+            first = next(iter(self._held_back))
+            del self._held_back[first]
+            self._send(first)
 
     async def _send_soon(self, key: StageKey) -> None:
         await self._clock.sleep(GATHERED_FOR_S)
         self._send(key)
 
     def _send(self, key: StageKey) -> None:
-        """Send what has gathered, unless a report of that stage is under way: it takes its turn then."""
-        if key in self._waiting:
+        """Send what has gathered, unless a report of that stage is under way: it takes its turn then.
+
+        As many are under way as the courier sends again; the others are held back, the longest waiting first.
+        """
+        if key in self._waiting or key not in self._gathered:
             return
-        payloads = self._gathered.pop(key, None)
-        if not payloads:
+        if not self._has_room:
+            self._held_back[key] = None
             return
         self._waiting.add(key)
-        self._send_report(Report(key, self._agent, self._life, tuple(payloads)))
+        self._send_report(Report(key, self._agent, self._life, tuple(self._gathered.pop(key))))
 
     def _send_report(self, report: Report) -> None:
         run_id = report.key.run_id
@@ -110,7 +129,16 @@ class Reporter:
         parcel = Parcel(self._supervisor_of(run_id), REPORT, msgspec.msgpack.encode(report), run_id)
         self._spawn(self._courier.send(message_id, parcel))
 
+    @property
+    def _has_room(self) -> bool:
+        return len(self._under_way) < self._most_under_way
+
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("report.not_sent", exc_info=error)

@@ -32,13 +32,17 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class FaultPlan(msgspec.Struct, frozen=True):
-    """Faults by place: number of the message, step, write to the log, write to the journal, effect (each from 1)."""
+    """Faults by place: number of the message, step, write to the log, write to the journal, effect (each from 1).
+
+    `gathers_ms`: for how long supervisors gather messages that they record with one write; 0, each has its own.
+    """
 
     at_message: dict[int, Fault] = {}
     at_step: dict[int, Fault] = {}
     at_write: dict[int, Fault] = {}
     at_journal: dict[int, Fault] = {}
     at_effect: dict[int, Fault] = {}
+    gathers_ms: int = 0
 
 
 class Extent(msgspec.Struct, frozen=True):
@@ -65,6 +69,7 @@ _STEP_KINDS: tuple[StepFault, ...] = (
     "clock_jump",
     "reconnect",
 )
+_GATHERS_MS = (0, 0, 2, 30)
 _SPANS_MS: dict[FaultKind, tuple[int, int]] = {
     "double": (0, 4_000),
     "delay": (200, 8_000),
@@ -107,6 +112,7 @@ def draw_plan(rng: random.Random, extent: Extent) -> FaultPlan:
             rng.randint(1, extent.effects + 1): _fault(rng, "crash_after_effect")
             for _ in range(_amount(rng, 0.5 * intensity))
         },
+        gathers_ms=rng.choice(_GATHERS_MS),
     )
 
 

@@ -1,21 +1,23 @@
 """The supervisor as a process: the real `RunTable`, an outbox, an inbox, and timers that die with it.
 
 It is a host like the actor on Ray: it carries out what the table returns and decides nothing. Before it sends, the
-event is in the log; what it sends comes again until it is acknowledged; it acknowledges what it has recorded. When the
-log says that somebody else has taken over, it ends.
+event is in the log; what it sends comes again until it is acknowledged; it acknowledges what it has recorded. Where the
+plan says so it gathers messages for a while, and records what they led to with one write. When the log says that
+somebody else has taken over, it ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from typing import Any
 
 from runtime.delivery import Inbox
 from runtime.envelope import Envelope
 from runtime.errors import FencedError, InterruptError, StateStorageError, UnknownNameError
-from runtime.ids import MessageId, RunId, StageKey
+from runtime.holders import Holders
+from runtime.ids import Address, MessageId, RunId, StageKey
 from runtime.run_table import RunTable
-from runtime.simulator.holders import Holders
 from runtime.simulator.messages import Answer, Report
 from runtime.simulator.speaking import Speaker
 from runtime.simulator.world import Message, World
@@ -25,6 +27,8 @@ from runtime.supervision.events import (
     CancelRequested,
     PauseRequested,
     Payload,
+    StageFailed,
+    StageSucceeded,
     TimerFired,
 )
 
@@ -32,6 +36,10 @@ RETRY_MS = 700
 LEASE_MS = 3_000
 HEARTBEAT_MS = 1_000
 SUPERVISOR = "supervisor"
+
+
+Then = Callable[[], None]
+"""What follows from a message, once what it led to is recorded."""
 
 
 class Supervisor(Speaker):
@@ -54,10 +62,12 @@ class Supervisor(Speaker):
         self._inbox = Inbox()
         self._grants = 0
         self._holders = Holders()
+        self._newest_lives: dict[str, int] = {}
+        self._gathered: list[Message] = []
         self._is_ready = False
         self._checked_ms = 0
         self.epoch = 0
-        self._handlers: dict[str, Callable[[Message, RunTable], None]] = {
+        self._handlers: dict[str, Callable[[Message, RunTable], Then]] = {
             "submit": self._submit,
             "report": self._report,
             "refused": self._refused,
@@ -74,7 +84,7 @@ class Supervisor(Speaker):
             if self._table is None:
                 self._table = self._open_table()
                 self.epoch = self._table.epoch or 0
-            for run_id, commands in self._table.recover():
+            for run_id, commands in self._taken_up(self._table):
                 self._carry_out(run_id, commands)
             self._is_ready = True
             self._admit(self._table)
@@ -82,6 +92,12 @@ class Supervisor(Speaker):
             self.die()
         except StateStorageError:
             self.after(RETRY_MS, self._start)
+
+    def _taken_up(self, table: RunTable) -> Iterable[tuple[RunId, list[Command]]]:
+        if not self.world.plan.gathers_ms:
+            return table.recover()
+        with table.together():
+            return list(table.recover())
 
     def die(self, down_ms: int = LEASE_MS) -> None:
         """Be gone; somebody else is there in `down_ms`, if nobody is yet."""
@@ -91,14 +107,53 @@ class Supervisor(Speaker):
     def receive(self, message: Message) -> None:
         if message.kind == "ack":
             self.outbox.acknowledge(message.body)
-        elif self._is_ready and self._table is not None:
-            try:
-                self._check_lease(self._table)
-                self._handlers[message.kind](message, self._table)
-            except FencedError:
-                self.die()
-            except StateStorageError:
-                return
+        elif self._is_ready and self.world.plan.gathers_ms:
+            if not self._gathered:
+                self.after(self.world.plan.gathers_ms, self._deal_with_gathered)
+            self._gathered.append(message)
+        elif self._is_ready:
+            self._deal_with([message])
+
+    def _deal_with_gathered(self) -> None:
+        messages, self._gathered = self._gathered, []
+        self._deal_with(messages)
+
+    def _deal_with(self, messages: list[Message]) -> None:
+        """Several messages have one write: it keeps all that they led to, or nothing of it."""
+        assert self._table is not None
+        followed: list[Then] = []
+        try:
+            self._check_lease(self._table)
+            if len(messages) == 1:
+                self._decide(messages[0], self._table, followed)
+            else:
+                self._decide_together(messages, self._table, followed)
+        except FencedError:
+            self.die()
+        except StateStorageError:
+            for message in messages:
+                self._settle_soon(_run_of(message))
+        else:
+            if followed and self._recorded():
+                for then in followed:
+                    if self.is_alive:
+                        then()
+
+    def _decide_together(self, messages: list[Message], table: RunTable, followed: list[Then]) -> None:
+        with ExitStack() as stack:
+            stack.enter_context(table.together())
+            for message in messages:
+                if stack.enter_context(self._inbox.in_hand(message.id)) or self._is_trusting:
+                    self._decide(message, table, followed)
+
+    def _decide(self, message: Message, table: RunTable, followed: list[Then]) -> None:
+        """What cannot be recorded of one message is said again by whoever sent it; the others go on."""
+        try:
+            followed.append(self._handlers[message.kind](message, table))
+        except FencedError:
+            raise
+        except StateStorageError:
+            self._settle_soon(_run_of(message))
 
     def _check_lease(self, table: RunTable) -> None:
         """The heartbeat, made up for when there is something to do: only an owner may speak."""
@@ -106,80 +161,120 @@ class Supervisor(Speaker):
             table.check_owner()
             self._checked_ms = self.world.now_ms
 
-    def _submit(self, message: Message, table: RunTable) -> None:
+    def _submit(self, message: Message, table: RunTable) -> Then:
         run_id, request = message.body
         _, commands = table.submit(request, run_id)
-        if self._recorded():
+
+        def then() -> None:
             self._carry_out(run_id, commands)
             self._reply(message, "accepted", run_id)
 
-    def _report(self, message: Message, table: RunTable) -> None:
+        return then
+
+    def _report(self, message: Message, table: RunTable) -> Then:
         report: Report = message.body
         key = report.payload.key
-        if not self._inbox.is_double(message.id) or self._is_trusting:
-            if not self._happened(key.run_id, report.payload):
-                return
+        if self._inbox.is_double(message.id) and not self._is_trusting:
+            return lambda: self.acknowledge(message, self.epoch)
+        commands = table.handle(key.run_id, report.payload)
+
+        def then() -> None:
             self._inbox.note(message.id)
             self.outbox.acknowledge(_message_id_of(key))
-        if not self._holders.heard(report) and not self._happened(key.run_id, ActorLost(report.agent)):
-            return
-        self.acknowledge(message, self.epoch)
+            has_ended = isinstance(report.payload, StageSucceeded | StageFailed)
+            if not self._holders.heard(key, Address(report.agent), str(report.life), has_ended):
+                self._lose(report.agent, {key.run_id: (key,)})
+            if report.life != self._newest_lives.get(report.agent):
+                self._lives(report.agent, report.life)
+            self._carry_out(key.run_id, commands)
+            self._admit(table)
+            self.acknowledge(message, self.epoch)
 
-    def _refused(self, message: Message, table: RunTable) -> None:
+        return then
+
+    def _refused(self, message: Message, table: RunTable) -> Then:
         """An agent was told to begin an attempt that a former life of it had begun: that one is lost."""
         report: Report = message.body
         key = report.payload.key
-        self._carry_out(key.run_id, table.catch_up(key.run_id))
-        if _message_id_of(key) not in self.outbox or self._happened(key.run_id, ActorLost(report.agent)):
-            self.outbox.acknowledge(_message_id_of(key))
+        commands = table.catch_up(key.run_id)
+
+        def then() -> None:
+            self._carry_out(key.run_id, commands)
+            if self.outbox.acknowledge(_message_id_of(key)):
+                self._lose(report.agent, {key.run_id: (key,)})
             self.acknowledge(message, self.epoch)
 
-    def _hello(self, message: Message, table: RunTable) -> None:
-        """An agent is back from the dead: what its former lives held is lost, unless that is known already."""
-        agent, life = message.body
-        self._holders.born(agent, life)
-        for run_id in self._holders.runs():
-            self._carry_out(run_id, table.catch_up(run_id))
-            lost = self._holders.lost(run_id, agent, life)
-            if lost and not self._happened(run_id, ActorLost(agent)):
-                return
-            for key in lost:
-                self._holders.dropped(key)
-        self.acknowledge(message, self.epoch)
+        return then
 
-    def _answer(self, message: Message, table: RunTable) -> None:
+    def _hello(self, message: Message, _table: RunTable) -> Then:
+        """An agent is back from the dead: what its former lives held is lost, unless that is known already."""
+
+        def then() -> None:
+            self._lives(*message.body)
+            self.acknowledge(message, self.epoch)
+
+        return then
+
+    def _lives(self, agent: str, life: int) -> None:
+        """What a watch would find out: in which life the agent is, the newest that anybody has heard of."""
+        newest = self._newest_lives[agent] = max(life, self._newest_lives.get(agent, 0))
+        self._lose(agent, self._holders.lives(Address(agent), str(newest)))
+
+    def _lose(self, agent: str, lost: dict[RunId, tuple[StageKey, ...]]) -> None:
+        """Nobody would say it again, so this process does, until it is recorded."""
+        for run_id, keys in lost.items():
+            if not self._happened(run_id, ActorLost(agent, keys)) and self.is_alive:
+                self.after(RETRY_MS, self._lose, agent, {run_id: keys})
+
+    def _answer(self, message: Message, table: RunTable) -> Then:
         answer: Answer = message.body
         try:
             commands = table.answer(answer.run_id, answer.interrupt_id, answer.user_id, answer.response)
         except (InterruptError, UnknownNameError) as error:
-            self._reply(message, "answered", (answer, error.message))
-            return
-        except StateStorageError:
-            self.after(RETRY_MS, self._settle, answer.run_id)
-            raise
-        if self._recorded():
+            refusal = error.message
+            return lambda: self._reply(message, "answered", (answer, refusal))
+
+        def then() -> None:
             self._carry_out(answer.run_id, commands)
             self._reply(message, "answered", (answer, None))
             self._admit(table)
+
+        return then
 
     def envelope(self, run_id: RunId) -> Envelope:
         """A run as this supervisor has it."""
         assert self._table is not None
         return self._table.envelope(run_id)
 
-    def _watch(self, message: Message, table: RunTable) -> None:
+    def _watch(self, message: Message, table: RunTable) -> Then:
         run_id, after_seq = message.body
-        try:
-            self._reply(message, "events", (after_seq, table.client_events(run_id, after_seq)))
-        except UnknownNameError:
-            return
 
-    def _pause(self, message: Message, _table: RunTable) -> None:
-        self._happened(message.body, PauseRequested("scripted"))
+        def then() -> None:
+            try:
+                self._reply(message, "events", (after_seq, table.client_events(run_id, after_seq)))
+            except (UnknownNameError, StateStorageError):
+                return
 
-    def _cancel(self, message: Message, _table: RunTable) -> None:
-        if self._happened(message.body, CancelRequested("scripted")):
+        return then
+
+    def _pause(self, message: Message, table: RunTable) -> Then:
+        return self._demand(message.body, table.handle(message.body, PauseRequested("scripted")), table)
+
+    def _cancel(self, message: Message, table: RunTable) -> Then:
+        follow = self._demand(message.body, table.handle(message.body, CancelRequested("scripted")), table)
+
+        def then() -> None:
+            follow()
             self.acknowledge(message, self.epoch)
+
+        return then
+
+    def _demand(self, run_id: RunId, commands: list[Command], table: RunTable) -> Then:
+        def then() -> None:
+            self._carry_out(run_id, commands)
+            self._admit(table)
+
+        return then
 
     def _happened(self, run_id: RunId, payload: Payload) -> bool:
         """Record it and do what follows. False when it is to be said again, to this life or the next."""
@@ -190,7 +285,7 @@ class Supervisor(Speaker):
             if isinstance(error, FencedError):
                 self.die()
             else:
-                self.after(RETRY_MS, self._settle, run_id)
+                self._settle_soon(run_id)
             return False
         if not self._recorded():
             return False
@@ -202,6 +297,10 @@ class Supervisor(Speaker):
         """Whether this process still lives after something was recorded: the plan may end it right here."""
         self._on_record(self)
         return self.is_alive
+
+    def _settle_soon(self, run_id: RunId | None) -> None:
+        if run_id is not None:
+            self.after(RETRY_MS, self._settle, run_id)
 
     def _settle(self, run_id: RunId) -> None:
         assert self._table is not None
@@ -244,6 +343,17 @@ class Supervisor(Speaker):
 
     def _reply(self, message: Message, kind: str, body: Any) -> None:
         self.world.send(Message(message.id, kind, SUPERVISOR, message.source, body, self.epoch))
+
+
+def _run_of(message: Message) -> RunId | None:
+    """The run that a message is about, if what it led to may be on record although its write failed."""
+    if message.kind in {"report", "refused"}:
+        run_id: RunId = message.body.payload.key.run_id
+        return run_id
+    if message.kind == "answer":
+        answer: Answer = message.body
+        return answer.run_id
+    return message.body if message.kind in {"pause", "cancel"} else None
 
 
 def _message_id_of(key: StageKey) -> MessageId:

@@ -9,12 +9,10 @@ import pytest
 from runtime.errors import FencedError, StateStorageError
 from runtime.ids import MessageId, RunId, StageKey
 from runtime.simulator.faults import Fault, FaultPlan
-from runtime.simulator.holders import Holders
-from runtime.simulator.messages import Report
 from runtime.simulator.speaking import Speaker
 from runtime.simulator.storage import Disk, DiskJournal, WriteBehind
 from runtime.simulator.world import START_MS, Message, Process, WallClock, World
-from runtime.supervision.events import CancelRequested, Event, StageFailed, StageStarted
+from runtime.supervision.events import CancelRequested, Event
 
 RUN = RunId("r-1")
 
@@ -217,39 +215,3 @@ def test_what_is_written_behind_reaches_the_disk_later_or_is_lost_with_its_proce
     world.run()
     assert disk.kept(RUN) == [event(1)]
     assert disk.kept(RunId("r-2")) == []
-
-
-def started(attempt: int, life: int) -> Report:
-    return Report("a", life, StageStarted(StageKey(RUN, 1, 0, attempt)))
-
-
-def test_what_a_former_life_held_is_lost_and_what_this_one_holds_is_not() -> None:
-    holders = Holders()
-    holders.issued(StageKey(RUN, 1))
-    holders.issued(StageKey(RUN, 2))
-    assert holders.heard(started(1, 1))
-    assert holders.heard(Report("a", 2, StageStarted(StageKey(RUN, 2))))
-    assert holders.runs() == [RUN]
-    assert holders.lost(RUN, "a", 2) == [StageKey(RUN, 1)]
-    assert holders.lost(RUN, "b", 2) == []
-
-
-def test_an_attempt_that_was_ended_dropped_or_issued_again_is_not_lost() -> None:
-    holders = Holders()
-    for hop in (1, 2, 3):
-        holders.issued(StageKey(RUN, hop))
-        holders.heard(Report("a", 1, StageStarted(StageKey(RUN, hop))))
-    holders.heard(Report("a", 1, StageFailed(StageKey(RUN, 1), "tool", "broken")))
-    holders.dropped(StageKey(RUN, 2))
-    assert holders.issued(StageKey(RUN, 3, 0, 2)) == StageKey(RUN, 3, 0, 1)
-    assert holders.lost(RUN, "a", 9) == []
-    assert holders.heard(started(1, 1)), "late news of an attempt that nobody waits for"
-    assert holders.runs() == []
-
-
-def test_news_from_before_an_agents_death_that_come_after_it_tell_of_a_lost_attempt() -> None:
-    holders = Holders()
-    holders.issued(StageKey(RUN, 1))
-    holders.born("a", 2)
-    assert not holders.heard(started(1, 1))
-    assert holders.heard(Report("a", 1, StageFailed(StageKey(RUN, 1), "tool", "broken"))), "an end is an end"

@@ -1,0 +1,147 @@
+"""Whose run log it is: leases that are waited for, taken at once by who had them before, and given back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from actors.log_owner import LEASE_MS, LogOwner
+from runtime.clock import FakeClock
+from runtime.errors import FencedError, OwnedError
+from runtime.ids import Address, RunId
+from runtime.store.opening import StoreOptions
+from runtime.supervision.events import CancelRequested, Event
+
+FIRST = Address("supervisor")
+
+
+class HandClock(FakeClock):
+    """A clock for code that blocks."""
+
+    def turn(self, span_ms: int) -> None:
+        self._now_ms += span_ms
+
+
+class Waiting:
+    """A wait that turns the clock, by as much as it is asked for or by less."""
+
+    def __init__(self, clock: HandClock, share: float = 1.0) -> None:
+        self.clock = clock
+        self.share = share
+        self.waited_s: list[float] = []
+
+    def __call__(self, delay_s: float) -> None:
+        self.waited_s.append(delay_s)
+        self.clock.turn(round(delay_s * self.share * 1000))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> StoreOptions:
+    return StoreOptions(folder=str(tmp_path))
+
+
+def owner(store: StoreOptions, clock: HandClock, system_id: str = "one", *names: str, **wait: Waiting) -> LogOwner:
+    return LogOwner(FIRST, system_id, store, names or ("runs",), clock, wait.get("wait", Waiting(clock)))
+
+
+def test_the_lease_of_another_is_waited_for_once_and_then_taken(store: StoreOptions) -> None:
+    clock = HandClock()
+    former = owner(store, clock, "one")
+    waiting = Waiting(clock)
+    later = owner(store, clock, "two", wait=waiting)
+    assert waiting.waited_s == [LEASE_MS / 1000]
+    assert later.epoch == former.epoch + 1
+    with pytest.raises(FencedError):
+        former.renew()
+
+
+def test_who_lives_and_renews_keeps_the_log(store: StoreOptions) -> None:
+    clock = HandClock()
+    former = owner(store, clock, "one")
+
+    class Renewing(Waiting):
+        def __call__(self, delay_s: float) -> None:
+            super().__call__(delay_s)
+            former.renew()
+
+    with pytest.raises(OwnedError) as caught:
+        owner(store, clock, "two", wait=Renewing(clock))
+    assert caught.value.values["holder"] == "supervisor of system one"
+
+
+def test_a_supervisor_that_follows_itself_does_not_wait(store: StoreOptions) -> None:
+    clock = HandClock()
+    former, waiting = owner(store, clock, "one"), Waiting(clock)
+    later = owner(store, clock, "one", wait=waiting)
+    assert (waiting.waited_s, later.epoch) == ([], former.epoch + 1)
+    with pytest.raises(FencedError):
+        former.renew()
+
+
+def test_a_log_that_was_released_is_taken_at_once(store: StoreOptions) -> None:
+    clock = HandClock()
+    owner(store, clock, "one").release()
+    waiting = Waiting(clock)
+    owner(store, clock, "two", wait=waiting)
+    assert waiting.waited_s == []
+
+
+@pytest.mark.parametrize(("early_ms", "waits"), [(1, True), (0, False), (-1, False)])
+def test_a_lease_holds_until_its_last_millisecond(store: StoreOptions, early_ms: int, waits: bool) -> None:
+    clock = HandClock()
+    owner(store, clock, "one")
+    clock.turn(LEASE_MS - early_ms)
+    waiting = Waiting(clock)
+    owner(store, clock, "two", wait=waiting)
+    assert bool(waiting.waited_s) is waits
+
+
+def test_a_renewed_lease_holds_from_then_on(store: StoreOptions) -> None:
+    clock = HandClock()
+    former = owner(store, clock, "one")
+    clock.turn(2_000)
+    former.renew()
+    waiting = Waiting(clock)
+    owner(store, clock, "two", wait=waiting)
+    assert waiting.waited_s == [LEASE_MS / 1000]
+
+
+def test_a_clock_that_was_set_back_does_not_make_anybody_wait_for_longer_than_a_lease(store: StoreOptions) -> None:
+    clock = HandClock()
+    owner(store, clock, "one")
+    clock.turn(-3_600_000)
+    waiting = Waiting(clock)
+    with pytest.raises(OwnedError):
+        owner(store, clock, "two", wait=waiting)
+    assert waiting.waited_s == [LEASE_MS / 1000]
+
+
+def test_of_several_logs_the_first_that_nobody_owns_is_taken_without_waiting(store: StoreOptions) -> None:
+    clock = HandClock()
+    owner(store, clock, "one", "x", "y")
+    waiting = Waiting(clock)
+    second = owner(store, clock, "two", "x", "y", wait=waiting)
+    with pytest.raises(OwnedError):
+        owner(store, clock, "three", "x", "y", wait=waiting)
+    assert waiting.waited_s == []
+    assert second.log.events(RunId("r-1")) == []
+
+
+def test_what_a_deposed_owner_writes_is_refused(store: StoreOptions) -> None:
+    clock = HandClock()
+    former = owner(store, clock, "one")
+    owner(store, clock, "two")
+    with pytest.raises(FencedError):
+        former.log.append("p", Event(RunId("r-1"), 1, 0, CancelRequested()), former.epoch)
+
+
+def test_a_deposed_owner_that_goes_down_does_not_release_its_successors_lease(store: StoreOptions) -> None:
+    clock = HandClock()
+    former = owner(store, clock, "one")
+    later = owner(store, clock, "two")
+    former.release()
+    later.renew()
+    waiting = Waiting(clock)
+    owner(store, clock, "three", wait=waiting)
+    assert waiting.waited_s == [LEASE_MS / 1000]
