@@ -160,7 +160,7 @@ class SupervisorActor(Participant):
         """Answer a question of a run that waits. Raises InterruptError."""
         await self._ready()
         decoded = _RESPONSE_DECODER.decode(response)
-        self._follow(run_id, await self._do(lambda: self._table.answer(run_id, interrupt_id, user_id, decoded)))
+        await self._asked_of(run_id, lambda: self._table.answer(run_id, interrupt_id, user_id, decoded))
 
     async def fork(self, source: RunId, at_seq: int, run_id: RunId) -> RunId:
         """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
@@ -265,7 +265,19 @@ class SupervisorActor(Participant):
     async def _demand(self, run_id: RunId, payload: Payload) -> None:
         await self._ready()
         self._table.envelope(run_id)
-        self._follow(run_id, await self._do(lambda: self._table.handle(run_id, payload)))
+        await self._asked_of(run_id, lambda: self._table.handle(run_id, payload))
+
+    async def _asked_of(self, run_id: RunId, job: Callable[[], list[Command]]) -> None:
+        try:
+            self._follow(run_id, await self._do(job))
+        except StateStorageError:
+            self._spawn(self._settle(run_id))
+            raise
+
+    async def _settle(self, run_id: RunId) -> None:
+        """Whoever asked was told that it failed, and need not ask again: it may be on record after all."""
+        await self._clock.sleep(RETRY_S)
+        await self._carry_out(run_id, await self._surely(lambda: self._table.catch_up(run_id)))
 
     async def _happened(self, run_id: RunId, payload: Payload) -> None:
         """Record something that nobody would say again, however long the log takes."""

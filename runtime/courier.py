@@ -42,7 +42,7 @@ class Courier:
     ) -> None:
         self._endpoint = endpoint
         self._clock = clock
-        self._outbox = outbox or Outbox(first_wait_ms=FIRST_WAIT_MS)
+        self._outbox = Outbox(first_wait_ms=FIRST_WAIT_MS) if outbox is None else outbox
         self._loop: asyncio.Task[Any] | None = None
 
     async def send(self, message_id: MessageId, parcel: Parcel) -> SendOutcome:

@@ -206,8 +206,11 @@ def _on_deadline(turn: Turn, blocked: Blocked) -> None:
         return  # the final stage, at work already, has its grace
     if turn.envelope.lifecycle == "ready" and not turn.held.questions:
         turn.finish(blocked.reason, blocked.detail)
-    else:
-        flow.end_by_bound(turn, blocked, None)
+        return
+    in_nobodys_hands = set(turn.in_flight) if turn.envelope.lifecycle == "blocked" else set[str]()
+    flow.end_by_bound(turn, blocked, None)
+    if in_nobodys_hands & set(turn.in_flight):
+        _issue_again(turn)
 
 
 def _on_expiry(turn: Turn, queued: bool) -> None:

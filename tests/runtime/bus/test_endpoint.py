@@ -71,6 +71,28 @@ async def test_a_query_whose_handler_dies_is_asked_again_as_long_as_there_is_tim
         await asker.query("echo", {}, timeout_s=0.05)
 
 
+@pytest.mark.parametrize(("dies_after_s", "times"), [(9.99, 2), (10, 1), (10.001, 1)])
+async def test_a_query_is_asked_again_while_some_of_its_time_is_left_and_not_after_that(
+    dies_after_s: float, times: int
+) -> None:
+    bus, deadlines_s = MemoryBus(), list[float]()
+
+    async def dies(_body: dict[str, Any]) -> dict[str, Any]:
+        (query,) = [frame for frame in bus.sent if frame.header.kind == "query"][len(deadlines_s) :]
+        deadlines_s.append(((query.header.deadline_ms or 0) - bus.clock.now_ms()) / 1000)
+        await bus.clock.sleep(dies_after_s if len(deadlines_s) == 1 else 99)
+        raise HandlerLostError("its process died", type="echo")
+
+    join(bus, ANSWERER, queries={"echo": dies})
+    asked = asyncio.ensure_future(join(bus, ASKER).query("echo", {}, timeout_s=10))
+    await bus.clock.advance(30)
+    with pytest.raises((HandlerLostError, QueryTimeoutError)):
+        await asked
+    assert len(deadlines_s) == times
+    assert deadlines_s[0] == 10
+    assert deadlines_s[1:] == [pytest.approx(0.01, abs=0.001)] * (times - 1)
+
+
 async def test_many_queries_at_once_get_each_their_own_answer(bus: MemoryBus) -> None:
     async def slow_first(body: dict[str, Any]) -> dict[str, Any]:
         for _ in range(20 - body["n"]):
