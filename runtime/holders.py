@@ -1,7 +1,8 @@
 """Who holds which attempt, as a supervisor has heard it: what dies with a process is what that process held.
 
 An attempt that nobody has spoken of is on its way, and is sent again until somebody does. From then on it belongs to
-the life of the agent that took it up; a life is one process, named by whatever tells it from its successor.
+the life of the agent that took it up; a life is one process, named by whatever tells it from its successor. One that
+was on its way when a process died may have been begun there, and may be why it died: it is lost, too.
 """
 
 from __future__ import annotations
@@ -13,9 +14,14 @@ class Holders:
     """Attempts by the life that has taken them up."""
 
     def __init__(self) -> None:
+        self._sent: dict[StageKey, Address] = {}
         self._held: dict[StageKey, tuple[Address, str]] = {}
         self._lives: dict[Address, str] = {}
         self._over: dict[Address, set[str]] = {}
+
+    def sent(self, key: StageKey, address: Address) -> None:
+        """An attempt is on its way to an agent."""
+        self._sent[key] = address
 
     def heard(self, key: StageKey, address: Address, life: str, has_ended: bool) -> bool:
         """An agent spoke of an attempt. False when the life that spoke is over, and the attempt was lost with it.
@@ -27,15 +33,17 @@ class Holders:
             return True
         if life in self._over.get(address, ()):
             return False
+        self._sent.pop(key, None)
         self._held[key] = (address, life)
         return True
 
     def dropped(self, key: StageKey) -> None:
         """Nobody waits for the attempt any more."""
+        self._sent.pop(key, None)
         self._held.pop(key, None)
 
     def lives(self, address: Address, life: str) -> dict[RunId, tuple[StageKey, ...]]:
-        """The agent lives as `life` now; what its other lives held is lost: run → attempts. They are named once."""
+        """The agent lives as `life` now; what its other lives had is lost: run → attempts. They are named once."""
         former = self._lives.get(address)
         self._lives[address] = life
         if former == life:
@@ -49,4 +57,8 @@ class Holders:
                 self._over.setdefault(address, set()).add(held_in)
                 lost[key.run_id] = (*lost.get(key.run_id, ()), key)
                 del self._held[key]
+        if former is not None:
+            for key in [key for key, sent_to in self._sent.items() if sent_to == address]:
+                lost[key.run_id] = (*lost.get(key.run_id, ()), key)
+                del self._sent[key]
         return lost

@@ -10,7 +10,7 @@ from runtime.ids import RunId
 from runtime.store.run_log import SqlRunLog
 from runtime.supervision.events import Event, InterruptAnswered, StageSucceeded
 from tests.faults.fault_rounds import Round, Seen
-from tests.faults.fault_runs import MAX_TOOL_CALLS, Effect, Outcome
+from tests.faults.fault_runs import MAX_TOOL_CALLS, Effect, Outcome, is_recorded
 
 
 class Case(NamedTuple):
@@ -21,6 +21,7 @@ class Case(NamedTuple):
     expected: Outcome
     log: list[Event]
     effects: Counter[Effect]
+    records: Counter[Effect]
     is_calm: bool
 
 
@@ -41,7 +42,11 @@ def findings(around: Round, expected: Mapping[str, Outcome], is_calm: bool) -> l
 def _case(
     around: Round, run_id: RunId, seen: Seen, expected: Mapping[str, Outcome], log: SqlRunLog, is_calm: bool
 ) -> Case:
-    return Case(run_id, seen, expected[seen.kind], log.events(run_id), around.effects_of(run_id), is_calm)
+    effects, records = (
+        Counter({effect: times for effect, times in counted.items() if effect.run_id == run_id})
+        for counted in (around.place.effects(), around.place.recorded())
+    )
+    return Case(run_id, seen, expected[seen.kind], log.events(run_id), effects, records, is_calm)
 
 
 def lost(case: Case) -> Iterator[str]:
@@ -81,9 +86,20 @@ def effect_twice(case: Case) -> Iterator[str]:
             yield f"has a result of hop and item {visit} that nobody worked for"
 
 
+def record_not_once(case: Case) -> Iterator[str]:
+    """A journaled effect happens exactly once in each visit, however often its processes died."""
+    if case.seen.outcome is None:
+        return
+    wanted = {hop for stage, hop in case.seen.outcome.visits if is_recorded(case.seen.kind, stage)}
+    made = Counter(record.hop for record in case.records.elements())
+    for hop in wanted | set(made):
+        if made[hop] != 1:
+            yield f"made the record of hop {hop} {made[hop]} times"
+
+
 def beyond_bounds(case: Case) -> Iterator[str]:
     """No more tool calls than the bound allows, and none that was made and not counted."""
-    made = case.effects.total()
+    made = case.effects.total() + case.records.total()
     if case.seen.outcome is not None and not made <= case.seen.tool_calls <= MAX_TOOL_CALLS:
         yield f"made {made} tool calls, counted {case.seen.tool_calls}, limit {MAX_TOOL_CALLS}"
 
@@ -116,10 +132,11 @@ CHECKS: dict[str, Callable[[Case], Iterator[str]]] = {
     "ended twice": ended_twice,
     "other outcome": other_outcome,
     "effect twice": effect_twice,
+    "effect not once": record_not_once,
     "bounds": beyond_bounds,
     "event numbers": gap,
     "answered twice": answered_twice,
     "log": log_gap,
 }
 
-DOUBLED = ("ended twice", "effect twice", "answered twice")
+DOUBLED = ("ended twice", "effect twice", "effect not once", "answered twice")
