@@ -5,8 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 Q ?= How does routing pick the next stage?
 REPO ?= .
+ROUNDS ?= 20
+FAULTS ?=
 
-.PHONY: ask test test-slow check lint types contracts bench postgres format clean
+.PHONY: ask test test-slow check lint types contracts bench faults postgres format clean
 
 ask: $(STAMP)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
@@ -31,6 +33,9 @@ contracts: $(STAMP)
 
 bench: $(STAMP) postgres
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-enable
+
+faults: $(STAMP) postgres
+	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(if $(FAULTS),--faults $(FAULTS))
 
 # The tests start a PostgreSQL server of their own; this only sees to it that there is one to start.
 postgres:

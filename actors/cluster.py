@@ -81,6 +81,8 @@ _SYSTEM_CONFIG: dict[str, Any] = {
     "worker_niceness": 0,
     # The agents run at the lowest priority and may be late; Ray would end the node over it.
     "agent_register_timeout_ms": 300_000,
+    # An actor that is replaced because it hangs is asked to leave first, for so long; Ray's default is 5000.
+    "kill_worker_timeout_milliseconds": 500,
     # Nobody reads these: metrics and events of our own say more. They cost time on every call.
     "enable_metrics_collection": False,
     "event_stats": False,

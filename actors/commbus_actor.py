@@ -82,7 +82,7 @@ class CommBusActor:
         self._process[address] = process_id
         if follows:
             self._hand_over_all(self._dispatcher.replaced(address, parked))
-            await self._tell_lost(address, for_good=False)
+            await self._tell_lost(address, for_good=False, life=process_id)
         self._spawn(self._watch(address, handle, process_id))
         self._hand_over_all((address, data) for data in parked)
 
@@ -149,9 +149,10 @@ class CommBusActor:
         self._hand_over_all(failures)
         return news
 
-    async def _tell_lost(self, address: Address, for_good: bool) -> None:
+    async def _tell_lost(self, address: Address, for_good: bool, life: str | None = None) -> None:
+        """`life`: the process that has come in the place of the one that was lost."""
         log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
-        body = pack_body({"address": address, "for_good": for_good})
+        body = pack_body({"address": address, "for_good": for_good, "life": life})
         header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS)
         await self.deliver(encode_frame(Frame(header, body)))
 

@@ -14,9 +14,8 @@ from typing import TypeVar
 
 import ray
 
-from runtime.errors import StateStorageError
+from runtime.errors import PASSING_PROBLEMS, StateStorageError
 
-PASSING = frozenset({"full", "busy", "away"})
 RETRY_S = 0.5
 
 log = logging.getLogger(__name__)
@@ -38,7 +37,7 @@ def sooner_or_later(attempt: Callable[[], Result], follows: bool) -> Result:
         try:
             return attempt()
         except StateStorageError as error:
-            if not follows or error.values.get("problem") not in PASSING:
+            if not follows or error.values.get("problem") not in PASSING_PROBLEMS:
                 raise
             log.warning("follower.waits_for_store", extra={"reason": error.message})
         time.sleep(RETRY_S)

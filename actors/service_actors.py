@@ -16,7 +16,8 @@ from runtime.codebase.index_service import IndexService
 from runtime.codebase.index_writer import IndexOptions
 from runtime.endpoint import Endpoint
 from runtime.ids import Address
-from runtime.journal_port import JOURNAL_QUERIES, journal_queries
+from runtime.journal import JOURNAL_QUERIES
+from runtime.journal_port import journal_queries
 from runtime.store.opening import StoreOptions, open_store
 from runtime.store.sessions import session_queries
 

@@ -246,7 +246,13 @@ class SupervisorActor(Participant):
         return [command for payload in payloads for command in self._table.handle(run_id, payload)]
 
     async def _endpoint_lost(self, frame: Frame) -> None:
-        self._watch.ask_soon(Address(str(unpack_body(frame.body)["address"])))
+        told = unpack_body(frame.body)
+        address, life = Address(str(told["address"])), told.get("life")
+        if life is None:
+            self._watch.ask_soon(address)
+        else:
+            # Not asked: who dies as soon as it has work may be gone before it answers.
+            self._lives(address, str(life))
 
     def _lives(self, address: Address, life: str) -> None:
         """Somebody answered, and says in which process."""
@@ -257,6 +263,8 @@ class SupervisorActor(Participant):
         if place is None:
             return
         for run_id, lost in keys.items():
+            for key in lost:
+                self._courier.acknowledge(_message_id_of(key))
             self._spawn(self._happened(run_id, ActorLost(place.stage, lost)))
 
     async def _timer_fired(self, run_id: RunId, timer_id: str) -> None:
@@ -328,6 +336,7 @@ class SupervisorActor(Participant):
     async def _start(self, run_id: RunId, command: RunStage) -> None:
         self._courier.acknowledge(_message_id_of(self._holders.issued(command.key)))
         address = self._address_of(run_id, command)
+        self._holders.sent(command.key, address)
         body = msgspec.msgpack.encode(command)
         parcel = Parcel(address, RUN_STAGE, body, run_id, self._owner.epoch)
         if await self._courier.send(_message_id_of(command.key), parcel) == "refused":

@@ -105,7 +105,7 @@ class Agent:
         self._queries = queries
         self._services = services if services is not None else capability.open_services(settings)
         self._allowed = self._permitted()
-        self._journal = QueryJournal(queries) if self._has_effects() else None
+        self._journal = QueryJournal(queries, clock) if self._has_effects() else None
 
     async def may_begin(self, key: StageKey, by: str) -> bool:
         """False when another process than `by` has begun the attempt: what it did outside may be under way there.

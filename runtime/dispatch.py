@@ -115,9 +115,12 @@ class Dispatcher:
     def _orphaned(self, address: Address, spared: frozenset[MessageId]) -> tuple[Delivery, ...]:
         held = [query.header for query in self._queries.values() if query.holder == address]
         failures: list[Delivery] = []
+        types: set[str] = set()
         for query in held:
             if query.message_id not in spared:
-                self._end(query.message_id, "failed")
+                # One death is one failure, however many queries it took with it.
+                self._end(query.message_id, "cancelled" if query.type in types else "failed")
+                types.add(query.type)
                 error = HandlerLostError(f"{address} died with '{query.type}' in hand", type=query.type)
                 failures += self._fail(query, error)
         return tuple(failures)

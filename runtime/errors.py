@@ -147,6 +147,10 @@ class ForeignCodeError(MachineError):
     code = "foreign_code"
 
 
+# Values of `problem` in a StateStorageError that go away by themselves, or by somebody's making room.
+PASSING_PROBLEMS = frozenset({"full", "busy", "away"})
+
+
 class StateStorageError(MachineError):
     """The state folder cannot be read or written."""
 

@@ -22,6 +22,9 @@ import msgspec
 from runtime.errors import FencedError
 from runtime.ids import RunId, StageKey
 
+BEGIN, FIND, INTEND, DONE = "journal.begin", "journal.find", "journal.intend", "journal.done"
+JOURNAL_QUERIES = (BEGIN, FIND, INTEND, DONE)
+
 Declaration = Literal["repeatable", "check_first", "ask"]
 Action = Literal["run", "reuse", "check", "ask"]
 

@@ -3,38 +3,71 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from runtime.clock import Clock
+from runtime.errors import (
+    PASSING_PROBLEMS,
+    BusError,
+    CircuitOpenError,
+    HandlerLostError,
+    JeevesError,
+    QueryTimeoutError,
+    StateStorageError,
+)
 from runtime.ids import StageKey
-from runtime.journal import EffectKey, Journal, JournalRecord
+from runtime.journal import BEGIN, DONE, FIND, INTEND, EffectKey, Journal, JournalRecord
 from runtime.ports import QueryHandler, QueryPort
 
-BEGIN, FIND, INTEND, DONE = "journal.begin", "journal.find", "journal.intend", "journal.done"
-JOURNAL_QUERIES = (BEGIN, FIND, INTEND, DONE)
+RETRY_S = 0.5
+
+log = logging.getLogger(__name__)
 
 
 class QueryJournal:
-    """The journal of whoever answers `JOURNAL_QUERIES`; each question may be asked twice, which does no harm."""
+    """The journal of whoever answers `JOURNAL_QUERIES`; each question may be asked twice, which does no harm.
 
-    def __init__(self, queries: QueryPort) -> None:
+    A journal that cannot be reached or written right now is asked again, as long as the stage may take: a stage that
+    failed for it would lose what it has done.
+    """
+
+    def __init__(self, queries: QueryPort, clock: Clock) -> None:
         self._queries = queries
+        self._clock = clock
 
     async def begin(self, key: StageKey, by: str) -> bool:
-        answer = await self._queries.query(BEGIN, {"key": msgspec.to_builtins(key), "by": by})
+        answer = await self._ask(BEGIN, {"key": msgspec.to_builtins(key), "by": by})
         return bool(answer["may_begin"])
 
     async def find(self, key: EffectKey) -> JournalRecord | None:
-        answer = await self._queries.query(FIND, {"key": msgspec.to_builtins(key)})
+        answer = await self._ask(FIND, {"key": msgspec.to_builtins(key)})
         return JournalRecord(key, answer["attempt"], answer["result"]) if answer["is_known"] else None
 
     async def intend(self, key: EffectKey, attempt: int) -> None:
-        await self._queries.query(INTEND, {"key": msgspec.to_builtins(key), "attempt": attempt})
+        await self._ask(INTEND, {"key": msgspec.to_builtins(key), "attempt": attempt})
 
     async def done(self, key: EffectKey, result: bytes) -> None:
-        await self._queries.query(DONE, {"key": msgspec.to_builtins(key), "result": result})
+        await self._ask(DONE, {"key": msgspec.to_builtins(key), "result": result})
+
+    async def _ask(self, type_: str, body: dict[str, Any]) -> dict[str, Any]:
+        while True:
+            try:
+                return await self._queries.query(type_, body)
+            except (BusError, StateStorageError) as error:
+                if not _passes(error):
+                    raise
+                log.warning("journal.asked_again", extra={"type": type_, "reason": error.message})
+            await self._clock.sleep(RETRY_S)
+
+
+def _passes(error: JeevesError) -> bool:
+    if isinstance(error, StateStorageError):
+        return error.values.get("problem") in PASSING_PROBLEMS
+    return isinstance(error, CircuitOpenError | HandlerLostError | QueryTimeoutError) or type(error) is BusError
 
 
 def journal_queries(journal: Journal) -> Mapping[str, QueryHandler]:

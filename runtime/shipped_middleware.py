@@ -18,6 +18,7 @@ from runtime.breaker import CLOSED, Breaker, BreakerRules, Ending
 from runtime.clock import Clock
 from runtime.errors import CircuitOpenError, SettingsError
 from runtime.ids import MessageId
+from runtime.journal import JOURNAL_QUERIES
 from runtime.messages import Header
 from runtime.metrics import LabelledCounter
 from runtime.middleware import CONTINUE, Chain, Drop, Middleware, Outcome, Replace, Stop, Verdict
@@ -187,7 +188,9 @@ def _deduplication(clock: Clock, options: Mapping[str, Any]) -> Middleware:
 
 
 def _circuit_breaker(clock: Clock, options: Mapping[str, Any]) -> Middleware:
-    return CircuitBreaker(clock, msgspec.convert(options, BreakerRules))
+    rules = msgspec.convert(options, BreakerRules)
+    # Who needs the journal waits for it: refusing would only make a stage fail that could have gone on.
+    return CircuitBreaker(clock, msgspec.structs.replace(rules, excluded=rules.excluded | set(JOURNAL_QUERIES)))
 
 
 def _plain(kind: Callable[[], Middleware]) -> Callable[[Clock, Mapping[str, Any]], Middleware]:

@@ -132,6 +132,20 @@ async def test_a_stage_whose_process_is_killed_runs_again_beside_runs_that_notic
     assert await run_through(RayHost(system), request()) == undisturbed
 
 
+async def test_a_stage_that_kills_its_process_at_once_is_given_up_after_its_fourth_death(system: Any) -> None:
+    await everyone_is_connected(system)
+    run_id = await system.submit(request(b=[{"die": 0}]))
+    assert [event.type async for event in system.watch(run_id)][-1] == "run.finished"
+    envelope = await system.envelope(run_id)
+    assert [(record.stage, record.attempt, record.status) for record in envelope.history] == [
+        ("a", 1, "success"),
+        *(("b", attempt, "error") for attempt in (1, 2, 3, 4)),
+        ("c", 1, "success"),
+    ]
+    await everyone_is_connected(system)
+    assert (await run_through(RayHost(system), request())).reason == "completed"
+
+
 async def test_every_replica_of_an_agent_is_there_with_a_process_of_its_own(system: Any) -> None:
     await system.ready()
     script = {"a": [{"give": {"items": list(range(6))}}], "b": [{"give": {"x": 1}}]}

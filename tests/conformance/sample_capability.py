@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,11 @@ async def _exit(_context: StageContext, status: Any) -> StageResult:
     raise SystemExit(status)
 
 
+async def _die(_context: StageContext, _value: Any) -> StageResult:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("a process outlived SIGKILL")
+
+
 async def _interrupt(_context: StageContext, kind: Any) -> StageResult:
     return StageResult({"asked": True}, interrupt=InterruptRequest(kind, "Which one?"))
 
@@ -113,13 +119,25 @@ async def _call(context: StageContext, words: Any) -> StageResult:
     return StageResult({"statuses": [result.status for result in results]})
 
 
+def _noted(_subject: object, given: Line) -> ToolResult | None:
+    file = Path(given.file)
+    is_there = file.exists() and given.line in file.read_text(encoding="utf-8").splitlines()
+    return ToolResult("ok") if is_there else None
+
+
 async def _work(context: StageContext, told: Any) -> StageResult:
-    """Leave a line in the file `notes`, wait until the file `gate` is there, if one is named, and give `give`."""
+    """Leave a line in the file `notes`, wait until the file `gate` is there, if one is named, and give `give`.
+
+    `records` names a file for a line that a visit leaves once, however many attempts it takes.
+    """
     key = context.key
     line = f"{key.run_id} {key.hop} {key.item} {key.attempt}"
     await context.tools.call("note", None, {"file": told["notes"], "line": line})
     while "gate" in told and not await asyncio.to_thread(Path(told["gate"]).exists):
         await context.clock.sleep(GATE_POLL_S)
+    if "records" in told:
+        visit = {"file": told["records"], "line": f"{key.run_id} {key.hop} {key.item} 1"}
+        await context.tools.call("record", None, visit)
     return StageResult(told["give"])
 
 
@@ -134,6 +152,7 @@ STEPS: dict[str, Step] = {
     "unspeakable": _unspeakable,
     "hang": _hang,
     "exit": _exit,
+    "die": _die,
     "interrupt": _interrupt,
     "set_goal": _set_goal,
     "call": _call,
@@ -167,6 +186,16 @@ CAPABILITY = Capability(
             Tool("echo", "Says it again.", Word, _echo),
             Tool("other", "Not allowed here.", Word, _echo),
             Tool("note", "Writes a line to the end of a file: an effect that can be counted.", Line, _note),
+            Tool(
+                "record",
+                "Writes a line to the end of a file, once.",
+                Line,
+                _note,
+                access="write",
+                risk="write",
+                effect="check_first",
+                was_done=_noted,
+            ),
         ]
     ),
     open_services=dict,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from runtime.ids import RunId
-from runtime.store.run_log import SqlRunLog
 from runtime.supervision.events import Event, InterruptAnswered, StageSucceeded
 from tests.faults.fault_rounds import Round, Seen
-from tests.faults.fault_runs import MAX_TOOL_CALLS, Effect, Outcome
+from tests.faults.fault_runs import MAX_TOOL_CALLS, Effect, Outcome, is_recorded
 
 
 class Case(NamedTuple):
@@ -21,27 +20,37 @@ class Case(NamedTuple):
     expected: Outcome
     log: list[Event]
     effects: Counter[Effect]
+    records: Counter[Effect]
     is_calm: bool
 
 
 def findings(around: Round, expected: Mapping[str, Outcome], is_calm: bool) -> list[str]:
     """All that is wrong with the runs of a round, each with the name of what it violates."""
     found = list(around.findings)
-    log = around.site.open_log()
-    try:
-        for run_id, seen in around.runs.items():
-            case = _case(around, run_id, seen, expected, log, is_calm)
-            for name, check in CHECKS.items():
-                found += [f"{name}: {run_id} ({seen.kind}) {wrong}" for wrong in check(case)]
-    finally:
-        log.close()
+    for case in cases(around, expected, is_calm):
+        for name, check in CHECKS.items():
+            found += [f"{name}: {case.run_id} ({case.seen.kind}) {wrong}" for wrong in check(case)]
     return found
 
 
-def _case(
-    around: Round, run_id: RunId, seen: Seen, expected: Mapping[str, Outcome], log: SqlRunLog, is_calm: bool
-) -> Case:
-    return Case(run_id, seen, expected[seen.kind], log.events(run_id), around.effects_of(run_id), is_calm)
+def cases(around: Round, expected: Mapping[str, Outcome], is_calm: bool) -> list[Case]:
+    """The runs of a round, as the log on the disk and the files of effects have them."""
+    effects, records = _by_run(around.place.effects()), _by_run(around.place.recorded())
+    log = around.site.open_log()
+    try:
+        return [
+            Case(run_id, seen, expected[seen.kind], log.events(run_id), effects[run_id], records[run_id], is_calm)
+            for run_id, seen in around.runs.items()
+        ]
+    finally:
+        log.close()
+
+
+def _by_run(counted: Counter[Effect]) -> dict[RunId, Counter[Effect]]:
+    by_run: dict[RunId, Counter[Effect]] = defaultdict(Counter)
+    for effect, times in counted.items():
+        by_run[effect.run_id][effect] = times
+    return by_run
 
 
 def lost(case: Case) -> Iterator[str]:
@@ -81,9 +90,20 @@ def effect_twice(case: Case) -> Iterator[str]:
             yield f"has a result of hop and item {visit} that nobody worked for"
 
 
+def record_not_once(case: Case) -> Iterator[str]:
+    """A journaled effect happens exactly once in each visit, however often its processes died."""
+    if case.seen.outcome is None:
+        return
+    wanted = {hop for stage, hop in case.expected.visits if is_recorded(case.seen.kind, stage)}
+    made = Counter(record.hop for record in case.records.elements())
+    for hop in wanted | set(made):
+        if made[hop] != (hop in wanted):
+            yield f"made the record of hop {hop} {made[hop]} times"
+
+
 def beyond_bounds(case: Case) -> Iterator[str]:
     """No more tool calls than the bound allows, and none that was made and not counted."""
-    made = case.effects.total()
+    made = case.effects.total() + case.records.total()
     if case.seen.outcome is not None and not made <= case.seen.tool_calls <= MAX_TOOL_CALLS:
         yield f"made {made} tool calls, counted {case.seen.tool_calls}, limit {MAX_TOOL_CALLS}"
 
@@ -116,10 +136,11 @@ CHECKS: dict[str, Callable[[Case], Iterator[str]]] = {
     "ended twice": ended_twice,
     "other outcome": other_outcome,
     "effect twice": effect_twice,
+    "effect not once": record_not_once,
     "bounds": beyond_bounds,
     "event numbers": gap,
     "answered twice": answered_twice,
     "log": log_gap,
 }
 
-DOUBLED = ("ended twice", "effect twice", "answered twice")
+DOUBLED = ("ended twice", "effect twice", "effect not once", "answered twice")

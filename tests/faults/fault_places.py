@@ -14,6 +14,8 @@ from runtime.clock import SystemClock
 from runtime.envelope import Envelope, InterruptResponse
 from runtime.errors import StateStorageError
 from runtime.ids import RunId
+from runtime.journal import MemoryJournal
+from runtime.journal_port import journal_queries
 from runtime.local_runner import LocalRunner
 from runtime.ports import LocalQueries
 from runtime.store.opening import StoreOptions, open_run_log
@@ -146,6 +148,7 @@ class LocalSite(Site):
 
     async def up(self) -> None:
         capability, queries = load_capability(SAMPLE), LocalQueries()
+        queries.register(journal_queries(MemoryJournal()))
         agents: dict[str, dict[str, Any]] = {
             pipeline.name: {
                 config.name: Agent(config, capability, "rules", {}, self.clock, queries) for config in pipeline.agents

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from runtime.envelope import InterruptResponse
 from runtime.ids import RunId
 from runtime.supervision.commands import ClientEvent
-from tests.faults.fault_runs import KINDS, Effect, Outcome, Place, outcome_of, request
+from tests.faults.fault_runs import KINDS, Outcome, Place, outcome_of, request
 from tests.faults.fault_site import PATIENCE_S, Site, until
 
 MIXED = ("line", "loop", "bounded", "fan", "asking", "line", "fan", "loop")
@@ -38,7 +37,7 @@ class Round:
         folder = site.folder / "rounds"
         folder.mkdir(exist_ok=True)
         name = f"{time.time_ns()}-{number}"
-        self.place = Place(folder / f"{name}.notes", folder / f"{name}.gate")
+        self.place = Place(folder / f"{name}.notes", folder / f"{name}.records", folder / f"{name}.gate")
         self.runs: dict[RunId, Seen] = {}
         self.detection_s: float | None = None
         self.recovery_s: float | None = None
@@ -126,10 +125,6 @@ class Round:
             seen.events.append(event)
             if event.type == "interrupt.raised" and KINDS[seen.kind].asks and self.answers_itself:
                 await self.site.system.answer(run_id, event.data["id"], "local", ANSWER)
-
-    def effects_of(self, run_id: RunId) -> Counter[Effect]:
-        """The effects that a run left."""
-        return Counter({effect: times for effect, times in self.place.effects().items() if effect.run_id == run_id})
 
 
 async def undisturbed(site: Site) -> dict[str, Outcome]:

@@ -18,6 +18,8 @@ from runtime.pipeline import PipelineConfig
 from runtime.testing import PipelineBuilder
 
 TOOLS = {"has_tools": True, "tool_access": "all", "allowed_tools": ["note"], "timeout_s": 600}
+JOURNALED = TOOLS | {"allowed_tools": ["note", "record"]}
+RECORDING_STAGES = ("b", "c")
 MAX_TOOL_CALLS = 500
 RESUMED_AT_A = {"clarification_resume_stage": "a"}
 HELD_STAGE = "b"
@@ -30,8 +32,8 @@ def steps_pipeline(held_on: str | None = None) -> PipelineConfig:
     return (
         PipelineBuilder("steps", capability="sample", max_tool_calls=MAX_TOOL_CALLS, max_iterations=2, **RESUMED_AT_A)
         .stage("a", default_next="b", **TOOLS)
-        .stage("b", default_next="c", **TOOLS, **claim)
-        .stage("c", **TOOLS)
+        .stage("b", default_next="c", **JOURNALED, **claim)
+        .stage("c", **JOURNALED)
         .rule("again", True, "a")
         .rule("unclear", True, "clarification")
         .build()
@@ -64,6 +66,7 @@ KINDS: dict[str, Kind] = {
     "loop": Kind("steps", {"a": [{"n": 1}, {"n": 4}], "b": [{"n": 2}], "c": [{"again": True}, {"n": 3}]}),
     "bounded": Kind("steps", {"a": [{"n": 1}], "b": [{"n": 2}], "c": [{"again": True}]}),
     "fan": Kind("fan", {"a": [{"items": [1, 2]}], "b": [{"n": 2}], "c": [{"n": 3}]}),
+    "crowd": Kind("fan", {"a": [{"items": [1]}], "b": [{"n": 2}], "c": [{"n": 3}]}),
     "asking": Kind("steps", {"a": [{"n": 1}], "b": [{"n": 2}], "c": [{"unclear": True}, {"n": 3}]}, asks=True),
 }
 
@@ -72,6 +75,7 @@ class Place(NamedTuple):
     """Where the runs of one round leave their effects, and the gate that they wait for."""
 
     notes: Path
+    records: Path
     gate: Path
 
     def open_gate(self) -> None:
@@ -80,10 +84,11 @@ class Place(NamedTuple):
 
     def effects(self) -> Counter[Effect]:
         """How often each attempt left a note."""
-        if not self.notes.exists():
-            return Counter()
-        lines = self.notes.read_text(encoding="utf-8").splitlines()
-        return Counter(Effect.read(line) for line in lines)
+        return _counted(self.notes)
+
+    def recorded(self) -> Counter[Effect]:
+        """How often each visit made its record; the attempt is always 1."""
+        return _counted(self.records)
 
 
 class Effect(NamedTuple):
@@ -101,14 +106,25 @@ class Effect(NamedTuple):
         return cls(RunId(run_id), int(hop), int(item), int(attempt))
 
 
+def _counted(file: Path) -> Counter[Effect]:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return Counter(Effect.read(line) for line in lines)
+
+
 def request(kind: str, place: Place) -> Request:
     """A run of that kind, which waits in stage b until the gate of `place` is open."""
     played = KINDS[kind]
     script: dict[str, list[Any]] = {}
     for stage, gives in played.gives.items():
         gate = {"gate": str(place.gate)} if stage == HELD_STAGE else {}
-        script[stage] = [{"work": {"notes": str(place.notes), "give": give, **gate}} for give in gives]
+        records = {"records": str(place.records)} if is_recorded(kind, stage) else {}
+        script[stage] = [{"work": {"notes": str(place.notes), "give": give, **gate, **records}} for give in gives]
     return Request(played.pipeline, kind, metadata={"script": script}, wait=played.asks)
+
+
+def is_recorded(kind: str, stage: str) -> bool:
+    """True when each visit of that stage makes a record, which must be made once."""
+    return KINDS[kind].pipeline == "steps" and stage in RECORDING_STAGES
 
 
 class Outcome(msgspec.Struct, frozen=True):

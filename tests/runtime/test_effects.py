@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
 from runtime.bounds import Grant
+from runtime.clock import FakeClock, SystemClock
 from runtime.effects import StageEffects
-from runtime.errors import EffectInDoubtError, FencedError
+from runtime.errors import (
+    CircuitOpenError,
+    EffectInDoubtError,
+    FencedError,
+    HandlerLostError,
+    JeevesError,
+    NoHandlerError,
+    QueryTimeoutError,
+    StateStorageError,
+)
 from runtime.ids import RunId, StageKey
 from runtime.journal import Declaration, MemoryJournal
 from runtime.journal_port import QueryJournal, journal_queries
@@ -25,7 +36,7 @@ KEY = StageKey(RunId("r-1"), 3)
 def port(journal: MemoryJournal) -> QueryJournal:
     queries = LocalQueries()
     queries.register(journal_queries(journal))
-    return QueryJournal(queries)
+    return QueryJournal(queries, SystemClock())
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -162,3 +173,42 @@ async def test_reading_tools_and_refused_calls_leave_no_trace_in_the_journal() -
     assert (await desk.attempt(1).call("write", None, {"nonsense": 1})).status == "error"
     records: Any = desk.journal._records
     assert records == {}
+
+
+class Away:
+    """Queries that fail with what `troubles` holds, one after the other, and then are answered."""
+
+    def __init__(self, *troubles: JeevesError) -> None:
+        self._troubles = list(troubles)
+        self._there = LocalQueries()
+        self._there.register(journal_queries(MemoryJournal()))
+
+    async def query(self, type_: str, body: dict[str, Any], timeout_s: float = 1.0) -> dict[str, Any]:
+        if self._troubles:
+            raise self._troubles.pop(0)
+        return await self._there.query(type_, body, timeout_s)
+
+
+async def test_a_journal_that_is_away_for_a_while_is_asked_again() -> None:
+    clock = FakeClock()
+    troubles = (
+        StateStorageError("no room is left", problem="full"),
+        StateStorageError("the server is away", problem="away"),
+        HandlerLostError("the store died"),
+        QueryTimeoutError("no answer"),
+        CircuitOpenError("failed too often"),
+    )
+    begun = asyncio.create_task(QueryJournal(Away(*troubles), clock).begin(KEY, "x"))
+    for _ in troubles:
+        assert not begun.done()
+        await clock.advance(0.5)
+    assert await begun
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [StateStorageError("it is damaged", problem="damaged"), FencedError("overtaken"), NoHandlerError("nobody")],
+)
+async def test_a_trouble_of_the_journal_that_does_not_pass_is_told(trouble: JeevesError) -> None:
+    with pytest.raises(type(trouble), match=trouble.message):
+        await QueryJournal(Away(trouble), FakeClock()).begin(KEY, "x")

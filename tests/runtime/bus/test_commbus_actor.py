@@ -107,9 +107,10 @@ async def test_an_endpoint_is_lost_once_another_process_takes_its_place() -> Non
     handler.lose(for_good=False)
     await settle()
     assert watcher.got == []
-    await connect(bus, HANDLER)
+    follower = await connect(bus, HANDLER)
     await settle()
-    assert [unpack_body(got.body) for got in watcher.got] == [{"address": "handler", "for_good": False}]
+    told = {"address": "handler", "for_good": False, "life": await follower.process_id.remote()}
+    assert [unpack_body(got.body) for got in watcher.got] == [told]
 
 
 async def test_an_endpoint_that_is_gone_for_good_is_told_at_once() -> None:
@@ -119,7 +120,7 @@ async def test_an_endpoint_that_is_gone_for_good_is_told_at_once() -> None:
     await settle()
     handler.lose(for_good=True)
     await settle()
-    assert [unpack_body(got.body) for got in watcher.got] == [{"address": "handler", "for_good": True}]
+    assert [unpack_body(got.body) for got in watcher.got] == [{"address": "handler", "for_good": True, "life": None}]
 
 
 async def test_an_endpoint_that_binds_again_from_the_same_process_has_lost_nothing() -> None:

@@ -283,6 +283,14 @@ def test_queries_that_a_replaced_process_had_fail_and_those_that_its_successor_g
     assert bus.dispatcher.stats()["queries_under_way"] == 1
 
 
+def test_a_death_is_one_failure_however_many_queries_of_a_type_it_took_along(bus: Bus) -> None:
+    for _ in range(5):
+        bus.query()
+    bus.table.lose(HANDLER, 1, for_good=False)
+    assert len(bus.dispatcher.replaced(HANDLER, ())) == 5
+    assert sorted(outcome for _, outcome in bus.watching.outcomes) == ["cancelled"] * 4 + ["failed"]
+
+
 def test_the_loss_of_an_incarnation_that_was_replaced_is_no_news(bus: Bus) -> None:
     bus.query()
     bus.table.connect(HANDLER, handles=("t",))

@@ -88,7 +88,7 @@ class Office:
 
 async def test_what_a_short_stage_does_is_one_report_in_order() -> None:
     office = Office()
-    said = [StageStarted(key()), ToolCalled(key(), "search", "ok"), StageSucceeded(key(), {})]
+    said: list[StagePayload] = [StageStarted(key()), ToolCalled(key(), "search", "ok"), StageSucceeded(key(), {})]
     for payload in said:
         office.reporter.say(payload)
     await settle()
