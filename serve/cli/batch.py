@@ -116,7 +116,7 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
 
         todo = [line for line in job.lines if not job.out.has(line.id)]
         with closing(open_store(store_options(settings), SystemClock())) as stores, _Bar(len(todo)) as advance:
-            members = Members(settings.state_dir / "batch" / job.queue)
+            members = Members(settings.state_dir / "batch", job.queue)
             queue = stores.work_queue()
             return await work_off(queue, job.queue, members, job.out, todo, job.workers, answer, advance)
     finally:

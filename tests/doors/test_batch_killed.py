@@ -202,13 +202,13 @@ def test_batches_that_differ_in_anything_have_queues_of_their_own() -> None:
 
 
 def test_only_members_whose_process_is_gone_are_told_as_dead(tmp_path: Path) -> None:
-    alive, looking = Members(tmp_path), Members(tmp_path)
+    alive, looking = Members(tmp_path, "b"), Members(tmp_path, "b")
     alive.join(3)
     looking.join(1)
     assert list(looking.of_the_dead()) == []
     code = (
         "import os, sys; from pathlib import Path; from serve.batch_members import Members;"
-        " gone = Members(Path(sys.argv[1])); gone.join(2); print(gone.name, flush=True); os._exit(9)"
+        " gone = Members(Path(sys.argv[1]), 'b'); gone.join(2); print(gone.name, flush=True); os._exit(9)"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
