@@ -105,8 +105,9 @@ def _unlimited_is_none(value: Any) -> Any:
     return None if value == "unlimited" else value
 
 
+MAX_DAYS = 36_500
 Days = Annotated[
-    Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)] | None, BeforeValidator(_unlimited_is_none)
+    Annotated[float, Field(ge=0, le=MAX_DAYS, allow_inf_nan=False)] | None, BeforeValidator(_unlimited_is_none)
 ]
 
 

@@ -12,13 +12,12 @@ import typer
 
 from runtime.clock import SystemClock
 from runtime.errors import InputError
-from runtime.settings import load_settings
+from runtime.settings import MAX_DAYS, load_settings
 from runtime.store.opening import store_options
 from runtime.store.retention import Sweep, Swept
 from serve.batch_work import QUEUE_PREFIX
 
 MS_PER_DAY = 86_400_000
-MOST_DAYS = 36_500
 
 # What is counted → how one and several of them are called.
 _NAMES = {
@@ -50,8 +49,8 @@ def gc(
     days = settings.store.retention_days if older_than is None else older_than
     if days is None:
         raise InputError("store.retention_days is unlimited: everything is kept; give --older-than to drop something")
-    if not 0 <= days <= MOST_DAYS:
-        raise InputError(f"--older-than takes 0 to {MOST_DAYS} days, not {days:g}")
+    if not 0 <= days <= MAX_DAYS:
+        raise InputError(f"--older-than takes 0 to {MAX_DAYS} days, not {days:g}")
     clock = SystemClock()
     before_ms = clock.now_ms() - round(days * MS_PER_DAY)
     swept = Sweep(store_options(settings), clock, before_ms, dry_run, QUEUE_PREFIX).run()
