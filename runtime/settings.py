@@ -101,6 +101,16 @@ class RaySettings(_Section):
         return self
 
 
+def _unlimited_is_none(value: Any) -> Any:
+    return None if value == "unlimited" else value
+
+
+MAX_DAYS = 36_500
+Days = Annotated[
+    Annotated[float, Field(ge=0, le=MAX_DAYS, allow_inf_nan=False)] | None, BeforeValidator(_unlimited_is_none)
+]
+
+
 class StoreSettings(_Section):
     """Where runs, sessions and queues are kept: in files below `path`, or on the PostgreSQL server of `dsn`."""
 
@@ -108,6 +118,7 @@ class StoreSettings(_Section):
     path: AbsolutePath | None = None
     dsn: SecretStr | None = None
     durability: Literal["full", "normal"] = "full"
+    retention_days: Days = 30
 
     @model_validator(mode="after")
     def _postgres_needs_a_dsn(self) -> StoreSettings:
@@ -141,10 +152,6 @@ class HttpSettings(_Section):
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
-
-
-def _unlimited_is_none(value: Any) -> Any:
-    return None if value == "unlimited" else value
 
 
 Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none)]

@@ -18,12 +18,13 @@ _SUFFIX = ".alive"
 
 
 class Members:
-    """The members of one batch, in a folder of its own."""
+    """The members of one batch; `folder` is that of all batches."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, batch: str) -> None:
         self._folder = folder
+        self._batch = batch
         self._held: IO[str] | None = None
-        self.name = secrets.token_hex(8)
+        self.name = f"{batch}.{secrets.token_hex(8)}"
 
     def join(self, workers: int) -> None:
         """Be a member with so many workers, until `leave` or the end of this process. Raises StateStorageError."""
@@ -51,7 +52,7 @@ class Members:
 
     def of_the_dead(self) -> Iterator[list[str]]:
         """The workers of each member whose process is gone; it is forgotten when the next one is asked for."""
-        for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
+        for path in sorted(self._folder.glob(f"{self._batch}.*{_SUFFIX}")):
             if path.stem != self.name and not _is_alive(path):
                 yield _workers_of(path)
                 path.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from runtime.clock import Clock, SystemClock
+from runtime.errors import OverloadedError
 from runtime.work_queue import WorkQueue
 from runtime.work_table import Task, WorkerId
 from serve.batch_file import BatchFile, has_failed
@@ -22,6 +23,7 @@ from serve.queue_workers import QueueWorkers, error_in
 
 QUEUE_PREFIX = "batch-"
 IDLE_S = 0.5
+RETRY_WHEN_OVERLOADED_S = 10.0
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -54,6 +56,7 @@ async def work_off(
     What killed processes of this machine had in hand comes back at once. Raises what writing OUT raises.
     """
     answered = 0
+    time = clock or SystemClock()
 
     def write(document: dict[str, Any]) -> None:
         nonlocal answered
@@ -71,7 +74,7 @@ async def work_off(
         write({"schema_version": DOCUMENT_SCHEMA_VERSION, **problem})
 
     async def handle(payload: bytes) -> dict[str, Any] | None:
-        return None if has_ended(payload) else await answer(_line_in(payload))
+        return None if has_ended(payload) else await _when_there_is_room(time, answer, _line_in(payload))
 
     def has_ended(payload: bytes) -> bool:
         out.look()
@@ -88,7 +91,7 @@ async def work_off(
         shared = QueueWorkers(
             queue,
             name,
-            clock or SystemClock(),
+            time,
             handle,
             on_done,
             on_dead,
@@ -102,6 +105,17 @@ async def work_off(
     finally:
         members.leave()
     return answered
+
+
+async def _when_there_is_room(
+    clock: Clock, answer: Callable[[Line], Awaitable[dict[str, Any]]], line: Line
+) -> dict[str, Any]:
+    """The answer, however long it takes until a run is accepted: that too many wait is no fault of the line."""
+    while True:
+        try:
+            return await answer(line)
+        except OverloadedError as error:
+            await clock.sleep(float(error.values.get("retry_after_s", RETRY_WHEN_OVERLOADED_S)))
 
 
 def _line_in(payload: bytes) -> Line:

@@ -93,8 +93,13 @@ class BlobStore:
         with self._database.transaction(f"release the values of {owner}") as changes:
             changes.execute("DELETE FROM blob_references WHERE owner = ?", (owner,))
 
+    def unreferenced(self, before_ms: int) -> int:
+        """How many values nobody refers to and were last put before `before_ms`."""
+        with self._database.read() as queries:
+            return int(queries.rows(f"SELECT count(*) FROM blobs WHERE {_UNREFERENCED}", (before_ms,))[0][0])
+
     def drop_unreferenced(self, before_ms: int) -> int:
-        """Forget what nobody refers to and was last put before `before_ms`; how many values that were."""
+        """Forget what `unreferenced` counts; how many values that were."""
         with self._database.transaction("drop unreferenced values") as changes:
             return changes.execute(f"DELETE FROM blobs WHERE {_UNREFERENCED}", (before_ms,))
 

@@ -56,6 +56,11 @@ class CacheStore:
                 )
         return Cached(value, known_hash)
 
+    def unused(self, before_ms: int) -> int:
+        """How many results were last used before `before_ms`."""
+        with self._database.read() as queries:
+            return int(queries.rows("SELECT count(*) FROM cache WHERE used_at_ms < ?", (before_ms,))[0][0])
+
     def drop_unused(self, before_ms: int) -> int:
         """Forget what was last used before `before_ms`, give or take `USE_NOTED_EVERY_MS`; how many that were."""
         with self._database.transaction("drop unused results") as changes:

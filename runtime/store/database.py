@@ -74,6 +74,12 @@ class Database(Protocol):
         Raises StateStorageError when the backend cannot do that.
         """
 
+    def compact(self) -> int:
+        """Give the room of deleted rows back to the machine; how many bytes that were.
+
+        Others cannot write meanwhile. A server does that by itself, in its own time: 0. Raises StateStorageError.
+        """
+
     def close(self) -> None:
         """Release what it holds; every later call raises StateStorageError."""
 

@@ -109,6 +109,14 @@ def run_log_names(options: StoreOptions) -> list[str]:
     return [name.removeprefix(prefix) for name in _postgres().schemas(options.dsn, prefix)]
 
 
+def has_database(options: StoreOptions, name: str) -> bool:
+    """True when that file or schema is there. Raises StateStorageError when a server cannot be asked."""
+    if options.backend == "sqlite":
+        return (Path(options.folder) / f"{name}.sqlite").exists()
+    schema = _schema_of(options, name)
+    return schema in _postgres().schemas(options.dsn, schema)
+
+
 def open_database(options: StoreOptions, name: str, label: str, readonly: bool = False) -> Database:
     """The file `name`.sqlite, or the schema of that name. Raises StateStorageError."""
     if options.backend == "sqlite":

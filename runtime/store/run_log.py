@@ -106,10 +106,12 @@ class MemoryRunLog:
     def rules(self, config_hash: str) -> bytes | None:
         return self._rules.get(config_hash)
 
-    def drop_finished(self, before_ms: int) -> list[RunId]:
-        dropped = sorted(
-            run_id for run_id, row in self._summaries.items() if row.finished and row.last_at_ms < before_ms
-        )
+    def finished_before(self, before_ms: int, limit: int | None = None) -> list[RunId]:
+        rows = (row for row in self._summaries.values() if row.finished and row.last_at_ms < before_ms)
+        return [row.run_id for row in sorted(rows, key=lambda row: (row.last_at_ms, row.run_id))][:limit]
+
+    def drop_finished(self, before_ms: int, limit: int | None = None) -> list[RunId]:
+        dropped = self.finished_before(before_ms, limit)
         for run_id in dropped:
             del self._events[run_id], self._summaries[run_id]
             self._snapshots.pop(run_id, None)

@@ -109,8 +109,11 @@ class RunLog(Protocol):
     def rules(self, config_hash: str) -> bytes | None:
         """The rules of a hash, as they were kept; None when they were not."""
 
-    def drop_finished(self, before_ms: int) -> list[RunId]:
-        """Forget finished runs whose last event is older than `before_ms`; which they were."""
+    def finished_before(self, before_ms: int, limit: int | None = None) -> list[RunId]:
+        """Finished runs whose last event is older than `before_ms`, the oldest first, at most `limit`."""
+
+    def drop_finished(self, before_ms: int, limit: int | None = None) -> list[RunId]:
+        """Forget the runs that `finished_before` gives; which they were. The owner may go on writing meanwhile."""
 
     def close(self) -> None:
         """Release what the log holds."""

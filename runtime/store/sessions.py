@@ -13,7 +13,7 @@ import msgspec
 
 from runtime.errors import InputError
 from runtime.ports import QueryHandler
-from runtime.store.database import Database, Migration, migrate
+from runtime.store.database import Database, Migration, Transaction, migrate
 from runtime.store.sqlite_database import SqliteDatabase
 
 TURNS_GIVEN_BACK = 5
@@ -62,6 +62,19 @@ class SessionStore:
             rows = queries.rows(query, (session_id, limit))
         return [msgspec.msgpack.decode(row[0], type=Turn) for row in reversed(rows)]
 
+    def unused(self, before_ms: int) -> list[str]:
+        """The sessions whose newest turn is older than `before_ms`."""
+        with self._database.read() as queries:
+            return _unused(queries, before_ms)
+
+    def drop_unused(self, before_ms: int) -> list[str]:
+        """Forget the sessions that `unused` gives; which they were."""
+        with self._database.transaction("drop old sessions") as changes:
+            dropped = _unused(changes, before_ms)
+            rows = [(session_id,) for session_id in dropped]
+            changes.execute_all("DELETE FROM turns WHERE session_id = ?", rows)
+        return dropped
+
     def close(self) -> None:
         """Release what it holds."""
         self._database.close()
@@ -74,6 +87,18 @@ MIGRATIONS: tuple[Migration, ...] = (
         " PRIMARY KEY (session_id, seq)) WITHOUT ROWID",
     ),
 )
+
+
+def _unused(queries: Transaction, before_ms: int) -> list[str]:
+    newest = (
+        "SELECT session_id, body FROM turns WHERE seq = (SELECT max(seq) FROM turns AS others"
+        " WHERE others.session_id = turns.session_id) ORDER BY session_id"
+    )
+    return [
+        session_id
+        for session_id, body in queries.rows(newest)
+        if msgspec.msgpack.decode(body, type=Turn).at_ms < before_ms
+    ]
 
 
 def check_session_id(session_id: str) -> None:

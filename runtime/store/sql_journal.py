@@ -56,6 +56,12 @@ class SqlJournal:
         with self._database.transaction(doing, run_id=key.run_id) as changes:
             changes.execute(_DONE, (*_row(key), result))
 
+    def run_ids(self) -> list[RunId]:
+        """The runs that have something here."""
+        query = "SELECT run_id FROM journal_visits UNION SELECT run_id FROM journal_calls ORDER BY run_id"
+        with self._database.read() as queries:
+            return [RunId(row[0]) for row in queries.rows(query)]
+
     def forget(self, run_id: RunId) -> None:
         with self._database.transaction(f"forget the calls of run {run_id}", run_id=run_id) as changes:
             for table in ("journal_visits", "journal_calls"):

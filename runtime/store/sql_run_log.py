@@ -47,6 +47,7 @@ _SAVE_SNAPSHOT = (
     " WHERE run_snapshots.seq < excluded.seq"
 )
 _KEEP_RULES = "INSERT INTO run_rules (config_hash, rules) VALUES (?, ?) ON CONFLICT (config_hash) DO NOTHING"
+_ALL = 2**62
 _DROPPED_TABLES = ("run_events", "run_snapshots", "runs")
 
 
@@ -172,16 +173,28 @@ class SqlRunLog:
             rows = queries.rows("SELECT rules FROM run_rules WHERE config_hash = ?", (config_hash,))
         return bytes(rows[0][0]) if rows else None
 
-    def drop_finished(self, before_ms: int) -> list[RunId]:
-        query = "SELECT run_id FROM runs WHERE finished = 1 AND last_at_ms < ? ORDER BY run_id"
+    def finished_before(self, before_ms: int, limit: int | None = None) -> list[RunId]:
+        with self._database.read() as queries:
+            return _finished_before(queries, before_ms, limit)
+
+    def drop_finished(self, before_ms: int, limit: int | None = None) -> list[RunId]:
         with self._database.transaction("drop finished runs") as changes:
-            dropped = [RunId(row[0]) for row in changes.rows(query, (before_ms,))]
+            dropped = _finished_before(changes, before_ms, limit)
             for table in _DROPPED_TABLES:
                 changes.execute_all(f"DELETE FROM {table} WHERE run_id = ?", [(run_id,) for run_id in dropped])
         return dropped
 
+    def compact(self) -> int:
+        """Give back the room of what was dropped; how many bytes that were. Raises StateStorageError."""
+        return self._database.compact()
+
     def close(self) -> None:
         self._database.close()
+
+
+def _finished_before(queries: Transaction, before_ms: int, limit: int | None) -> list[RunId]:
+    query = "SELECT run_id FROM runs WHERE finished = 1 AND last_at_ms < ? ORDER BY last_at_ms, run_id LIMIT ?"
+    return [RunId(row[0]) for row in queries.rows(query, (before_ms, _ALL if limit is None else limit))]
 
 
 def _summary(run_id: str, pipeline: str, at_ms: int, last_seq: int, finished: int, *others: Any) -> RunSummary:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from runtime.clock import Clock, wait_at_most
 from runtime.pipeline import Priority
 from runtime.store.database import Database
-from runtime.store.sql_work_table import SqlWorkTable
+from runtime.store.sql_work_table import OldTasks, SqlWorkTable
 from runtime.work_queue import DEFAULT_LEASE_S, DEFAULT_MAX_RETRIES
 from runtime.work_table import Lease, LeaseId, QueueStats, Task, TaskId, WorkerId
 
@@ -35,7 +35,7 @@ class SqlWorkQueue:
         max_retries: int = DEFAULT_MAX_RETRIES,
         dedup_key: str | None = None,
     ) -> TaskId:
-        task_id = self._table.enqueue(queue, payload, priority, max_retries, dedup_key)
+        task_id = self._table.enqueue(queue, payload, priority, max_retries, dedup_key, self._clock.now_ms())
         self._wake()
         return task_id
 
@@ -82,6 +82,11 @@ class SqlWorkQueue:
     async def dead_tasks(self, queue: str) -> list[Task]:
         self._table.advance(self._clock.now_ms())
         return [task for task in self._table.dead if task.queue == queue]
+
+    def old_tasks(self, before_ms: int, prefix: str, drop: bool) -> OldTasks:
+        """See `SqlWorkTable.old` and `drop_old`."""
+        act = self._table.drop_old if drop else self._table.old
+        return act(before_ms, prefix, self._clock.now_ms())
 
     async def _wait_for_change(self, longest_ms: int) -> None:
         next_ms = self._table.next_change_ms()

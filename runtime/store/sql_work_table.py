@@ -1,14 +1,15 @@
 """The rules of `runtime.work_table` over a database: tasks, workers and leases that every process sees alike.
 
 Each call is one transaction, so two workers never hold one task; each first applies what the passed time brings. Times
-are milliseconds of the wall clock, because workers on other machines read them, too. How many tasks wait is counted in
+are milliseconds of the wall clock, because workers on other machines read them, too; `due_ms` says when a task was
+taken in, when its next try is due, or when it died. How many tasks wait is counted in
 a row per queue: taking one in costs the same however many there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtime import work_table
 from runtime.pipeline import Priority
@@ -41,7 +42,7 @@ _IS_TAKEN_IN = (
 )
 _ENQUEUE = (
     "INSERT INTO tasks (seq, queue, payload, priority_rank, max_retries, dedup_key, state, failures, lost, due_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?, 'ready', 0, 0, 0)"
+    " VALUES (?, ?, ?, ?, ?, ?, 'ready', 0, 0, ?)"
 )
 _BEST_OF = f"SELECT {_TASK} FROM tasks WHERE queue = ? AND state = 'ready' ORDER BY priority_rank, seq LIMIT 1"
 _MAY_HAVE_CHANGED = (
@@ -53,6 +54,13 @@ _MAY_HAVE_CHANGED = (
 )
 
 
+class OldTasks(NamedTuple):
+    """How many dead letters, and how many tasks that were left by everybody."""
+
+    dead: int
+    abandoned: int
+
+
 class SqlWorkTable:
     """See `runtime.work_table.WorkTable`: the same calls, the same errors."""
 
@@ -61,7 +69,13 @@ class SqlWorkTable:
         migrate(database, "work_queue", MIGRATIONS)
 
     def enqueue(
-        self, queue: str, payload: bytes, priority: Priority, max_retries: int, dedup_key: str | None = None
+        self,
+        queue: str,
+        payload: bytes,
+        priority: Priority,
+        max_retries: int,
+        dedup_key: str | None = None,
+        now_ms: int = 0,
     ) -> TaskId:
         """Take a task in, unless one with that key is pending: then it is that one. Raises QueueFullError."""
         same = "SELECT seq FROM tasks WHERE queue = ? AND dedup_key = ? AND state <> 'dead'"
@@ -72,7 +86,7 @@ class SqlWorkTable:
                 if pending >= work_table.MOST_PENDING_PER_QUEUE:
                     raise queue_full(queue, pending)
             seq = _number(changes)
-            changes.execute(_ENQUEUE, (seq, queue, payload, RANKS[priority], max_retries, dedup_key))
+            changes.execute(_ENQUEUE, (seq, queue, payload, RANKS[priority], max_retries, dedup_key, now_ms))
             changes.execute(_IS_TAKEN_IN, (queue,))
         return TaskId(f"t-{seq}")
 
@@ -136,7 +150,7 @@ class SqlWorkTable:
                     (failures, _text(error), due_ms, task.seq),
                 )
                 if not retry or failures > task.max_retries:
-                    _give_up(changes, task.seq, task.queue)
+                    _give_up(changes, task.seq, task.queue, now_ms)
         if task is None:
             raise lease_is_over(lease_id)
 
@@ -180,6 +194,31 @@ class SqlWorkTable:
         by_priority = {priority: ready.get(rank, 0) for priority, rank in RANKS.items()}
         return QueueStats(**states, completed=completed, dead=dead, ready_by_priority=by_priority)
 
+    def old(self, before_ms: int, prefix: str, now_ms: int) -> OldTasks:
+        """What `drop_old` would drop."""
+        with self._database.read() as queries:
+            return OldTasks(*(_count(queries, which) for which in _old(before_ms, prefix, now_ms)))
+
+    def drop_old(self, before_ms: int, prefix: str, now_ms: int) -> OldTasks:
+        """Forget dead letters from before `before_ms`, and all tasks of queues that nobody works on any more.
+
+        Those are queues whose names begin with `prefix`, that have no worker, and whose newest task is as old.
+        """
+        with self._database.transaction("drop old tasks") as changes:
+            found = [changes.rows(f"SELECT seq, queue, state FROM tasks WHERE {sql}", values)
+                     for sql, values in _old(before_ms, prefix, now_ms)]  # fmt: skip
+            for seq, queue, state in (row for rows in found for row in rows):
+                changes.execute("DELETE FROM tasks WHERE seq = ?", (seq,))
+                if state != "dead":
+                    changes.execute("UPDATE queues SET pending = pending - 1 WHERE queue = ?", (queue,))
+            changes.execute(
+                "DELETE FROM queues WHERE substr(queue, 1, ?) = ?"
+                " AND NOT EXISTS (SELECT 1 FROM tasks WHERE tasks.queue = queues.queue)"
+                " AND NOT EXISTS (SELECT 1 FROM worker_queues WHERE worker_queues.queue = queues.queue)",
+                (len(prefix), prefix),
+            )
+        return OldTasks(*(len(rows) for rows in found))
+
     def queues(self) -> list[str]:
         """Every queue that ever had a task, sorted."""
         with self._database.read() as queries:
@@ -192,6 +231,21 @@ class SqlWorkTable:
             return [_task(row) for row in queries.rows(f"SELECT {_TASK} FROM tasks WHERE state = 'dead' ORDER BY died")]
 
 
+def _old(before_ms: int, prefix: str, now_ms: int) -> tuple[tuple[str, tuple[object, ...]], ...]:
+    """Dead letters, and tasks of abandoned queues: what each of them is, as SQL with its values."""
+    abandoned = (
+        "state <> 'dead' AND substr(queue, 1, ?) = ?"
+        " AND NOT EXISTS (SELECT 1 FROM worker_queues JOIN workers ON workers.worker = worker_queues.worker"
+        " WHERE worker_queues.queue = tasks.queue AND workers.expires_ms > ?)"
+        " AND NOT EXISTS (SELECT 1 FROM tasks AS others WHERE others.queue = tasks.queue AND others.due_ms >= ?)"
+    )
+    return ("state = 'dead' AND due_ms < ?", (before_ms,)), (abandoned, (len(prefix), prefix, now_ms, before_ms))
+
+
+def _count(queries: Transaction, which: tuple[str, tuple[object, ...]]) -> int:
+    return int(queries.rows(f"SELECT count(*) FROM tasks WHERE {which[0]}", which[1])[0][0])
+
+
 def _advance(changes: Transaction, now_ms: int) -> None:
     changes.execute("UPDATE tasks SET state = 'ready' WHERE state = 'delayed' AND due_ms <= ?", (now_ms,))
     for (worker,) in changes.rows("SELECT worker FROM workers WHERE expires_ms <= ? ORDER BY worker", (now_ms,)):
@@ -199,7 +253,7 @@ def _advance(changes: Transaction, now_ms: int) -> None:
         changes.execute(lost, (f"worker {worker} was lost", worker))
         poison = "SELECT seq, queue FROM tasks WHERE state = 'leased' AND worker = ? AND lost >= ? ORDER BY seq"
         for seq, queue in changes.rows(poison, (worker, MOST_LOST_LEASES)):
-            _give_up(changes, seq, queue)
+            _give_up(changes, seq, queue, now_ms)
         _forget_worker(changes, worker)
 
 
@@ -233,11 +287,11 @@ def _leased(changes: Transaction, lease_id: LeaseId) -> Task | None:
     return _task(rows[0]) if rows else None
 
 
-def _give_up(changes: Transaction, seq: int, queue: str) -> None:
+def _give_up(changes: Transaction, seq: int, queue: str, now_ms: int) -> None:
     changes.execute(
-        "UPDATE tasks SET state = 'dead', lease = NULL, worker = NULL,"
+        "UPDATE tasks SET state = 'dead', lease = NULL, worker = NULL, due_ms = ?,"
         " died = (SELECT coalesce(max(died), 0) + 1 FROM tasks WHERE state = 'dead') WHERE seq = ?",
-        (seq,),
+        (now_ms, seq),
     )
     changes.execute("UPDATE queues SET pending = pending - 1, dead = dead + 1 WHERE queue = ?", (queue,))
     newest = "SELECT died FROM tasks WHERE state = 'dead' ORDER BY died DESC LIMIT 1 OFFSET ?"

@@ -149,6 +149,23 @@ class SqliteDatabase:
             self._db.close()
             self._db, self._is_private = copy, True
 
+    def compact(self) -> int:
+        """See `Database.compact`."""
+        with self._lock:
+            try:
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                before = self._bytes()
+                if self._db.execute("PRAGMA freelist_count").fetchone()[0]:
+                    self._db.execute("VACUUM")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                return max(before - self._bytes(), 0)
+            except (sqlite3.Error, OSError) as error:
+                raise self._failed("give room back", error) from error
+
+    def _bytes(self) -> int:
+        wal = self.path.with_name(self.path.name + "-wal")
+        return self.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)
+
     def close(self) -> None:
         """Release the file."""
         with self._lock:

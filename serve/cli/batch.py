@@ -99,26 +99,24 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
     from serve.runtimes import open_runtime
 
     runtime = await open_runtime(settings, job.pipeline)
+
+    async def answer(line: Line) -> dict[str, Any]:
+        ask = Ask(
+            question=checked_question(line.question, settings),
+            repo=checked_repository(job.repo_root / line.repo),
+            pipeline=job.pipeline,
+            id=line.id,
+        )
+        return await runtime.ask(ask)
+
     try:
-        if resume:
-            job.out.go_on()
-        else:
-            job.out.begin()
-
-        async def answer(line: Line) -> dict[str, Any]:
-            ask = Ask(
-                question=checked_question(line.question, settings),
-                repo=checked_repository(job.repo_root / line.repo),
-                pipeline=job.pipeline,
-                id=line.id,
-            )
-            return await runtime.ask(ask)
-
-        todo = [line for line in job.lines if not job.out.has(line.id)]
-        with closing(open_store(store_options(settings), SystemClock())) as stores, _Bar(len(todo)) as advance:
-            members = Members(settings.state_dir / "batch" / job.queue)
+        with closing(open_store(store_options(settings), SystemClock())) as stores:
             queue = stores.work_queue()
-            return await work_off(queue, job.queue, members, job.out, todo, job.workers, answer, advance)
+            (job.out.go_on if resume else job.out.begin)()
+            todo = [line for line in job.lines if not job.out.has(line.id)]
+            members = Members(settings.state_dir / "batch", job.queue)
+            with _Bar(len(todo)) as advance:
+                return await work_off(queue, job.queue, members, job.out, todo, job.workers, answer, advance)
     finally:
         await runtime.close()
 

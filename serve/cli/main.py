@@ -13,7 +13,7 @@ import sys
 import typer
 
 from runtime.errors import JeevesError
-from serve.cli import ask, batch, doctor, envelope, http, index, runs, simulate, system, tool, validate
+from serve.cli import ask, batch, doctor, envelope, gc, http, index, runs, simulate, system, tool, validate
 
 app = typer.Typer(
     name="jeeves",
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("batch")(batch.batch)
+app.command("gc")(gc.gc)
 app.command("index")(index.index)
 app.command("tool")(tool.tool)
 app.command("validate")(validate.validate)

@@ -96,7 +96,7 @@ async def main(state_dir: Path, source: Path, out: Path, workers: int, calls: Pa
 
     name = queue_name(content, str(source), str(out))
     todo = [line for line in lines if not file.has(line.id)]
-    members = Members(state_dir / "batch" / name)
+    members = Members(state_dir / "batch", name)
     answered = await work_off(MortalQueue(state_dir, fate), name, members, file, todo, workers, answer, lambda: None)
     sys.stdout.write(f"{answered}\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import signal
@@ -13,11 +14,13 @@ from typing import Any
 
 import pytest
 
-from runtime.clock import SystemClock
+from runtime.clock import FakeClock, SystemClock
+from runtime.errors import OverloadedError
 from runtime.store.opening import StoreOptions, open_store
+from runtime.work_queue import MemoryWorkQueue
 from serve.batch_file import BatchFile
 from serve.batch_members import Members
-from serve.batch_work import queue_name
+from serve.batch_work import Line, queue_name, work_off
 from tests.doors.batch_worker import MOMENTS
 from tests.doors.program import wait_until
 
@@ -202,13 +205,13 @@ def test_batches_that_differ_in_anything_have_queues_of_their_own() -> None:
 
 
 def test_only_members_whose_process_is_gone_are_told_as_dead(tmp_path: Path) -> None:
-    alive, looking = Members(tmp_path), Members(tmp_path)
+    alive, looking = Members(tmp_path, "b"), Members(tmp_path, "b")
     alive.join(3)
     looking.join(1)
     assert list(looking.of_the_dead()) == []
     code = (
         "import os, sys; from pathlib import Path; from serve.batch_members import Members;"
-        " gone = Members(Path(sys.argv[1])); gone.join(2); print(gone.name, flush=True); os._exit(9)"
+        " gone = Members(Path(sys.argv[1]), 'b'); gone.join(2); print(gone.name, flush=True); os._exit(9)"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -219,3 +222,34 @@ def test_only_members_whose_process_is_gone_are_told_as_dead(tmp_path: Path) -> 
     assert list(looking.of_the_dead()) == []
     looking.leave()
     assert list(tmp_path.iterdir()) == []
+
+
+# --- a system that has no room
+
+
+async def test_a_line_that_meets_a_full_system_waits_and_is_no_failure(tmp_path: Path) -> None:
+    clock = FakeClock()
+    refusals = [3, 11, 2, 7, 1]
+
+    async def answer(line: Line) -> dict[str, Any]:
+        if refusals:
+            raise OverloadedError("full", retry_after_s=refusals.pop())
+        return document(line.id)
+
+    out = BatchFile(tmp_path / "out")
+    out.begin()
+    members = Members(tmp_path, "b")
+    queue = MemoryWorkQueue(clock)
+    working = asyncio.create_task(
+        work_off(queue, "b", members, out, [Line("a", "?", "r")], 1, answer, lambda: None, clock)
+    )
+    waited_s = 0
+    while not working.done():
+        for _ in range(20):
+            await asyncio.sleep(0)
+        if not working.done():
+            await clock.advance(1)
+            waited_s += 1
+    assert await working == 1
+    assert (refusals, out.has("a"), out.failed()) == ([], True, set())
+    assert waited_s in (24, 25)
