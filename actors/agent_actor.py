@@ -86,15 +86,14 @@ class AgentActor(Participant):
             self._stop(msgspec.structs.replace(command.key, attempt=earlier))
         cancelled = asyncio.Event()
         self._working[key] = (task, cancelled)
-        if not await self._agent.may_begin(command.key, PROCESS_ID):
-            self._working.pop(key, None)
-            self._reporter.refuse(command.key)
-            return
 
         async def report(payload: ToolCalled) -> None:
             self._reporter.say(payload)
 
         try:
+            if not await self._agent.may_begin(command.key, PROCESS_ID):
+                self._reporter.refuse(command.key)
+                return
             self._reporter.say(StageStarted(command.key))
             self._reporter.say(await self._agent.run(command, cancelled, report, self._more))
         except asyncio.CancelledError:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from runtime.clock import Clock
 from runtime.errors import OwnedError
 from runtime.ids import Address
-from runtime.store.opening import StoreOptions, open_run_log
+from runtime.store.opening import StoreOptions, open_run_log, run_log_names
 from runtime.store.run_log import SqlRunLog
 
 LEASE_MS = 5_000
@@ -30,12 +30,16 @@ class LogOwner:
         names: Sequence[str],
         clock: Clock,
         wait_s: Callable[[float], None] = time.sleep,
+        follows: bool = False,
     ) -> None:
-        """`wait_s` blocks: whoever owns a log begins with it, and nothing else runs in its process yet."""
+        """`wait_s` blocks: whoever owns a log begins with it, and nothing else runs in its process yet.
+
+        `follows`: this owner had a log before its process died; it is the one to take.
+        """
         self._wait_s = wait_s
         self._name = f"{address} of system {system_id}"
         self._clock = clock
-        self.log, self.epoch = self._taken(store, names)
+        self.log, self.epoch = self._taken(store, self._own_first(store, names) if follows else names)
 
     def renew(self) -> None:
         """Stay the owner for another while. Raises FencedError when somebody else took over."""
@@ -59,6 +63,19 @@ class LogOwner:
                 raise
         assert refused is not None, "a supervisor needs the name of a log"
         raise refused
+
+    def _own_first(self, store: StoreOptions, names: Sequence[str]) -> Sequence[str]:
+        """The log that this owner had, then the others."""
+        there = set(run_log_names(store))
+        for name in names:
+            if name in there:
+                log = open_run_log(store, name, readonly=True)
+                try:
+                    if log.holder(self._clock.now_ms()) == self._name:
+                        return (name, *names)
+                finally:
+                    log.close()
+        return names
 
     def _epoch_of(self, log: SqlRunLog, may_wait: bool) -> int:
         now_ms = self._clock.now_ms()

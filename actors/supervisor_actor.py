@@ -96,7 +96,8 @@ class SupervisorActor(Participant):
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
         told = self._told
         self._owner = sooner_or_later(
-            lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock), is_follower()
+            lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock, follows=is_follower()),
+            is_follower(),
         )
         rates = RateLimiter(said.rates, said.rates_by_user)
         self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
@@ -105,6 +106,7 @@ class SupervisorActor(Participant):
         self._changed = asyncio.Condition()
         self._recovered = asyncio.Event()
         self._has_begun = False
+        self._admitting: asyncio.Task[None] | None = None
         self._inbox = Inbox()
         self._holders = Holders()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -191,7 +193,9 @@ class SupervisorActor(Participant):
             self._spawn(self._watch.run(self._clock, self._told.heartbeat_s))
 
     async def _recover(self) -> None:
-        while self._told.adopts and (taken_up := await self._surely(self._take_up_some)):
+        # Who follows itself goes on with what it had, also where it leaves alone what others did not finish.
+        goes_on = self._told.adopts or is_follower()
+        while goes_on and (taken_up := await self._surely(self._take_up_some)):
             for run_id, commands in taken_up:
                 self._follow(run_id, commands)
         self._recovered.set()
@@ -210,7 +214,8 @@ class SupervisorActor(Participant):
                 self._deposed(error)
             except StateStorageError as error:
                 log.warning("supervisor.lease_not_renewed", extra={"reason": error.message})
-            await self._admit()
+            if self._admitting is None or self._admitting.done():  # a run that cannot be read must not cost the lease
+                self._admitting = self._spawn(self._admit())
 
     def _deposed(self, error: FencedError) -> None:
         """Somebody else drives these runs now: nothing that this process still says may be heard."""
@@ -353,10 +358,11 @@ class SupervisorActor(Participant):
         rules = self._table.rules_of(run_id)
         return agent_address(rules.name, command.stage, command.key, rules.stages[command.stage].replicas)
 
-    def _spawn(self, work: Any) -> None:
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._over)
+        return task
 
     def _over(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

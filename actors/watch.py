@@ -70,7 +70,11 @@ class Watch:
 
     async def _replace(self, address: Address) -> None:
         log.warning("watch.replaced", extra={"address": address})
-        await asyncio.to_thread(ray.kill, self._handles[address], no_restart=False)
+        try:
+            await asyncio.to_thread(ray.kill, self._handles[address], no_restart=False)
+        except (RayError, ValueError) as error:
+            # It went by itself meanwhile, or Ray cannot be reached right now: the next rounds tell.
+            log.warning("watch.not_replaced", extra={"address": address, "reason": str(error)})
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)

@@ -56,6 +56,17 @@ def test_the_lease_of_another_is_waited_for_once_and_then_taken(store: StoreOpti
         former.renew()
 
 
+def test_of_several_logs_a_supervisor_that_follows_itself_takes_its_own(store: StoreOptions) -> None:
+    clock = HandClock()
+    first, mine = owner(store, clock, "one", "x", "y"), owner(store, clock, "two", "x", "y")
+    first.release()
+    again = LogOwner(FIRST, "two", store, ("x", "y"), clock, Waiting(clock), follows=True)
+    assert again.epoch == mine.epoch + 1
+    with pytest.raises(FencedError):
+        mine.renew()
+    assert owner(store, clock, "three", "x", "y").epoch == first.epoch + 1
+
+
 def test_who_lives_and_renews_keeps_the_log(store: StoreOptions) -> None:
     clock = HandClock()
     former = owner(store, clock, "one")

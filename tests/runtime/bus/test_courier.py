@@ -121,3 +121,11 @@ def test_a_copy_of_what_is_being_dealt_with_is_told_apart_until_that_is_done() -
     with inbox.in_hand(MessageId("m")) as after:
         assert after
     assert not inbox.is_double(MessageId("m"))
+
+
+def test_the_end_of_a_copy_does_not_end_the_dealing_with_the_first() -> None:
+    inbox = Inbox()
+    with inbox.in_hand(MessageId("m")):
+        for _ in range(2):
+            with inbox.in_hand(MessageId("m")) as copy:
+                assert not copy

@@ -117,6 +117,16 @@ async def test_what_happens_while_a_report_is_under_way_goes_as_one_when_that_is
     assert len(office.courier) == 0
 
 
+async def test_an_attempt_that_was_refused_is_reported_until_that_is_recorded() -> None:
+    office = Office()
+    office.is_silent = True
+    office.reporter.refuse(key())
+    await settle()
+    office.is_silent = False
+    await office.clock.advance(1)
+    assert (office.reports, len(office.courier)) == ([()], 0)
+
+
 async def test_stages_do_not_wait_for_one_another() -> None:
     office = Office()
     office.is_silent = True

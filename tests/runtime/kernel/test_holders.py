@@ -100,6 +100,14 @@ def test_a_late_word_of_an_older_attempt_does_not_take_the_newer_one_away() -> N
     assert holders.lives(A, "3") == {RUN: (key(1, 2),)}
 
 
+def test_a_life_that_answers_again_after_a_late_answer_of_another_is_not_over() -> None:
+    holders = Holders()
+    for life in ("2", "1", "2"):
+        holders.lives(A, life)
+    holders.issued(key())
+    assert holders.heard(key(), A, "2", has_ended=False)
+
+
 def test_an_attempt_belongs_to_whoever_spoke_of_it_last() -> None:
     holders = held(key())
     holders.heard(key(), A, "2", has_ended=False)
