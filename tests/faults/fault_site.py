@@ -126,12 +126,14 @@ async def _awaited(call: Callable[[], Awaitable[Any]]) -> Any:
     return await call()
 
 
-async def until(look: Callable[[], Awaitable[Any]], else_: str, patience_s: float = PATIENCE_S) -> Any:
+async def until(
+    look: Callable[[], Awaitable[Any]], else_: str, patience_s: float = PATIENCE_S, poll_s: float = POLL_S
+) -> Any:
     """What `look` gives once it gives something. Raises AssertionError with the words of `else_`."""
     gives_up_s = time.monotonic() + patience_s
     while not (found := await look()):
         assert time.monotonic() < gives_up_s, f"{else_} after {patience_s:g} s"
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(poll_s)
     return found
 
 
