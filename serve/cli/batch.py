@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -30,6 +31,13 @@ MAX_CONCURRENCY = 64
 QUEUE = "batch"
 
 
+class Mode(StrEnum):
+    """What a line is answered with: agents' answers, or places alone."""
+
+    ANSWER = "answer"
+    LOCATE = "locate"
+
+
 class Line(msgspec.Struct, frozen=True):
     """One line of the input; `repo` is a folder, taken from `--repo-root` when it is relative."""
 
@@ -47,6 +55,7 @@ def batch(
     concurrency: Annotated[int, typer.Option(min=1, max=MAX_CONCURRENCY, help="Questions at once.")] = 2,
     resume: Annotated[bool, typer.Option(help="Keep the answers that OUT has and go on with the rest.")] = False,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run.")] = None,
+    mode: Annotated[Mode, typer.Option(help="answer: by agents. locate: ranked places alone.")] = Mode.ANSWER,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer every line of a file; exit status 1 when a line could not be answered."""
@@ -59,7 +68,8 @@ def batch(
     if out.exists() and not resume:
         raise InputError(f"{out} exists; give --resume to go on with it, or another file", path=str(out))
     todo = [line for line in lines if line.id not in done]
-    failed = asyncio.run(_run(settings, todo, out, repo_root, concurrency, pipeline or settings.default_pipeline))
+    chosen = pipeline or settings.default_pipeline
+    failed = asyncio.run(_run(settings, todo, out, repo_root, concurrency, chosen, mode))
     answered = len(todo) - failed
     sys.stderr.write(f"{answered} answered, {failed} failed, {len(lines) - len(todo)} kept\n")
     raise typer.Exit(EXIT_FAILED if failed else 0)
@@ -125,16 +135,24 @@ def _has_failed(document: dict[str, Any]) -> bool:
 
 
 async def _run(
-    settings: Settings, lines: list[Line], out: Path, repo_root: Path, concurrency: int, pipeline: str
+    settings: Settings, lines: list[Line], out: Path, repo_root: Path, concurrency: int, pipeline: str, mode: Mode
 ) -> int:
-    from serve.runtimes import open_runtime
-
-    runtime = await open_runtime(settings, pipeline)
+    runtime = await _open(settings, pipeline, mode)
     try:
         with out.open("a", encoding="utf-8") as sink, _Bar(len(lines)) as advance:
             return await _answer_all(runtime, settings, lines, sink, repo_root, concurrency, pipeline, advance)
     finally:
         await runtime.close()
+
+
+async def _open(settings: Settings, pipeline: str, mode: Mode) -> AskRuntime:
+    if mode is Mode.LOCATE:
+        from serve.locating import LocateRuntime
+
+        return LocateRuntime(settings)
+    from serve.runtimes import open_runtime
+
+    return await open_runtime(settings, pipeline)
 
 
 async def _answer_all(
