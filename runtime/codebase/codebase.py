@@ -221,11 +221,11 @@ class Codebase:
         semantics = self.semantics
 
         def similar(hits: Sequence[ChunkHit]) -> list[float] | None:
-            return semantics.similarities(query, [self._described(hit) for hit in hits], wait=wait)
+            return semantics.similarities(query, [self.described(hit) for hit in hits], wait=wait)
 
         return rank_chunks(self.index, query, limit, scope=within, similar=similar, join=join)
 
-    def _described(self, hit: ChunkHit) -> str:
+    def described(self, hit: ChunkHit) -> str:
         """What of a piece its vector is made from: where it stands, its name, its text."""
         source = self.try_source(hit.file)
         lines = source.lines[hit.start_line - 1 : hit.end_line] if source else []

@@ -25,6 +25,8 @@ from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
 
 MAX_RESULTS = 50
 MAX_TERMS = 24
+MAX_COMPARED_CHARS = 60_000
+MAX_COUNTED_WORDS = 400
 RANK_OFFSET = 10
 
 # A file of the list, and the lines of it that show why.
@@ -154,17 +156,24 @@ class _Neighbours:
         return [(hit.file, hit.line, hit.line) for hit in hits if kind_of_path(hit.file) in ("docs", "example")]
 
     def _similar(self) -> list[_Related]:
-        """Files that share the rarest of its words."""
-        source = self._codebase.try_source(self._file)
-        if source is None:
-            return []
-        words = Counter(index_terms(source.text[:60_000]).split())
-        counts = self._codebase.index.document_counts([word for word, _ in words.most_common(400)])
-        shared = [word for word, count in counts.items() if count > 1 and word not in CODE_NOISE and len(word) > 2]
-        telling = sorted(shared, key=lambda word: (-words[word] / counts[word], word))[:MAX_TERMS]
-        hits = self._codebase.search_chunks(" ".join(telling), 60) if telling else []
-        return [(hit.file, hit.start_line, hit.end_line) for hit in hits]
+        return similar_files(self._codebase, self._file)
 
     def _co_changed(self) -> list[_Related]:
         found = git_history.co_changed(Git(self._codebase.root), self._file, limit=30)
         return [(path, 1, 1) for path, _, _ in found if path in self._known]
+
+
+def similar_files(codebase: Codebase, file: str) -> list[tuple[str, int, int]]:
+    """(path, first line, last line) of the files that share the rarest words of one, best first."""
+    source = codebase.try_source(file)
+    if source is None:
+        return []
+    words = Counter(index_terms(source.text[:MAX_COMPARED_CHARS]).split())
+    counts = codebase.index.document_counts([word for word, _ in words.most_common(MAX_COUNTED_WORDS)])
+    shared = [word for word, count in counts.items() if count > 1 and word not in CODE_NOISE and len(word) > 2]
+    telling = sorted(shared, key=lambda word: (-words[word] / counts[word], word))[:MAX_TERMS]
+    hits = codebase.search_chunks(" ".join(telling), 4 * MAX_RESULTS) if telling else []
+    best: dict[str, tuple[str, int, int]] = {}
+    for hit in hits:
+        best.setdefault(hit.file, (hit.file, hit.start_line, hit.end_line))
+    return [place for other, place in best.items() if other != file]

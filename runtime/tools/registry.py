@@ -21,7 +21,8 @@ Risk = Literal["read", "write", "destructive"]
 class Tool(msgspec.Struct, frozen=True):
     """One tool. `run(subject, parameters)` is called in a thread; `cost` is relative: 1 is one look-up.
 
-    `subject` is what the capability's tools work on (code_analysis: a `Codebase`).
+    A tool that is not `exposed` is left out of what agents are told of. `subject` is what the capability's tools work
+    on (code_analysis: a `Codebase`).
     """
 
     name: str
@@ -32,6 +33,7 @@ class Tool(msgspec.Struct, frozen=True):
     risk: Risk = "read"
     cost: int = 1
     timeout_s: float = 30.0
+    exposed: bool = True
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the parameters."""
@@ -80,7 +82,7 @@ class ToolRegistry:
         return tuple(self._tools)
 
     def describe(self) -> list[dict[str, Any]]:
-        """Name, description, parameters and cost of every tool, as JSON."""
+        """Name, description, parameters and cost of every exposed tool, as JSON."""
         return [
             {
                 "name": tool.name,
@@ -91,4 +93,5 @@ class ToolRegistry:
                 "parameters": tool.schema().get("$defs", {}).get(tool.parameters.__name__, tool.schema()),
             }
             for tool in self._tools.values()
+            if tool.exposed
         ]

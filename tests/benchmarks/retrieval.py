@@ -51,7 +51,7 @@ def baseline(codebase: Codebase, semantics: Semantics | None, question: str, *, 
     if source_only:
         hits = [hit for hit in hits if kind_of_path(hit.file) not in ("test", "docs")]
     hits = hits[:CANDIDATES]
-    texts = ["\n".join(codebase.read_lines(hit.file, hit.start_line, hit.end_line)) for hit in hits]
+    texts = [codebase.described(hit) for hit in hits]
     alike = semantics.similarities(question, texts, wait=True) if semantics else None
     if alike is not None:
         by_meaning = sorted(range(len(hits)), key=lambda place: -alike[place])

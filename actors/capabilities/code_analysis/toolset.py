@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from actors.capabilities.code_analysis.base_toolset import BASE_TOOLS, Line, Path, Text
 from runtime.codebase.code_history import explain_code_history, git_status
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.find_related import find_related
@@ -16,10 +17,6 @@ from runtime.codebase.symbol_usage import explore_symbol_usage
 from runtime.codebase.trace_entry import trace_entry_point
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
-
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
-Path = Annotated[str, msgspec.Meta(max_length=4_096)]
-Line = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Locate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,5 +144,6 @@ TOOLS = ToolRegistry(
         Tool("git_status", "Branch, HEAD and what is not committed.", GitStatus, _status, cost=2),
         Tool("read_code", "Lines of a file, by path or by symbol.", ReadCode, _read),
         Tool("list_tools", "Names, parameters and costs of the tools.", ListTools, _list),
+        *BASE_TOOLS,
     )
 )

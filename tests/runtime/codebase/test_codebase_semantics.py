@@ -40,7 +40,8 @@ class WordEmbedder:
         for row, text in zip(rows, texts, strict=True):
             row[: len(self.words)] = [text.count(word) for word in self.words]
             row[-1] = 0.1
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        scaled: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return scaled
 
 
 @pytest.fixture
