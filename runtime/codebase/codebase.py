@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
-from runtime.codebase import symbol_links
+from runtime.codebase import ripgrep, symbol_links
 from runtime.codebase.git_head import head_commit
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import (
@@ -201,7 +201,8 @@ class Codebase:
         compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
         paths = self.readable_paths(scope)
         paths.sort(key=lambda path: (kind_of_path(path) != "source", path))
-        may_have = byte_filter(self.root, "" if regex else pattern, case_sensitive=case_sensitive)
+        literal = "" if regex else pattern
+        may_have = byte_filter(self.root, literal, case_sensitive=case_sensitive, rg=ripgrep.program())
         deadline_s = time.monotonic() + TEXT_SEARCH_TIMEOUT_S
         return search_files(
             compiled, paths, self.try_source, may_have=may_have, max_hits=max_hits, deadline_s=deadline_s
