@@ -131,12 +131,16 @@ class StoreSettings(_Section):
 
 
 class CodeIndexSettings(_Section):
-    """What of a repository is read; `excludes` are further patterns in .gitignore form."""
+    """What of a repository is read; `excludes` are further patterns in .gitignore form.
+
+    `embeddings` lets meaning count in searches where the extra of that name is installed.
+    """
 
     excludes: Patterns = ()
     max_file_bytes: int = Field(default=1_000_000, ge=1)
     max_files: int = Field(default=200_000, ge=1)
     allow_secrets: bool = False
+    embeddings: bool = True
 
 
 class SupervisorSettings(_Section):

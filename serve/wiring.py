@@ -89,7 +89,9 @@ def index_service(settings: Settings) -> IndexService:
 
 def agent_settings(settings: Settings) -> dict[str, Any]:
     """What capabilities are told of the settings, as plain data."""
-    return {"allow_secrets": settings.code_index.allow_secrets}
+    section = settings.code_index
+    vectors = str(settings.state_dir / "index" / "vectors.sqlite") if section.embeddings else None
+    return {"allow_secrets": section.allow_secrets, "vectors": vectors}
 
 
 def bus_middleware(settings: Settings) -> tuple[dict[str, Any], ...]:

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
-from runtime.codebase import symbol_links
+from runtime.codebase import ripgrep, symbol_links
 from runtime.codebase.git_head import head_commit
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import (
@@ -36,6 +37,7 @@ from runtime.codebase.index_records import (
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.paths import readable_path, relative_to_root
 from runtime.codebase.ranking import rank_chunks
+from runtime.codebase.semantics import Semantics
 from runtime.codebase.source_text import SourceText, read_source
 from runtime.codebase.text_search import byte_filter, compile_pattern, search_files
 from runtime.codebase.walk import resolve_root
@@ -43,6 +45,7 @@ from runtime.errors import RepositoryError
 
 MAX_READ_BYTES = 10_000_000
 TEXT_SEARCH_TIMEOUT_S = 5.0
+MAX_DESCRIBED_CHARS = 3_000
 _CACHED_SOURCES = 64
 
 _SourceKey = tuple[str, int, int]
@@ -51,18 +54,27 @@ _SourceKey = tuple[str, int, int]
 class Codebase:
     """One repository and its index. Make one with `open`."""
 
-    def __init__(self, root: Path, reader: IndexReader, *, allow_secrets: bool = False) -> None:
+    def __init__(
+        self, root: Path, reader: IndexReader, *, allow_secrets: bool = False, semantics: Semantics | None = None
+    ) -> None:
         self.root = root
         self.index = reader
         self.allow_secrets = allow_secrets
+        self.semantics = semantics
         self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
         self._sources_guard = Lock()
         self._files: tuple[str, tuple[IndexedFile, ...]] = ("", ())
 
     @classmethod
-    def open(cls, root: Path, index_path: Path, *, allow_secrets: bool = False) -> Codebase:
-        """Open the index of a repository. RepositoryError for the root, StateStorageError for the index."""
-        return cls(resolve_root(root), IndexReader(index_path), allow_secrets=allow_secrets)
+    def open(
+        cls, root: Path, index_path: Path, *, allow_secrets: bool = False, semantics: Semantics | None = None
+    ) -> Codebase:
+        """Open the index of a repository. RepositoryError for the root, StateStorageError for the index.
+
+        `semantics` may serve several codebases; whoever made it closes it.
+        """
+        reader = IndexReader(index_path)
+        return cls(resolve_root(root), reader, allow_secrets=allow_secrets, semantics=semantics)
 
     def close(self) -> None:
         """Release the index file."""
@@ -189,16 +201,36 @@ class Codebase:
         compiled = compile_pattern(pattern, regex=regex, case_sensitive=case_sensitive)
         paths = self.readable_paths(scope)
         paths.sort(key=lambda path: (kind_of_path(path) != "source", path))
-        may_have = byte_filter(self.root, "" if regex else pattern, case_sensitive=case_sensitive)
+        literal = "" if regex else pattern
+        may_have = byte_filter(self.root, literal, case_sensitive=case_sensitive, rg=ripgrep.program())
         deadline_s = time.monotonic() + TEXT_SEARCH_TIMEOUT_S
         return search_files(
             compiled, paths, self.try_source, may_have=may_have, max_hits=max_hits, deadline_s=deadline_s
         )
 
-    def search_chunks(self, query: str, limit: int = 20, *, scope: str | None = None) -> list[ChunkHit]:
-        """Pieces of files that fit a question in words or with identifiers, best first."""
+    def search_chunks(
+        self, query: str, limit: int = 20, *, scope: str | None = None, join: bool = False, wait: bool = False
+    ) -> list[ChunkHit]:
+        """Pieces of files that fit a question in words, with identifiers, or in meaning, best first.
+
+        With `join` pieces that touch are one, up to 80 lines. Meaning counts when vectors of the pieces are at hand;
+        with `wait` those that are missing are made first.
+        """
         within = None if scope is None else self.relative(scope)
-        return rank_chunks(self.index, query, limit, scope=within)
+        if self.semantics is None:
+            return rank_chunks(self.index, query, limit, scope=within, join=join)
+        semantics = self.semantics
+
+        def similar(hits: Sequence[ChunkHit]) -> list[float] | None:
+            return semantics.similarities(query, [self.described(hit) for hit in hits], wait=wait)
+
+        return rank_chunks(self.index, query, limit, scope=within, similar=similar, join=join)
+
+    def described(self, hit: ChunkHit) -> str:
+        """What of a piece its vector is made from: where it stands, its name, its text."""
+        source = self.try_source(hit.file)
+        lines = source.lines[hit.start_line - 1 : hit.end_line] if source else []
+        return f"{hit.file} {hit.symbol or ''}\n" + "\n".join(lines)[:MAX_DESCRIBED_CHARS]
 
     def readable_paths(self, scope: str | None = None) -> list[str]:
         """Paths of the files that may be read, below a file or folder when `scope` is given."""

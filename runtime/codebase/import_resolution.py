@@ -32,6 +32,11 @@ class ImportResolver:
         self._paths = frozenset(paths)
         self._go_modules = dict(go_modules or {})
         self._folders = frozenset(folder for path in self._paths for folder in _folders_above(path))
+        self._dotted_folders: dict[str, list[str]] = {}
+        for folder in self._folders:
+            parts = folder.replace("/", ".").split(".")
+            for start in range(len(parts)):
+                self._dotted_folders.setdefault(".".join(parts[start:]), []).append(folder)
         self._by_name: dict[str, list[str]] = {}
         for path in sorted(self._paths):
             self._by_name.setdefault(posixpath.basename(path), []).append(path)
@@ -49,6 +54,9 @@ class ImportResolver:
             "cpp": self._include,
             "ruby": self._ruby,
             "php": self._php,
+            "c_sharp": self._c_sharp,
+            "kotlin": self._kotlin,
+            "shell": self._shell,
         }
 
     def resolve(self, importer: str, language: str | None, module: str, name: str = "") -> str | None:
@@ -128,6 +136,26 @@ class ImportResolver:
     def _java(self, importer: str, module: str, _name: str) -> str | None:
         tail = module.replace(".", "/")
         return self._ending(tail + ".java", importer) or self._ending(posixpath.dirname(tail) + ".java", importer)
+
+    def _kotlin(self, importer: str, module: str, _name: str) -> str | None:
+        tail = module.replace(".", "/")
+        endings = (".kt", ".java", ".kts")
+        return next((found for e in endings if (found := self._ending(tail + e, importer))), None)
+
+    def _c_sharp(self, importer: str, module: str, _name: str) -> str | None:
+        """The folder of a namespace, where folders are named after namespaces, with or without the first part."""
+        shorter = module.partition(".")[2]
+        for dotted in (module, shorter) if "." in shorter else (module,):
+            found = self._dotted_folders.get(dotted, ())
+            if found:
+                return min(found, key=lambda path: (-len(posixpath.commonprefix([path, importer])), len(path), path))
+        return None
+
+    def _shell(self, importer: str, module: str, _name: str) -> str | None:
+        """A sourced script; what the path begins with before the first known folder is mostly a variable."""
+        tail = re.sub(r"^(?:\$\{?\w+\}?|\$\([^)]*\)|\.)/", "", module)
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(importer), tail))
+        return beside if beside in self._paths else self._ending(tail.lstrip("./"), importer)
 
     def _include(self, importer: str, module: str, _name: str) -> str | None:
         beside = posixpath.normpath(posixpath.join(posixpath.dirname(importer), module))

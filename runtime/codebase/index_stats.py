@@ -6,6 +6,8 @@ import sqlite3
 from dataclasses import dataclass
 
 MAX_NAMED_SKIPS = 20
+COVERAGE = ("parsed", "text", "failed", "unsupported", "empty")
+_HOW_READ = "CASE WHEN lines = 0 THEN 'empty' ELSE status END"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +15,10 @@ class IndexStats:
     """What a refresh found and did.
 
     `files`, `lines` and `by_language` (files of each) speak of what was read; `skipped` maps each reason to its count,
-    `skipped_names` to the first 20 paths; `parsed_now`, `unchanged` and `removed` count files.
+    `skipped_names` to the first 20 paths; `parsed_now`, `unchanged` and `removed` count files. `coverage` counts the
+    files that were read by how: `parsed` with a grammar, `text` by the look of their lines, `failed` when a grammar was
+    to read them and could not, `unsupported` for an unknown kind, `empty` without a line; `coverage_names` has the
+    first 20 paths of the last three.
     """
 
     files: int
@@ -28,6 +33,10 @@ class IndexStats:
     by_language: dict[str, int]
     notes: tuple[str, ...]
     duration_ms: int
+    references: int
+    imports: int
+    coverage: dict[str, int]
+    coverage_names: dict[str, tuple[str, ...]]
 
 
 def collect_stats(
@@ -55,12 +64,38 @@ def collect_stats(
         removed=removed,
         skipped=skipped_counts(connection),
         skipped_names=_skipped_names(connection),
-        symbols=int(connection.execute("SELECT count(*) FROM symbols").fetchone()[0]),
-        chunks=int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0]),
+        symbols=_count(connection, "symbols"),
+        chunks=_count(connection, "chunks"),
         by_language=dict(by_language),
         notes=notes,
         duration_ms=duration_ms,
+        references=_count(connection, "refs"),
+        imports=_count(connection, "imports"),
+        coverage=_coverage(connection),
+        coverage_names=_coverage_names(connection),
     )
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def _coverage(connection: sqlite3.Connection) -> dict[str, int]:
+    found = dict(
+        connection.execute(f"SELECT {_HOW_READ}, count(*) FROM files WHERE status != 'skipped' GROUP BY 1 ORDER BY 1")
+    )
+    return {how: found.get(how, 0) for how in COVERAGE}
+
+
+def _coverage_names(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
+    names: dict[str, tuple[str, ...]] = {}
+    for how in ("failed", "unsupported", "empty"):
+        rows = connection.execute(
+            f"SELECT path FROM files WHERE status != 'skipped' AND {_HOW_READ} = ? ORDER BY path LIMIT ?",
+            (how, MAX_NAMED_SKIPS),
+        )
+        names[how] = tuple(path for (path,) in rows)
+    return {how: paths for how, paths in names.items() if paths}
 
 
 def skipped_counts(connection: sqlite3.Connection) -> dict[str, int]:

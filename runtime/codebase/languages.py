@@ -40,6 +40,8 @@ GRAMMARS: dict[str, Grammar] = {
     "ruby": Grammar("tree_sitter_ruby"),
     "php": Grammar("tree_sitter_php", "language_php"),
     "c_sharp": Grammar("tree_sitter_c_sharp"),
+    "kotlin": Grammar("tree_sitter_kotlin"),
+    "shell": Grammar("tree_sitter_bash"),
 }
 
 _EXTENSIONS_BY_LANGUAGE: dict[str, str] = {
@@ -69,7 +71,8 @@ _EXTENSIONS_BY_LANGUAGE: dict[str, str] = {
     "dart": "dart",
     "zig": "zig",
     "cython": "pyx pxd pxi",
-    "shell": "sh bash zsh ksh fish",
+    "shell": "sh bash zsh ksh",
+    "fish": "fish",
     "powershell": "ps1 psm1",
     "sql": "sql",
     "proto": "proto",

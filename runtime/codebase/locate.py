@@ -36,10 +36,14 @@ def locate(
     max_results: int = 20,
     kinds: Collection[str] | None = None,
     scope: str | None = None,
+    *,
+    join: bool = False,
+    wait: bool = False,
 ) -> ToolResult:
     """The places that fit a name or a question, best first, at most `max_results`.
 
-    `kinds` keeps only definitions of those kinds (class, function, method …); `scope` is a file or folder to look in.
+    `kinds` keeps only definitions of those kinds (class, function, method …); `scope` is a file or folder to look in;
+    `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (as it ended up), results [{file, start_line, end_line, symbol, kind, signature, docstring,
     score, source}]. Status `empty` when nothing fits, `denied` when the scope leads outside the root.
     """
@@ -50,7 +54,7 @@ def locate(
         place = None if scope in (None, "", ".") else codebase.relative(scope or ".")
     except RepositoryError as error:
         return log.result("denied", {"query": query, "results": []}, [], error=error.message)
-    search = _Search(codebase, query, limit, frozenset(kinds or ()))
+    search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait)
     found = search.first(log, place)
     if not found:
         found = log.run("broadened", lambda: search.broadened(place))
@@ -65,11 +69,15 @@ def locate(
 class _Search:
     """The strategies of one call."""
 
-    def __init__(self, codebase: Codebase, query: str, limit: int, kinds: frozenset[str]) -> None:
+    def __init__(
+        self, codebase: Codebase, query: str, limit: int, kinds: frozenset[str], *, join: bool, wait: bool
+    ) -> None:
         self._codebase = codebase
         self._query = query
         self._limit = limit
         self._kinds = kinds
+        self._join = join and not kinds
+        self._wait = wait
         self._terms = frozenset(query_terms(query).counts)
         self._is_name = _NAME.fullmatch(query) is not None
 
@@ -125,7 +133,7 @@ class _Search:
 
     def chunks(self, scope: str | None) -> list[_Located]:
         wanted = self._limit if not self._kinds else 5 * self._limit
-        hits = self._codebase.search_chunks(self._query, wanted, scope=scope)
+        hits = self._codebase.search_chunks(self._query, wanted, scope=scope, join=self._join, wait=self._wait)
         rows = []
         for hit in hits:
             found = self._chunk_row(hit)

@@ -12,10 +12,11 @@ import math
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runtime.codebase.full_text import FieldWeights, ScoredChunk, score_chunks, weigh_terms
+from runtime.codebase.fusion import joined, spread, with_similarity
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import ChunkHit, SymbolRecord
 from runtime.codebase.path_kinds import PathKind, kind_of_path, kinds_asked_for
@@ -26,8 +27,7 @@ MAX_QUERY_CHARS = 8_000
 MAX_NAMED = 20
 MAX_DEFINITIONS = 8
 MAX_CHUNK_LINES = 60
-FRONT = 10
-MAX_PER_FILE_IN_FRONT = 5
+MAX_COMPARED = 60
 
 _STRONGLY_DEMOTED: frozenset[PathKind] = frozenset({"changelog", "vendored", "generated", "translation"})
 _PATH = re.compile(
@@ -35,6 +35,7 @@ _PATH = re.compile(
 )
 
 _Key = tuple[str, int]
+Similar = Callable[[Sequence[ChunkHit]], Sequence[float] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class RankingWeights:
     file_name: float = 0.2
     next_of_file: float = 0.95
     demotion: float = 0.3
+    similarity: float = 0.1
 
 
 DEFAULT_WEIGHTS = RankingWeights()
@@ -61,8 +63,14 @@ def rank_chunks(
     *,
     scope: str | None = None,
     weights: RankingWeights = DEFAULT_WEIGHTS,
+    similar: Similar | None = None,
+    join: bool = False,
 ) -> list[ChunkHit]:
-    """The best chunks for a question, at most `limit`; empty when no word of it occurs. `scope`: a file or folder."""
+    """The best chunks for a question, at most `limit`; empty when no word of it occurs. `scope`: a file or folder.
+
+    `similar` gives the similarity in meaning of the first 60, or None when it cannot tell now; with `join`, chunks that
+    touch become one hit of at most 80 lines.
+    """
     query = query[:MAX_QUERY_CHARS]
     terms = query_terms(query)
     if not terms.counts or limit < 1:
@@ -76,7 +84,7 @@ def rank_chunks(
     board.add_paths(_paths_in(query))
     board.add_file_names(term_weights)
     board.demote(kinds_asked_for(query))
-    return board.ranked(limit)
+    return board.ranked(limit, similar, join=join)
 
 
 class _Board:
@@ -133,30 +141,20 @@ class _Board:
             if kind != "source" and kind not in asked:
                 self._scores[key] *= self._weights.demotion ** (2 if kind in _STRONGLY_DEMOTED else 1)
 
-    def ranked(self, limit: int) -> list[ChunkHit]:
-        """The best hits; each further chunk of a file counts a little less, and few of one file come in front."""
+    def ranked(self, limit: int, similar: Similar | None, *, join: bool) -> list[ChunkHit]:
+        """The best hits; each further chunk of a file counts a little less, and few of one come in front."""
         per_file: Counter[str] = Counter()
         adjusted: list[tuple[float, _Key]] = []
         for key in sorted(self._scores, key=lambda key: (-self._scores[key], key)):
             adjusted.append((self._scores[key] * self._weights.next_of_file ** per_file[key[0]], key))
             per_file[key[0]] += 1
         adjusted.sort(key=lambda pair: (-pair[0], pair[1]))
-        return [replace(self._hits[key], score=round(score, 6)) for score, key in _spread(adjusted)[:limit]]
-
-
-def _spread(ranked: list[tuple[float, _Key]]) -> list[tuple[float, _Key]]:
-    """The same order, with what one file has beyond its share of the front moved behind the front."""
-    per_file: Counter[str] = Counter()
-    front: list[tuple[float, _Key]] = []
-    rest: list[tuple[float, _Key]] = []
-    for pair in ranked:
-        file = pair[1][0]
-        if len(front) < FRONT and per_file[file] < MAX_PER_FILE_IN_FRONT:
-            per_file[file] += 1
-            front.append(pair)
-        else:
-            rest.append(pair)
-    return front + rest
+        pairs = [(score, self._hits[key]) for score, key in adjusted]
+        compared = similar([hit for _, hit in spread(pairs)[:MAX_COMPARED]]) if similar is not None else None
+        if compared is not None:
+            pairs = with_similarity(spread(pairs), compared, self._weights.similarity)
+        best = spread(joined(pairs) if join else pairs)[:limit]
+        return [replace(hit, score=round(score, 6)) for score, hit in best]
 
 
 def _file_scores(found: Sequence[ScoredChunk], weights: RankingWeights) -> dict[str, float]:

@@ -48,7 +48,7 @@ def read_code(
             return _read(codebase, found.file, start_line or first, end_line or last, limit, log, found, path)
         if not path:
             return log.result("error", {}, [], error="give a path or a symbol")
-        file = _find_file(codebase, path, log)
+        file = find_file(codebase, path, log)
         if file is None:
             return log.result("not_found", {"asked_path": path}, [], error=f"no file {path} in the repository")
         return _read(codebase, file, start_line or 1, end_line, limit, log, None, path)
@@ -66,7 +66,8 @@ def _find_symbol(codebase: Codebase, name: str, path: str | None, log: AttemptLo
     return found[0] if found else None
 
 
-def _find_file(codebase: Codebase, path: str, log: AttemptLog) -> str | None:
+def find_file(codebase: Codebase, path: str, log: AttemptLog) -> str | None:
+    """The file at a path, else a similar path, else one of that name; None without any. Denied outside the root."""
     relative = readable_path(codebase.root, path, allow_secrets=codebase.allow_secrets)
     exact = log.run("path", lambda: [relative] if (codebase.root / relative).is_file() else [], "not_found")
     if exact:

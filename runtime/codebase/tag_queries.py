@@ -176,6 +176,32 @@ _C_SHARP = """
 (using_directive (identifier) @import)
 """
 
+_KOTLIN = """
+(class_declaration name: (identifier) @name) @definition.class
+(class_declaration "interface" name: (identifier) @name) @definition.interface
+(class_declaration (modifiers (class_modifier) @_enum) name: (identifier) @name (#eq? @_enum "enum")) @definition.enum
+(object_declaration name: (identifier) @name) @definition.object
+(companion_object name: (identifier) @name) @definition.object
+(type_alias type: (identifier) @name) @definition.type
+(function_declaration name: (identifier) @name) @definition.function
+(class_body (property_declaration (variable_declaration (identifier) @name)) @definition.property)
+(source_file (property_declaration (variable_declaration (identifier) @name)) @definition.constant)
+(call_expression . (identifier) @name) @reference.call
+(call_expression . (navigation_expression (identifier) @name .)) @reference.call
+(delegation_specifier (user_type (identifier) @name)) @reference.base
+(delegation_specifier (constructor_invocation (user_type (identifier) @name))) @reference.base
+(import (qualified_identifier) @import)
+"""
+
+_SHELL = """
+(function_definition name: (word) @name) @definition.function
+(program (variable_assignment name: (variable_name) @name) @definition.variable)
+(program (declaration_command (variable_assignment name: (variable_name) @name) @definition.constant))
+(command name: (command_name (word) @name)) @reference.call
+(command name: (command_name) @_source argument: (word) @import (#any-of? @_source "source" "."))
+(command name: (command_name) @_source argument: (string) @import (#any-of? @_source "source" "."))
+"""
+
 EXTRA_QUERIES: dict[str, str] = {
     "javascript": _JAVASCRIPT,
     "typescript": _TYPESCRIPT,
@@ -188,4 +214,6 @@ EXTRA_QUERIES: dict[str, str] = {
     "ruby": _RUBY,
     "php": _PHP,
     "c_sharp": _C_SHARP,
+    "kotlin": _KOTLIN,
+    "shell": _SHELL,
 }

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from runtime.codebase.index_records import TextHit
+from runtime.codebase.ripgrep import files_with
 from runtime.codebase.source_text import UTF16_MARKS, SourceText
 from runtime.errors import ToolArgumentsError
 
@@ -60,10 +61,18 @@ def search_files(
     return hits, False
 
 
-def byte_filter(root: Path, literal: str, *, case_sensitive: bool) -> Callable[[str], bool]:
-    """Whether a file's bytes may hold a literal: always True for an empty one, or when case cannot be told by bytes."""
+def byte_filter(root: Path, literal: str, *, case_sensitive: bool, rg: str | None = None) -> Callable[[str], bool]:
+    """Whether a file's bytes may hold a literal: always True for an empty one, or when case cannot be told by bytes.
+
+    `rg` is the path of ripgrep, which looks through all files at once.
+    """
     if not literal or (not case_sensitive and not literal.isascii()):
         return lambda _path: True
+    listed = None
+    if rg is not None and literal.isprintable():
+        listed = files_with(root, literal, case_sensitive=case_sensitive, command=[rg])
+    if listed is not None:
+        return listed.__contains__
     needle = literal.encode("utf-8", "replace") if case_sensitive else literal.lower().encode()
 
     def may_have(path: str) -> bool:

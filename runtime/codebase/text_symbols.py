@@ -175,6 +175,7 @@ _READERS: dict[str, Callable[[list[str]], Iterator[_Opening]]] = {
     "make": _read_make,
     "docker": _read_nothing,
     "shell": _read_shell,
+    "fish": _read_shell,
     "sql": _read_sql,
 }
 

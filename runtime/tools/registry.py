@@ -22,9 +22,10 @@ Risk = Literal["read", "write", "destructive"]
 class Tool(msgspec.Struct, frozen=True):
     """One tool. `run(subject, parameters)` is called in a thread; `cost` is relative: 1 is one look-up.
 
-    `subject` is what the capability's tools work on (code_analysis: a `Codebase`). `effect` says what to do about a
-    call of a tool that writes, when an earlier attempt may have made it or not; `was_done(subject, parameters)` looks,
-    for `check_first`, and returns the result that the call had, or None.
+    A tool that is not `exposed` is left out of what agents are told of. `subject` is what the capability's tools work
+    on (code_analysis: a `Codebase`). `effect` says what to do about a call of a tool that writes, when an earlier
+    attempt may have made it or not; `was_done(subject, parameters)` looks, for `check_first`, and returns the result
+    that the call had, or None.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Tool(msgspec.Struct, frozen=True):
     timeout_s: float = 30.0
     effect: Declaration = "ask"
     was_done: Callable[[Any, Any], ToolResult | None] | None = None
+    exposed: bool = True
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the parameters."""
@@ -85,7 +87,7 @@ class ToolRegistry:
         return tuple(self._tools)
 
     def describe(self) -> list[dict[str, Any]]:
-        """Name, description, parameters and cost of every tool, as JSON."""
+        """Name, description, parameters and cost of every exposed tool, as JSON."""
         return [
             {
                 "name": tool.name,
@@ -96,4 +98,5 @@ class ToolRegistry:
                 "parameters": tool.schema().get("$defs", {}).get(tool.parameters.__name__, tool.schema()),
             }
             for tool in self._tools.values()
+            if tool.exposed
         ]

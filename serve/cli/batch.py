@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import closing
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from runtime.clock import SystemClock
 from runtime.errors import InputError
 from runtime.settings import Settings, load_settings
 from runtime.store.opening import open_store, store_options
+from serve.asking import AskRuntime
 from serve.batch_file import BatchFile
 from serve.batch_members import Members
 from serve.batch_work import Line, queue_name, work_off
@@ -26,6 +28,13 @@ from serve.cli.inputs import checked_question, checked_reasoner, checked_reposit
 from serve.documents import EXIT_FAILED, Ask
 
 MAX_CONCURRENCY = 64
+
+
+class Mode(StrEnum):
+    """What a line is answered with: agents' answers, or places alone."""
+
+    ANSWER = "answer"
+    LOCATE = "locate"
 
 
 def batch(
@@ -37,6 +46,7 @@ def batch(
     concurrency: Annotated[int, typer.Option(min=1, max=MAX_CONCURRENCY, help="Questions at once.")] = 2,
     resume: Annotated[bool, typer.Option(help="Keep the answers that OUT has and go on with the rest.")] = False,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run.")] = None,
+    mode: Annotated[Mode, typer.Option(help="answer: by agents. locate: ranked places alone.")] = Mode.ANSWER,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer every line of a file; exit status 1 when a line could not be answered."""
@@ -46,8 +56,8 @@ def batch(
     file = BatchFile(out)
     file.check(resume)
     pipeline = pipeline or settings.default_pipeline
-    queue = queue_name(content, *(str(path.resolve()) for path in (source, out, repo_root)), pipeline)
-    answered = asyncio.run(_run(settings, _Job(lines, file, queue, repo_root, pipeline, concurrency), resume))
+    queue = queue_name(content, *(str(path.resolve()) for path in (source, out, repo_root)), pipeline, mode.value)
+    answered = asyncio.run(_run(settings, _Job(lines, file, queue, repo_root, pipeline, concurrency, mode), resume))
     file.look()
     failed = len(file.failed() & {line.id for line in lines})
     sys.stderr.write(f"{answered} answered, {failed} failed, {len(lines) - answered - failed} kept\n")
@@ -63,6 +73,7 @@ class _Job(NamedTuple):
     repo_root: Path
     pipeline: str
     workers: int
+    mode: Mode
 
 
 def read_lines(source: Path) -> tuple[list[Line], bytes]:
@@ -96,9 +107,7 @@ def read_lines(source: Path) -> tuple[list[Line], bytes]:
 
 async def _run(settings: Settings, job: _Job, resume: bool) -> int:
     """How many lines could be answered here."""
-    from serve.runtimes import open_runtime
-
-    runtime = await open_runtime(settings, job.pipeline)
+    runtime = await _open(settings, job)
 
     async def answer(line: Line) -> dict[str, Any]:
         ask = Ask(
@@ -119,6 +128,16 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
                 return await work_off(queue, job.queue, members, job.out, todo, job.workers, answer, advance)
     finally:
         await runtime.close()
+
+
+async def _open(settings: Settings, job: _Job) -> AskRuntime:
+    if job.mode is Mode.LOCATE:
+        from serve.locating import LocateRuntime
+
+        return LocateRuntime(settings)
+    from serve.runtimes import open_runtime
+
+    return await open_runtime(settings, job.pipeline)
 
 
 class _Bar:

@@ -18,13 +18,15 @@ from serve.cli.inputs import checked_repository
 def index(
     repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON.")] = False,
+    show_stats: Annotated[bool, typer.Option("--stats", help="Tell how each kind of file was read, too.")] = False,
     rebuild: Annotated[bool, typer.Option(help="Begin anew instead of keeping what is unchanged.")] = False,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Index a repository; files that did not change are not read again."""
     settings = load_settings(config)
     refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
-    sys.stdout.write(json.dumps(refreshed, ensure_ascii=False) + "\n" if as_json else _summary(refreshed["stats"]))
+    told = _summary(refreshed["stats"]) + (_details(refreshed["stats"]) if show_stats else "")
+    sys.stdout.write(json.dumps(refreshed, ensure_ascii=False) + "\n" if as_json else told)
 
 
 async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, Any]:
@@ -57,3 +59,14 @@ def _summary(stats: dict[str, Any]) -> str:
         lines.append("skipped: " + ", ".join(f"{count} {why}" for why, count in sorted(stats["skipped"].items())))
     lines.append(f"{stats['duration_ms']} ms")
     return "\n".join(lines) + "\n"
+
+
+def _details(stats: dict[str, Any]) -> str:
+    """Exact counts, and by name what could not be read as it should."""
+    lines = [
+        f"references {stats['references']}, imports {stats['imports']}",
+        "read: " + ", ".join(f"{how} {count}" for how, count in stats["coverage"].items()),
+    ]
+    lines += [f"{how}: {', '.join(paths)}" for how, paths in stats["coverage_names"].items()]
+    lines += [f"skipped, {why}: {', '.join(paths)}" for why, paths in sorted(stats["skipped_names"].items())]
+    return "\n".join([*lines, *stats["notes"]]) + "\n"

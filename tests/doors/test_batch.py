@@ -227,3 +227,20 @@ def test_through_ray_the_answers_are_the_same(batch: Batch, ray_jeeves: Program,
     outcome = batch.run("--concurrency", "4")
     assert (outcome.status, outcome.err) == (0, "5 answered, 0 failed, 0 kept\n")
     assert {name: answer["answer"] for name, answer in batch.answers.items()} == local
+
+
+def test_places_alone_are_given_without_agents(batch: Batch, repo: Path) -> None:
+    batch.write([*lines_for(repo, QUESTIONS), {"id": "gone", "question": "Where?", "repo": str(repo / "nowhere")}])
+    outcome = batch.run("--mode", "locate")
+    assert (outcome.status, outcome.err.splitlines()[-1]) == (1, "5 answered, 1 failed, 0 kept")
+    answers = batch.answers
+    assert answers["q1"]["citations"][0]["file"] == "post/boxes.py"
+    for name in ("q0", "q1", "q2", "q3"):
+        assert "answer" not in answers[name]
+        assert 0 < len(answers[name]["citations"]) <= 20
+        for place in answers[name]["citations"]:
+            assert sorted(place) == ["end_line", "file", "start_line"]
+            lines = (repo / place["file"]).read_text().split("\n")
+            assert 1 <= place["start_line"] <= place["end_line"] <= len(lines)
+    assert answers["gone"]["error"]["code"] == "bad_repository"
+    assert batch.run("--mode", "locate", "--resume").err.splitlines()[-1] == "0 answered, 1 failed, 5 kept"

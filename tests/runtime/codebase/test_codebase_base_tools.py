@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.capabilities.code_analysis.base_toolset import BASE_TOOLS
+from actors.capabilities.code_analysis.toolset import TOOLS
+from runtime.codebase import base_tools
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.evidence import ranges_of, verify
+from runtime.tools.result import ToolResult
+from tests.runtime.codebase.test_codebase_history import commit, git
+
+EXPOSED = {
+    *("locate", "explore_symbol_usage", "map_module", "trace_entry_point", "explain_code_history", "read_code"),
+    *("find_related", "git_status", "list_tools"),
+}
+
+
+@pytest.fixture
+def history(shop: Path, opened: Callable[[Path], Codebase]) -> Codebase:
+    git(shop, "init", "-q", "-b", "main")
+    commit(shop, "Open the shop")
+    return opened(shop)
+
+
+def call(codebase: Codebase, tool_name: str, /, **arguments: Any) -> ToolResult:
+    tool = TOOLS.get(tool_name)
+    result: ToolResult = tool.run(codebase, tool.read_arguments(arguments))
+    return result
+
+
+def tried(result: ToolResult) -> list[tuple[str, str]]:
+    return [(attempt.strategy, attempt.status) for attempt in result.attempts]
+
+
+def test_agents_are_told_of_nine_tools_and_there_are_thirteen_below_them() -> None:
+    assert {entry["name"] for entry in TOOLS.describe()} == EXPOSED
+    assert len(BASE_TOOLS) == 13
+    assert set(TOOLS.names()) == EXPOSED | {tool.name for tool in BASE_TOOLS}
+    assert all(tool.description.endswith(".") for tool in BASE_TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read_file", {"path": "src/shop/orders.py"}),
+        ("glob_files", {"pattern": "*.py"}),
+        ("grep_search", {"pattern": "gateway"}),
+        ("tree_structure", {"path": "src"}),
+        ("find_symbol", {"name": "Order.total"}),
+        ("get_file_symbols", {"path": "src/shop/orders.py"}),
+        ("get_imports", {"path": "src/shop/orders.py"}),
+        ("get_importers", {"module": "src/shop/orders.py"}),
+        ("semantic_search", {"query": "give money back to the customer"}),
+        ("find_similar_files", {"path": "src/shop/orders.py"}),
+        ("git_log", {}),
+        ("git_blame", {"path": "README.md"}),
+    ],
+)
+def test_each_base_tool_finds_cites_and_does_so_again(history: Codebase, name: str, arguments: dict[str, Any]) -> None:
+    first, second = call(history, name, **arguments), call(history, name, **arguments)
+    assert first.status == "ok", first
+    assert (first.data, first.citations, tried(first)) == (second.data, second.citations, tried(second))
+    assert verify(history, first.citations, ranges_of([first])) == (list(first.citations), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "status"),
+    [
+        ("read_file", {"path": "../x"}, "denied"),
+        ("read_file", {"path": "zzqxw.py"}, "not_found"),
+        ("glob_files", {"pattern": "zzqxw*"}, "empty"),
+        ("grep_search", {"pattern": "zzqxw"}, "empty"),
+        ("grep_search", {"pattern": "(", "regex": True}, "error"),
+        ("grep_search", {"pattern": "x", "scope": "/etc"}, "denied"),
+        ("tree_structure", {"path": ".."}, "denied"),
+        ("find_symbol", {"name": "zzqxw"}, "not_found"),
+        ("get_file_symbols", {"path": "../x"}, "denied"),
+        ("get_imports", {"path": "zzqxw.py"}, "not_found"),
+        ("get_importers", {"module": "zzqxw"}, "empty"),
+        ("semantic_search", {"query": "zzqxw"}, "empty"),
+        ("semantic_search", {"query": "x", "scope": "../.."}, "denied"),
+        ("find_similar_files", {"path": "../x"}, "denied"),
+        ("git_log", {"path": "../x"}, "denied"),
+        ("git_blame", {"path": "zzqxw.py"}, "not_found"),
+        ("git_diff", {"base": "--output=stolen"}, "not_found"),
+        ("git_diff", {}, "empty"),
+    ],
+)
+def test_what_is_not_there_not_allowed_or_not_usable_is_told_apart(
+    history: Codebase, name: str, arguments: dict[str, Any], status: str
+) -> None:
+    assert call(history, name, **arguments).status == status
+
+
+def test_an_empty_search_is_broadened_and_then_moved_up(history: Codebase) -> None:
+    broad = call(history, "grep_search", pattern="PAYMENTGATEWAY", scope="src/shop/payment.py")
+    assert tried(broad) == [("as_asked", "empty"), ("broadened", "ok")]
+    above = call(history, "grep_search", pattern="VAT_RATE", scope="src/shop/cli.py")
+    assert tried(above) == [("as_asked", "empty"), ("broadened", "empty"), ("parent:src/shop", "ok")]
+    assert above.data["scope"] == "src/shop"
+
+
+def test_a_missing_file_or_symbol_is_looked_for_in_two_more_ways(history: Codebase) -> None:
+    assert tried(call(history, "get_imports", path="src/shop/ordres.py"))[:2] == [
+        ("path", "not_found"),
+        ("fuzzy_path", "ok"),
+    ]
+    assert tried(call(history, "get_imports", path="other/place/orders.js"))[:3] == [
+        ("path", "not_found"),
+        ("fuzzy_path", "not_found"),
+        ("index_by_name", "ok"),
+    ]
+    assert call(history, "find_symbol", name="refund_pay").data["symbols"][0]["symbol"].endswith("refund_payment")
+    imported = call(history, "find_symbol", name="dataclasses")
+    assert tried(imported) == [("symbol_index", "not_found"), ("partial_symbol", "not_found"), ("imports", "ok")]
+
+
+@pytest.mark.parametrize(("limit", "status"), [(1, "partial"), (50, "ok")])
+def test_hits_are_bounded_and_the_result_says_so(history: Codebase, limit: int, status: str) -> None:
+    result = base_tools.grep_search(history, "gateway", max_results=limit)
+    assert (result.status, result.truncated) == (status, status == "partial")
+    assert len(result.data["hits"]) <= limit
+
+
+def test_patterns_with_folders_fit_whole_paths(history: Codebase) -> None:
+    found = call(history, "glob_files", pattern="src/**/*.py").data["files"]
+    assert "src/shop/orders.py" in {row["file"] for row in found}
+    assert not any(row["file"].startswith("tests/") for row in found)
+
+
+def test_what_differs_from_a_commit_is_shown_without_secrets(history: Codebase) -> None:
+    (history.root / "README.md").write_text("changed\n")
+    shown = call(history, "git_diff", path="README.md")
+    assert (shown.status, "+changed" in shown.data["diff"]) == ("ok", True)
+    assert call(history, "git_diff", path=".env").status == "denied"
