@@ -53,6 +53,7 @@ def ask(
         deadline_s=deadline_s,
         explain=explain,
         wait=wait or is_at_terminal(),
+        clarify=wait,
     )
     status = asyncio.run(_answer(settings, asked, as_json, with_clarifications=wait))
     raise typer.Exit(status)

@@ -40,7 +40,7 @@ _MISSING: dict[str, str] = {
 
 
 _NOTHING_YET = "Nothing worth citing had been found when the run was ended."
-_ROUNDS_USED_UP = "This answer may be incomplete: the search ended at its limit with goals left open."
+ROUNDS_ENDED = "This answer may be incomplete, with goals left open: {because}."
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -84,11 +84,11 @@ def compose(
     findings: Sequence[Finding],
     skipped: Mapping[str, int],
     ended_by: str | None,
-    rounds_used_up: bool = False,
+    remarks: Sequence[str] = (),
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
-    `rounds_used_up`: the critic saw goals left open, and no round more was permitted or of use.
+    `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     """
     claims = _each_once([claim for finding in findings for claim in finding.claims])
     parts: list[str] = []
@@ -104,8 +104,8 @@ def compose(
     if skipped:
         listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
         parts.append(f"Not looked at: {listed}.")
-    if claims and rounds_used_up and ended_by is None:
-        parts.append(_ROUNDS_USED_UP)
+    if claims and ended_by is None:
+        parts += remarks
     if ended_by is not None:
         parts.append(f"This answer is partial: the run was ended by a bound ({ended_by}).")
     return "\n\n".join(parts)

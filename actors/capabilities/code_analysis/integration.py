@@ -13,7 +13,13 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answer import Finding, citation_document, compose, ranked_citations
+from actors.capabilities.code_analysis.answer import (
+    ROUNDS_ENDED,
+    Finding,
+    citation_document,
+    compose,
+    ranked_citations,
+)
 from actors.capabilities.code_analysis.claims import Claim, plain, read_claims
 from actors.capabilities.code_analysis.facts import ProducedRange
 from actors.capabilities.code_analysis.question import Question, analyse
@@ -56,11 +62,13 @@ async def assemble(
     citations = ranked_citations(findings)
     skipped = repository["stats"].get("skipped", {})
     output = {
-        "final_response": compose(question, findings, skipped, view.ended_by, _rounds_used_up(view)),
+        "final_response": compose(question, findings, skipped, view.ended_by, _remarks(view)),
         "citations": [citation_document(citation) for citation in citations],
         "findings": [finding.as_document() for finding in findings],
         "files_examined": sorted({produced.file for produced in ranges}),
         "open_goals": [goal.text for goal in view.goals.unanswered],
+        "partial": _last(view).get("route") == "complete_limit",
+        "ended_because": _last(view).get("ended_because"),
         "citations_dropped": dict(dropped),
         "events_logged": len(view.goals.finished_rounds),
         "memory_updated": False,
@@ -77,10 +85,22 @@ def _question(view: StageView) -> Question:
         return analyse(str(view.outputs["perception"].get("normalized_input", view.raw_input)))
 
 
-def _rounds_used_up(view: StageView) -> bool:
-    """True when the critic closed the last round because no more were permitted or of use."""
+def _last(view: StageView) -> Mapping[str, Any]:
+    """What the last pass left behind."""
     rounds = view.goals.finished_rounds
-    return bool(rounds and rounds[-1].synthesis.get("route") == "complete_limit" and view.goals.remaining)
+    return rounds[-1].synthesis if rounds else {}
+
+
+def _remarks(view: StageView) -> list[str]:
+    """What the answer must say of its own making: why the rounds ended with goals open, and plans that were weak."""
+    last = _last(view)
+    because = last.get("ended_because")
+    remarks = [ROUNDS_ENDED.format(because=because)] if because and view.goals.unanswered else []
+    plan = last.get("plan")
+    risks = plan.get("risk_factors") if isinstance(plan, Mapping) else None
+    if risks:
+        remarks.append(f"The last search was a weak one: {plain('; '.join(map(str, risks)))}.")
+    return remarks
 
 
 def _collected(view: StageView) -> tuple[dict[str, list[Claim]], list[ProducedRange], int]:
@@ -194,6 +214,8 @@ def without_answer(view: StageView, why: str) -> dict[str, Any]:
         "findings": [],
         "files_examined": [],
         "open_goals": [goal.text for goal in view.goals.unanswered],
+        "partial": True,
+        "ended_because": None,
         "citations_dropped": {},
         "events_logged": 0,
         "memory_updated": False,

@@ -128,9 +128,9 @@ def write_files(root: Path, files: Mapping[str, str], age_s: float = 60) -> None
         os.utime(full, (past, past))
 
 
-def pipeline() -> PipelineConfig:
-    """The pipeline as it ships."""
-    return load_pipeline(shipped_config_dir() / "pipelines" / f"{PIPELINE}.yaml")
+def pipeline(name: str = PIPELINE) -> PipelineConfig:
+    """A pipeline as it ships."""
+    return load_pipeline(shipped_config_dir() / "pipelines" / f"{name}.yaml")
 
 
 def with_agents(base: Capability = CAPABILITY, /, **hooks: AgentHooks) -> Capability:
