@@ -28,6 +28,7 @@ _GOAL_TEXT: dict[Aspect, str] = {
     "configuration": "Find where {subject} is configured",
     "listing": "List {subject}",
     "structure": "Describe how the repository is laid out",
+    "history": "Tell when {subject} was changed last, and why",
 }
 
 _IMPERATIVE: dict[str, str] = {
@@ -45,7 +46,7 @@ _IMPERATIVE: dict[str, str] = {
 }
 
 # Goals without which an answer still is one: they never make the critic ask for another round.
-OPTIONAL_ASPECTS: frozenset[str] = frozenset({"usage", "tests"})
+OPTIONAL_ASPECTS: frozenset[str] = frozenset({"usage", "tests", "history"})
 
 
 MAX_ADDED_GOALS = 3

@@ -24,6 +24,7 @@ MAX_NAMED = 4
 MAX_WORDS = 6
 READ_PLACES = 4
 READ_LINES = 80
+TRACED_CALLS = 3
 HEAD_START_S = 2.0
 MIN_FEASIBILITY = 40
 
@@ -193,7 +194,7 @@ def _listing_steps(question: Question, goal: str) -> list[Step]:
 
 def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number: int, is_wider: bool) -> list[Step]:
     goals = tuple(by_aspect.values())
-    searches = [_locate("find", question.text, goals, LOCATED_PER_STEP)]
+    searches = [_locate("find", question.topic or question.text, goals, LOCATED_PER_STEP)]
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
     if "configuration" in by_aspect:
@@ -223,15 +224,26 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     read = Step(
         "read", "read_code", {"max_lines": READ_LINES}, goals, "read the best places", found_by, READ_PLACES, lines
     )
+    steps = [read, *_history_steps(by_aspect, found_by)]
     used = tuple(by_aspect[aspect] for aspect in ("usage", "tests", "mechanism") if aspect in by_aspect)
     if not used:
-        return [read]
+        return steps
     named = [
         Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
         for number, name in enumerate(question.identifiers[:2])
     ]
     best = Step("use", "explore_symbol_usage", {}, used, "who uses the best place", found_by, 1, {"symbol": "name"})
-    return [read, *named, best]
+    traced = Step("trace", "trace_entry_point", {"max_depth": TRACED_CALLS}, used, "follow its calls", found_by)
+    follow = [msgspec.structs.replace(traced, fill={"entry": "name"})] if question.shows_flow else []
+    return [*steps, *named, best, *follow]
+
+
+def _history_steps(by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
+    if "history" not in by_aspect:
+        return []
+    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+    goal = (by_aspect["history"],)
+    return [Step("history", "explain_code_history", {}, goal, "who changed the best place", found_by, 1, lines)]
 
 
 def _locate(step_id: str, query: str, goals: tuple[str, ...], max_results: int) -> Step:

@@ -81,8 +81,11 @@ def test_the_critic_has_one_way_back_and_the_planner_one_to_itself(name: str, ta
     assert config.edge_limit_of["planner->planner"] == config.context_bounds["max_stages"]
 
 
-def test_only_the_traverser_and_the_planner_may_use_tools() -> None:
-    reach = {agent.name: set(agent.allowed_tools) for agent in pipeline().agents if agent.allowed_tools}
+@pytest.mark.parametrize(
+    "name", ["code_analysis", "code_analysis_small", "code_analysis_reviewed", "code_analysis_replan"]
+)
+def test_only_the_traverser_and_the_planner_may_use_tools(name: str) -> None:
+    reach = {agent.name: set(agent.allowed_tools) for agent in pipeline(name).agents if agent.allowed_tools}
     assert reach == {"planner": {"list_tools"}, "traverser": set(CAPABILITY.tools.names())}
 
 
