@@ -15,12 +15,15 @@ from runtime.codebase.index_service import IndexService
 from runtime.codebase.index_writer import IndexOptions
 from runtime.endpoint import Endpoint
 from runtime.ids import Address
+from runtime.store.cache import CacheStore
+from runtime.store.memory import MEMORY_QUERIES, MemoryStore, memory_queries
 from runtime.store.sessions import SessionStore, session_queries
+from runtime.store.sqlite_database import SqliteDatabase
 
 # What each service answers: told to the bus before the service is there, so that early questions wait for it.
 QUERIES_OF: dict[Address, tuple[str, ...]] = {
     INDEX: ("index.refresh",),
-    STORE: ("session.turns", "session.append"),
+    STORE: ("session.turns", "session.append", "session.keep_state", *MEMORY_QUERIES),
 }
 
 
@@ -44,10 +47,12 @@ class IndexActor(Participant):
 
 
 class StoreActor(Participant):
-    """Sessions, for every agent that asks."""
+    """Sessions and memory, for every agent that asks."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
-        self._sessions = SessionStore(Path(path))
-        self.endpoint = Endpoint(STORE, RayTransport(), SystemClock(), queries=session_queries(self._sessions))
+        clock = SystemClock()
+        cache = CacheStore(SqliteDatabase(Path(path).with_name("cache.sqlite"), label="cache"))
+        queries = session_queries(SessionStore(Path(path))) | memory_queries(MemoryStore(cache, clock))
+        self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)
         self.endpoint.bind()

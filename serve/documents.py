@@ -85,6 +85,7 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         document["interrupt"] = interrupt_document(envelope.interrupt)
     if ask.explain:
         document["attempts"] = _attempts(envelope)
+        document["explanation"] = _explained(envelope)
     return document
 
 
@@ -142,3 +143,27 @@ def _attempts(envelope: Envelope) -> list[dict[str, Any]]:
         {"round": done.number, "route": done.synthesis.get("route"), "steps": done.synthesis.get("attempts", {})}
         for done in envelope.goals.finished_rounds
     ]
+
+
+def _rounds(envelope: Envelope) -> list[dict[str, Any]]:
+    """Each pass: the plan and how feasible it was, its steps, what it brought, and why the run went where it did."""
+    return [
+        {
+            "round": done.number,
+            "plan": done.synthesis.get("plan", {}),
+            "steps": done.synthesis.get("steps", []),
+            "satisfied_goals": list(done.satisfied),
+            "new_evidence": done.evidence,
+            "context": done.synthesis.get("context", {}),
+            "route": done.synthesis.get("route"),
+            "because": done.synthesis.get("because"),
+        }
+        for done in envelope.goals.finished_rounds
+    ]
+
+
+def _explained(envelope: Envelope) -> dict[str, Any]:
+    intent = envelope.outputs.get("intent", {})
+    names = ("intent", "constraints", "confidence", "hint_used")
+    goals = [{"id": g.id, "text": g.text, "status": g.status, "priority": g.priority} for g in envelope.goals.goals]
+    return {"intent": {name: intent.get(name) for name in names}, "goals": goals, "rounds": _rounds(envelope)}

@@ -21,8 +21,11 @@ from runtime.pipeline import PipelineConfig, as_wire
 from runtime.pipeline_file import load_pipeline
 from runtime.ports import LocalQueries
 from runtime.settings import Settings, shipped_config_dir
+from runtime.store.cache import CacheStore
+from runtime.store.memory import MemoryStore, memory_queries
 from runtime.store.run_log import RunLog, SqliteRunLog
 from runtime.store.sessions import SessionStore, session_queries
+from runtime.store.sqlite_database import SqliteDatabase
 
 ENTRY_POINT_GROUP = "jeeves.capabilities"
 
@@ -109,6 +112,8 @@ def local_runner(
     queries = LocalQueries()
     queries.register(index.queries())
     queries.register(session_queries(SessionStore(settings.state_dir / "sessions.sqlite")))
+    cache = CacheStore(SqliteDatabase(settings.state_dir / "cache.sqlite", label="cache"))
+    queries.register(memory_queries(MemoryStore(cache, clock)))
     capability = load_capability(capability_spec(settings, pipeline))
     shared = agent_settings(settings)
     services = capability.open_services(shared)

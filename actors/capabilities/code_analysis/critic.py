@@ -180,6 +180,8 @@ def _summary(view: StageView, output: Mapping[str, Any]) -> RoundSummary:
             "attempts": view.outputs["execution"].get("attempt_history", {}),
             "plan": {name: plan.get(name) for name in ("rationale", "feasibility_score", "tries", "risk_factors")},
             "steps": view.outputs["execution"].get("results", []),
+            "files_read": view.outputs["execution"].get("files_read", []),
+            "context": view.outputs["execution"].get("context", {}),
         },
     )
 

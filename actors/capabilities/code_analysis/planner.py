@@ -25,6 +25,7 @@ MAX_WORDS = 6
 READ_PLACES = 4
 READ_LINES = 80
 TRACED_CALLS = 3
+MAX_RECALLED = 2
 HEAD_START_S = 2.0
 MIN_FEASIBILITY = 40
 
@@ -56,6 +57,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "pass": len(view.goals.finished_rounds) + _tries(view),
             "is_wider": bool(view.outputs["intent"].get("is_wider")),
             "tools": tools,
+            "earlier": view.outputs.get("perception", {}).get("memory_context", {}).get("earlier_answers", []),
             "hint": view.outputs["intent"].get("hint_used") or view.outputs.get("critic", {}).get("replan_feedback"),
         }
     )
@@ -67,6 +69,8 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     goals = msgspec.convert(given.facts["goals"], list[Goal])
     steps = plan_steps(question, goals, int(given.facts["pass"]), bool(given.facts["is_wider"]))
     usable = [step for step in steps if step.tool in given.facts["tools"]]
+    if usable and int(given.facts["pass"]) == 1:
+        usable += _recall_steps(given.facts["earlier"], tuple(goal.id for goal in goals))
     feasibility = _feasibility(question, usable)
     return {
         "plan_id": f"round-{given.facts['round']}",
@@ -77,6 +81,21 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         "feasibility_score": feasibility,
         "risk_factors": [] if feasibility >= MIN_FEASIBILITY else ["the question has few words to look for"],
     }
+
+
+def _recall_steps(earlier: Sequence[Mapping[str, Any]], goals: tuple[str, ...]) -> list[Step]:
+    """Read again what led the answer to the most similar question, so that it can be cited in this one."""
+    cited = [place for answer in earlier[:1] for place in answer["cited"]][:MAX_RECALLED]
+    return [
+        Step(
+            f"recall{number}",
+            "read_code",
+            {"path": place["file"], "start_line": place["start_line"], "end_line": place["end_line"]},
+            goals,
+            "an earlier answer cites it, and its lines are unchanged",
+        )
+        for number, place in enumerate(cited)
+    ]
 
 
 def _feasibility(question: Question, usable: Sequence[Step]) -> int:
