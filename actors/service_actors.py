@@ -18,13 +18,14 @@ from runtime.endpoint import Endpoint
 from runtime.ids import Address
 from runtime.journal import JOURNAL_QUERIES
 from runtime.journal_port import journal_queries
+from runtime.store.memory import MEMORY_QUERIES, MemoryStore, memory_queries
 from runtime.store.opening import StoreOptions, open_store
 from runtime.store.sessions import session_queries
 
 # What each service answers: told to the bus before the service is there, so that early questions wait for it.
 QUERIES_OF: dict[Address, tuple[str, ...]] = {
     INDEX: ("index.refresh",),
-    STORE: ("session.turns", "session.append", *JOURNAL_QUERIES),
+    STORE: ("session.turns", "session.append", "session.keep_state", *JOURNAL_QUERIES, *MEMORY_QUERIES),
 }
 
 
@@ -48,14 +49,16 @@ class IndexActor(Participant):
 
 
 class StoreActor(Participant):
-    """Sessions and the journal of effects, for every agent that asks."""
+    """Sessions, memory and the journal of effects, for every agent that asks."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__()
-        stores = open_store(msgspec.convert(options, StoreOptions), SystemClock())
+        clock = SystemClock()
+        stores = open_store(msgspec.convert(options, StoreOptions), clock)
         follows = is_follower()
         sessions = sooner_or_later(stores.sessions, follows)
         journal = sooner_or_later(stores.journal, follows)
-        queries = {**session_queries(sessions), **journal_queries(journal)}
-        self.endpoint = Endpoint(STORE, RayTransport(), SystemClock(), queries=queries)
+        memory = MemoryStore(sooner_or_later(stores.cache, follows), clock)
+        queries = {**session_queries(sessions), **journal_queries(journal), **memory_queries(memory)}
+        self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)
         self.endpoint.bind()

@@ -28,12 +28,16 @@ class Goal(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RoundSummary(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a finished round leaves behind. `number` counts from 1; `evidence` counts distinct cited places."""
+    """What a finished round, or one pass of a round, leaves behind. `number` counts rounds from 1.
+
+    `evidence` counts distinct cited places; `is_redone`: the round goes on with another pass after this one.
+    """
 
     number: int
     satisfied: tuple[GoalId, ...] = ()
     evidence: int = 0
     synthesis: dict[str, object] = {}
+    is_redone: bool = False
 
 
 class GoalsPatch(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,11 +51,16 @@ class GoalsPatch(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GoalBoard(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All goals in order, the round at work (from 1) and the rounds that are finished."""
+    """All goals in order, the round at work (from 1), and what its finished passes and those of earlier rounds left."""
 
     goals: tuple[Goal, ...] = ()
     round_number: int = 1
     finished_rounds: tuple[RoundSummary, ...] = ()
+
+    @property
+    def rounds_finished(self) -> int:
+        """How many rounds are over; passes that were done again are part of their round."""
+        return sum(not done.is_redone for done in self.finished_rounds)
 
     @property
     def remaining(self) -> tuple[Goal, ...]:
@@ -84,7 +93,8 @@ def apply_patch(board: GoalBoard, patch: GoalsPatch) -> GoalBoard:
             goals.append(goal)
     finished, number = board.finished_rounds, board.round_number
     if patch.finish_round is not None:
-        finished, number = (*finished, msgspec.structs.replace(patch.finish_round, number=number)), number + 1
+        finished = (*finished, msgspec.structs.replace(patch.finish_round, number=number))
+        number += 0 if patch.finish_round.is_redone else 1
     return GoalBoard(goals=_without_orphans(goals), round_number=number, finished_rounds=finished)
 
 

@@ -82,12 +82,13 @@ class RunHost(Protocol):
 
 def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
     """The kernel's request for a question about a repository whose index is up to date."""
+    metadata: dict[str, Any] = {"repo": ask.repo, "repository": repository}
     return Request(
         pipeline=ask.pipeline,
         raw_input=ask.question,
         user_id=ask.user_id,
         session_id=ask.session_id,
-        metadata={"repo": ask.repo, "repository": repository},
+        metadata={**metadata, "may_ask": True} if ask.clarify else metadata,
         limits=ask.limits,
         deadline_s=ask.deadline_s,
         wait=ask.wait,

@@ -29,7 +29,8 @@ _CITATION_FIELDS = ("file", "start_line", "end_line", "symbol", "quote", "why")
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     """One question as a door takes it. `repo` is an absolute path; `limits` may only lower the pipeline's bounds.
 
-    `wait`: a run that has a question of its own waits for the answer instead of ending with it.
+    `wait`: a run that has a question of its own waits for the answer instead of ending with it. `clarify`: somebody is
+    there who answers what the run asks after it has looked around; without, it says what it found.
     """
 
     question: str
@@ -42,6 +43,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     deadline_s: float | None = None
     explain: bool = False
     wait: bool = False
+    clarify: bool = False
 
 
 def asked_in(request: Request) -> Ask:
@@ -74,8 +76,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "files_examined": integration.get("files_examined", []),
         "open_goals": integration.get("open_goals", [goal.text for goal in envelope.goals.unanswered]),
         "terminal_reason": envelope.terminal_reason,
-        "terminal_detail": envelope.terminal_detail,
-        "partial": envelope.terminal_reason != "completed",
+        "terminal_detail": envelope.terminal_detail or integration.get("ended_because"),
+        "partial": envelope.terminal_reason != "completed" or bool(integration.get("partial")),
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
@@ -83,6 +85,7 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         document["interrupt"] = interrupt_document(envelope.interrupt)
     if ask.explain:
         document["attempts"] = _attempts(envelope)
+        document["explanation"] = _explained(envelope)
     return document
 
 
@@ -130,7 +133,7 @@ def _usage(envelope: Envelope) -> dict[str, Any]:
         "tokens_out": usage.tokens_out,
         "tool_calls": usage.tool_calls,
         "hops": usage.agent_hops,
-        "stages": len(envelope.goals.finished_rounds),
+        "stages": envelope.goals.rounds_finished,
         "duration_ms": finished_at_ms - envelope.received_at_ms,
     }
 
@@ -140,3 +143,27 @@ def _attempts(envelope: Envelope) -> list[dict[str, Any]]:
         {"round": done.number, "route": done.synthesis.get("route"), "steps": done.synthesis.get("attempts", {})}
         for done in envelope.goals.finished_rounds
     ]
+
+
+def _rounds(envelope: Envelope) -> list[dict[str, Any]]:
+    """Each pass: the plan and how feasible it was, its steps, what it brought, and why the run went where it did."""
+    return [
+        {
+            "round": done.number,
+            "plan": done.synthesis.get("plan", {}),
+            "steps": done.synthesis.get("steps", []),
+            "satisfied_goals": list(done.satisfied),
+            "new_evidence": done.evidence,
+            "context": done.synthesis.get("context", {}),
+            "route": done.synthesis.get("route"),
+            "because": done.synthesis.get("because"),
+        }
+        for done in envelope.goals.finished_rounds
+    ]
+
+
+def _explained(envelope: Envelope) -> dict[str, Any]:
+    intent = envelope.outputs.get("intent", {})
+    names = ("intent", "constraints", "confidence", "hint_used")
+    goals = [{"id": g.id, "text": g.text, "status": g.status, "priority": g.priority} for g in envelope.goals.goals]
+    return {"intent": {name: intent.get(name) for name in names}, "goals": goals, "rounds": _rounds(envelope)}

@@ -72,8 +72,26 @@ class SessionStore:
         with self._database.transaction("drop old sessions") as changes:
             dropped = _unused(changes, before_ms)
             rows = [(session_id,) for session_id in dropped]
-            changes.execute_all("DELETE FROM turns WHERE session_id = ?", rows)
+            for table in ("turns", "session_states"):
+                changes.execute_all(f"DELETE FROM {table} WHERE session_id = ?", rows)
         return dropped
+
+    def state(self, session_id: str) -> dict[str, Any] | None:
+        """The traversal state of a session as it was kept last; None when there is none."""
+        check_session_id(session_id)
+        with self._database.read() as queries:
+            rows = queries.rows("SELECT body FROM session_states WHERE session_id = ?", (session_id,))
+        return msgspec.msgpack.decode(rows[0][0], type=dict[str, Any]) if rows else None
+
+    def keep_state(self, session_id: str, state: dict[str, Any]) -> None:
+        """Keep the traversal state of a session in the place of the last one."""
+        check_session_id(session_id)
+        with self._database.transaction(f"take the state of session {session_id}") as changes:
+            changes.execute(
+                "INSERT INTO session_states (session_id, body) VALUES (?, ?)"
+                " ON CONFLICT (session_id) DO UPDATE SET body = excluded.body",
+                (session_id, msgspec.msgpack.encode(state)),
+            )
 
     def close(self) -> None:
         """Release what it holds."""
@@ -86,6 +104,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         "CREATE TABLE IF NOT EXISTS turns (session_id TEXT NOT NULL, seq BIGINT NOT NULL, body BYTEA NOT NULL,"
         " PRIMARY KEY (session_id, seq)) WITHOUT ROWID",
     ),
+    ("CREATE TABLE session_states (session_id TEXT PRIMARY KEY, body BYTEA NOT NULL)",),
 )
 
 
@@ -111,13 +130,19 @@ def check_session_id(session_id: str) -> None:
 
 
 def session_queries(store: SessionStore) -> dict[str, QueryHandler]:
-    """The store's door for agents: `session.turns` {session_id} → {turns}, `session.append` {session_id, turn}."""
+    """The store's door for agents: `session.turns` {session_id} → {turns, state}, `session.append` {session_id, turn},
+    `session.keep_state` {session_id, state}."""
 
     async def turns(body: dict[str, Any]) -> dict[str, Any]:
-        return {"turns": msgspec.to_builtins(store.turns(body["session_id"]))}
+        session_id = body["session_id"]
+        return {"turns": msgspec.to_builtins(store.turns(session_id)), "state": store.state(session_id)}
 
     async def append(body: dict[str, Any]) -> dict[str, Any]:
         store.append(body["session_id"], msgspec.convert(body["turn"], Turn))
         return {}
 
-    return {"session.turns": turns, "session.append": append}
+    async def keep_state(body: dict[str, Any]) -> dict[str, Any]:
+        store.keep_state(body["session_id"], body["state"])
+        return {}
+
+    return {"session.turns": turns, "session.append": append, "session.keep_state": keep_state}

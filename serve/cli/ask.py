@@ -15,6 +15,7 @@ from runtime.settings import Settings, load_settings
 from runtime.store.sessions import check_session_id
 from serve.cli.answering import described, how_to_answer, is_at_terminal, put_to_person, shown
 from serve.cli.display import Display, display_for
+from serve.cli.explanation import explanation_text
 from serve.cli.inputs import checked_question, checked_reasoner, checked_repository, limits_from
 from serve.documents import Ask, exit_status
 
@@ -27,7 +28,7 @@ def ask(
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run; the settings name the default.")] = None,
     reasoner: Annotated[str | None, typer.Option(help="rules, or llm when a model is configured.")] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
-    explain: Annotated[bool, typer.Option(help="Add the attempts of every step to the JSON.")] = False,
+    explain: Annotated[bool, typer.Option(help="Show the plans, the rounds and every attempt.")] = False,
     max_stages: Annotated[int | None, typer.Option(min=0, help="Rounds at most.")] = None,
     max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Stage executions at most.")] = None,
     max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Tool calls at most.")] = None,
@@ -53,6 +54,7 @@ def ask(
         deadline_s=deadline_s,
         explain=explain,
         wait=wait or is_at_terminal(),
+        clarify=wait,
     )
     status = asyncio.run(_answer(settings, asked, as_json, with_clarifications=wait))
     raise typer.Exit(status)
@@ -75,6 +77,8 @@ async def _answer(settings: Settings, asked: Ask, as_json: bool, with_clarificat
             document = await runtime.ask(asked, display.event, display.indexing, put)
             _hide(display)
             print_document(document, as_json)
+            if not as_json:
+                sys.stdout.write(shown(explanation_text(document)))
         finally:
             await runtime.close()
     return exit_status(document)

@@ -109,6 +109,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
         limits=message.limits,
         deadline_s=message.deadline_s,
         wait=message.wait,
+        clarify=message.wait,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.claims import Claim, ClaimRole, plain, render
+from actors.capabilities.code_analysis.diagram import call_diagram
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.question import Question
 from runtime.goals import Goal
@@ -21,6 +22,8 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("code", ""),
     ("module", ""),
     ("step", "**How it goes**"),
+    ("setting", "**Where it is configured**"),
+    ("change", "**Changes**"),
     ("caller", "**Used by**"),
     ("importer", "**Imported by**"),
     ("test", "**Tests**"),
@@ -36,11 +39,12 @@ _MISSING: dict[str, str] = {
     "definition": "No definition of it was found.",
     "listing": "Nothing to list was found.",
     "structure": "The layout could not be read.",
+    "history": "No history of it was found: that needs a git repository with commits.",
 }
 
 
 _NOTHING_YET = "Nothing worth citing had been found when the run was ended."
-_ROUNDS_USED_UP = "This answer may be incomplete: the search ended at its limit with goals left open."
+ROUNDS_ENDED = "This answer may be incomplete, with goals left open: {because}."
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -84,11 +88,11 @@ def compose(
     findings: Sequence[Finding],
     skipped: Mapping[str, int],
     ended_by: str | None,
-    rounds_used_up: bool = False,
+    remarks: Sequence[str] = (),
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
-    `rounds_used_up`: the critic saw goals left open, and no round more was permitted or of use.
+    `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     """
     claims = _each_once([claim for finding in findings for claim in finding.claims])
     parts: list[str] = []
@@ -98,14 +102,16 @@ def compose(
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
             parts.append(_section(role, heading, of_role))
+        if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
+            parts.append(diagram)
     if claims:
         missing = [_MISSING[aspect_of(f.goal)] for f in findings if not f.claims and aspect_of(f.goal) in _MISSING]
         parts += missing
     if skipped:
         listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
         parts.append(f"Not looked at: {listed}.")
-    if claims and rounds_used_up and ended_by is None:
-        parts.append(_ROUNDS_USED_UP)
+    if claims and ended_by is None:
+        parts += remarks
     if ended_by is not None:
         parts.append(f"This answer is partial: the run was ended by a bound ({ended_by}).")
     return "\n\n".join(parts)
@@ -119,14 +125,14 @@ def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
 
 
 def _each_once(claims: list[Claim]) -> list[Claim]:
-    seen: set[tuple[str, tuple[tuple[str, int, int], ...]]] = set()
-    kept = []
+    """Claims without repeats of the same words about the same places; of several roles the one that comes first."""
+    order = {role: number for number, (role, _) in enumerate(_HEADINGS)}
+    kept: dict[tuple[str, tuple[tuple[str, int, int], ...]], Claim] = {}
     for claim in claims:
         key = (claim.text, tuple((c.file, c.start_line, c.end_line) for c in claim.citations))
-        if key not in seen:
-            seen.add(key)
-            kept.append(claim)
-    return kept
+        if key not in kept or order[claim.role] < order[kept[key].role]:
+            kept[key] = claim
+    return list(kept.values())
 
 
 def _nothing_found(question: Question) -> str:

@@ -16,7 +16,13 @@ from runtime.capability import AgentHooks, Capability
 
 CAPABILITY = Capability(
     id="code_analysis",
-    pipelines=("code_analysis", "code_analysis_hedged", "code_analysis_reviewed"),
+    pipelines=(
+        "code_analysis",
+        "code_analysis_hedged",
+        "code_analysis_replan",
+        "code_analysis_reviewed",
+        "code_analysis_small",
+    ),
     agents={
         "perception": AgentHooks(process=perceive),
         "intent": AgentHooks(

@@ -13,7 +13,9 @@ import msgspec
 
 from runtime.tools.result import Citation
 
-ClaimRole = Literal["lead", "code", "step", "caller", "test", "importer", "related", "module", "item"]
+ClaimRole = Literal[
+    "lead", "code", "step", "caller", "test", "importer", "related", "module", "item", "setting", "change"
+]
 
 # What `plain` looks at: brackets, the line numbers before a closing one, and the ends of lines, which no mark spans.
 _BRACKETS = re.compile(r"\[|(:\d+(?:-\d+)?)?\]|\n")
@@ -21,13 +23,17 @@ _TICKS = re.compile(r"`+")
 
 
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One statement of an answer. `code` is an excerpt that is shown below the sentence as it stands in the file."""
+    """One statement of an answer. `code` is an excerpt that is shown below the sentence as it stands in the file.
+
+    `subject` is what it speaks of; `source`, of a step, is what calls the subject.
+    """
 
     role: ClaimRole
     text: str
     citations: tuple[Citation, ...]
     code: str = ""
     subject: str = ""
+    source: str = ""
 
 
 def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:

@@ -17,13 +17,16 @@ from runtime.tools.result import Citation, ToolResult
 # A symbol that merely stands in a file that was mapped was not searched for: it counts less than any hit.
 MAPPED_SCORE = 0.2
 
-FactKind = Literal["definition", "excerpt", "code", "caller", "callee", "reference", "importer", "test", "module"]
+FactKind = Literal[
+    "definition", "excerpt", "code", "caller", "callee", "reference", "importer", "test", "module", "trace", "change"
+]
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that a tool showed. `score` orders facts of one kind within a step, higher first.
 
-    `about` is the symbol whose uses were explored, for facts about uses.
+    `about` is the symbol whose uses were explored, for facts about uses, and what calls it, for traced calls. `at_line`
+    is the line of a call in the file of the caller, 0 when it is not known. `also_by`: other steps that found it.
     """
 
     kind: FactKind
@@ -37,6 +40,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     about: str = ""
     score: float = 0.0
     is_test: bool = False
+    at_line: int = 0
+    also_by: tuple[str, ...] = ()
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -67,15 +72,15 @@ def ranges_of(result: ToolResult) -> list[ProducedRange]:
 
 
 def distinct(facts: Iterable[Fact]) -> list[Fact]:
-    """Facts without repeats of the same kind at the same place, first one kept."""
-    seen: set[tuple[str, tuple[str, int, int]]] = set()
-    kept = []
+    """Facts without repeats of the same kind at the same place: the first one, with the steps that found it again."""
+    kept: dict[tuple[str, tuple[str, int, int]], Fact] = {}
     for fact in facts:
         key = (fact.kind, fact.place)
-        if key not in seen:
-            seen.add(key)
-            kept.append(fact)
-    return kept
+        first = kept.setdefault(key, fact)
+        again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
+        if again:
+            kept[key] = msgspec.structs.replace(first, also_by=(*first.also_by, *again))
+    return list(kept.values())
 
 
 def _located(result: ToolResult) -> Iterator[Fact]:
@@ -124,6 +129,34 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 about=result.data["symbol"],
                 score=1 / (place + 2),
                 is_test=kind_of_path(citation.file) == "test",
+                at_line=(row.get("line") or 0) if kind == "callee" else 0,
+            )
+
+
+def _traced(result: ToolResult) -> Iterator[Fact]:
+    for row in result.data.get("steps", []):
+        if row["citation"] is not None and row["called_by"]:
+            yield Fact(
+                kind="trace",
+                citation=result.citations[row["citation"]],
+                name=row["symbol"],
+                about=row["called_by"],
+                at_line=row.get("line") or 0,
+                score=1 / (row["depth"] + 1),
+            )
+
+
+def _changed(result: ToolResult) -> Iterator[Fact]:
+    """Who changed which lines when; the words of a commit are not the file's, so they are told and not quoted."""
+    for place, row in enumerate(result.data.get("blame", [])):
+        if row["citation"] is not None:
+            yield Fact(
+                kind="change",
+                citation=result.citations[row["citation"]],
+                name=str(row["hash"])[:10],
+                text=f"{row['date']} by {row['author']}: {row['subject']}",
+                about=result.data.get("symbol") or "",
+                score=1 / (place + 1),
             )
 
 
@@ -159,4 +192,6 @@ _RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {
     "read_code": _read,
     "explore_symbol_usage": _used,
     "map_module": _mapped,
+    "trace_entry_point": _traced,
+    "explain_code_history": _changed,
 }

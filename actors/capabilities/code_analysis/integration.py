@@ -13,11 +13,19 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answer import Finding, citation_document, compose, ranked_citations
+from actors.capabilities.code_analysis import memory
+from actors.capabilities.code_analysis.answer import (
+    ROUNDS_ENDED,
+    Finding,
+    citation_document,
+    compose,
+    ranked_citations,
+)
 from actors.capabilities.code_analysis.claims import Claim, plain, read_claims
-from actors.capabilities.code_analysis.facts import ProducedRange
+from actors.capabilities.code_analysis.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.question import Question, analyse
 from actors.capabilities.code_analysis.synthesizer import claims_from_facts
+from actors.capabilities.code_analysis.traversal_state import Explored, Snippet, grown, read_state
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.evidence import EvidenceVerdict, ProducedRanges, check_citation
@@ -35,7 +43,57 @@ Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
 async def integrate(context: StageContext, view: StageView, check: Check = check_citation) -> StageResult:
     """Check every claim against the files, put the answer together, remember the session's turn."""
     output, turn = await assemble(context, view, check)
-    return StageResult({**output, "memory_updated": await remember(context, view, turn)})
+    return StageResult({**output, **await remember_all(context, view, output, turn)})
+
+
+async def remember_all(
+    context: StageContext, view: StageView, output: Mapping[str, Any], turn: Mapping[str, Any] | None
+) -> dict[str, bool]:
+    """Keep the turn, the traversal state, the answer and what was understood of files; what could be kept."""
+    kept_turn = await remember(context, view, turn)
+    repository = view.outputs.get("perception", {}).get("repository")
+    if repository is None:
+        return {"memory_updated": kept_turn, "traversal_state_persisted": False}
+    codebase = context.services.codebase(repository)
+    claims = [claim for found in _collected(view)[0].values() for claim in found]
+    cited = {(c["file"], c["start_line"], c["end_line"]) for c in output["citations"]}
+    checked = [
+        c for c in claims if c.citations and all((q.file, q.start_line, q.end_line) in cited for q in c.citations)
+    ]
+    kept_answer = False
+    if view.ended_by is None and not output.get("partial"):
+        kept_answer = await memory.keep_answer(context, codebase, _question(view).text, checked)
+    facts = view.outputs.get("execution", {}).get("facts", [])
+    kept_facts = await memory.keep_summaries(context, msgspec.convert(facts, list[Fact]))
+    state = grown(
+        read_state(view.outputs["perception"].get("traversal_state"), view.session_id), _explored(view, output)
+    )
+    kept_state = await memory.keep_state(context, view, state)
+    return {"memory_updated": kept_turn or kept_answer or kept_facts, "traversal_state_persisted": kept_state}
+
+
+def _explored(view: StageView, output: Mapping[str, Any]) -> Explored:
+    """What this run touched, as the session remembers it."""
+    rounds = view.goals.finished_rounds
+    entities = [entity for done in rounds for entity in _list(done.synthesis.get("entities"))]
+    named = tuple(str(entity["name"]) for entity in entities if entity.get("name"))
+    claims = [claim for found in _collected(view)[0].values() for claim in found]
+    return Explored(
+        intent=str(view.outputs.get("intent", {}).get("intent", "")),
+        files=tuple(output["files_examined"]),
+        symbols=named,
+        pending_symbols=tuple(claim.subject for claim in claims if claim.role == "step" and claim.subject),
+        snippets=tuple(
+            Snippet(c["file"], c["start_line"], c["end_line"], c.get("quote", "")) for c in output["citations"]
+        ),
+        calls=tuple(f"{claim.source} -> {claim.subject}" for claim in claims if claim.role == "step" and claim.source),
+        passes=len(rounds),
+        languages=tuple(sorted(view.outputs["perception"]["repository"]["stats"].get("languages", {}))),
+    )
+
+
+def _list(written: object) -> list[dict[str, Any]]:
+    return [item for item in written if isinstance(item, dict)] if isinstance(written, list) else []
 
 
 async def assemble(
@@ -56,15 +114,17 @@ async def assemble(
     citations = ranked_citations(findings)
     skipped = repository["stats"].get("skipped", {})
     output = {
-        "final_response": compose(question, findings, skipped, view.ended_by, _rounds_used_up(view)),
+        "final_response": compose(question, findings, skipped, view.ended_by, _remarks(view)),
         "citations": [citation_document(citation) for citation in citations],
         "findings": [finding.as_document() for finding in findings],
         "files_examined": sorted({produced.file for produced in ranges}),
         "open_goals": [goal.text for goal in view.goals.unanswered],
+        "partial": _last(view).get("route") == "complete_limit",
+        "ended_because": _last(view).get("ended_because"),
         "citations_dropped": dict(dropped),
         "events_logged": len(view.goals.finished_rounds),
         "memory_updated": False,
-        "traversal_state_persisted": view.session_id is not None,
+        "traversal_state_persisted": False,
     }
     return output, _turn(context, view, question, findings)
 
@@ -77,10 +137,22 @@ def _question(view: StageView) -> Question:
         return analyse(str(view.outputs["perception"].get("normalized_input", view.raw_input)))
 
 
-def _rounds_used_up(view: StageView) -> bool:
-    """True when the critic closed the last round because no more were permitted or of use."""
+def _last(view: StageView) -> Mapping[str, Any]:
+    """What the last pass left behind."""
     rounds = view.goals.finished_rounds
-    return bool(rounds and rounds[-1].synthesis.get("route") == "complete_limit" and view.goals.remaining)
+    return rounds[-1].synthesis if rounds else {}
+
+
+def _remarks(view: StageView) -> list[str]:
+    """What the answer must say of its own making: why the rounds ended with goals open, and plans that were weak."""
+    last = _last(view)
+    because = last.get("ended_because")
+    remarks = [ROUNDS_ENDED.format(because=because)] if because and view.goals.unanswered else []
+    plan = last.get("plan")
+    risks = plan.get("risk_factors") if isinstance(plan, Mapping) else None
+    if risks:
+        remarks.append(f"The last search was a weak one: {plain('; '.join(map(str, risks)))}.")
+    return remarks
 
 
 def _collected(view: StageView) -> tuple[dict[str, list[Claim]], list[ProducedRange], int]:
@@ -194,6 +266,8 @@ def without_answer(view: StageView, why: str) -> dict[str, Any]:
         "findings": [],
         "files_examined": [],
         "open_goals": [goal.text for goal in view.goals.unanswered],
+        "partial": True,
+        "ended_because": None,
         "citations_dropped": {},
         "events_logged": 0,
         "memory_updated": False,

@@ -8,11 +8,16 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+import msgspec
+
+from actors.capabilities.code_analysis import memory
+from actors.capabilities.code_analysis.traversal_state import TraversalState, read_state
 from runtime.capability import StageContext, StageResult
 from runtime.supervision.commands import StageView
 
 INDEX_TIMEOUT_S = 280.0
 MAX_QUESTION_CHARS = 20_000
+MAX_SESSION_TOKENS = 10_000
 
 
 async def perceive(context: StageContext, view: StageView) -> StageResult:
@@ -21,16 +26,31 @@ async def perceive(context: StageContext, view: StageView) -> StageResult:
     repository = view.metadata.get("repository")
     if repository is None:
         repository = await context.queries.query("index.refresh", {"root": view.metadata["repo"]}, INDEX_TIMEOUT_S)
-    turns = await _turns(context, view.session_id)
+    recalled = await memory.recall_session(context, view.session_id)
+    limit_tokens = view.context_bounds.get("max_session_context_tokens", MAX_SESSION_TOKENS)
+    turns = memory.within_tokens(recalled["turns"], limit_tokens)
+    state = read_state(recalled.get("state"), view.session_id)
+    answers, understood = await _persistent(context, repository, question, state)
     return StageResult(
         {
             "normalized_input": question,
             "repository": repository,
-            "memory_context": {"turns": turns},
+            "memory_context": {"turns": turns, "earlier_answers": answers, "understood": understood},
             "context_summary": _summary(repository, turns),
-            "traversal_state": {"session_id": view.session_id, "scope_path": ".", "explored_files": []},
+            "traversal_state": msgspec.to_builtins(state),
         }
     )
+
+
+async def _persistent(
+    context: StageContext, repository: dict[str, Any], question: str, state: TraversalState
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Earlier answers that still hold, and what is known of the files that the session looked at."""
+    if context.services is None:
+        return [], []
+    codebase = context.services.codebase(repository)
+    answers = await memory.recall_answers(context, codebase, question)
+    return answers, await memory.recall_summaries(context, codebase, state.explored_files)
 
 
 def normalise(text: str) -> str:
@@ -38,13 +58,6 @@ def normalise(text: str) -> str:
     composed = unicodedata.normalize("NFC", text[:MAX_QUESTION_CHARS])
     shown = "".join(" " if unicodedata.category(char) in {"Cc", "Cf", "Zl", "Zp", "Cs"} else char for char in composed)
     return " ".join(shown.split())
-
-
-async def _turns(context: StageContext, session_id: str | None) -> list[dict[str, Any]]:
-    if session_id is None:
-        return []
-    answer = await context.queries.query("session.turns", {"session_id": session_id})
-    return list(answer["turns"])
 
 
 def _summary(repository: dict[str, Any], turns: list[dict[str, Any]]) -> str:

@@ -27,7 +27,12 @@ _COSTS = {tool.name: tool.cost for tool in TOOLS if tool.access == "read"}
 
 
 async def judge(context: StageContext, view: StageView, result: StageResult) -> PolicyVerdict:
-    """The verdict on a plan. `max_plan_cost` of the pipeline's context bounds is the cost that needs no consent."""
+    """The verdict on a plan. `max_plan_cost` of the pipeline's context bounds is the cost that needs no consent.
+
+    A plan that is to be made anew is not judged: it will not be carried out.
+    """
+    if result.output.get("route") == "again":
+        return PolicyVerdict("approved")
     steps = msgspec.convert(result.output.get("steps", []), list[Step])
     codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
     refused = await context.run_blocking(_refused, codebase, steps)

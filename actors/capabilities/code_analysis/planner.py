@@ -14,6 +14,7 @@ import msgspec
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.question import Question
 from runtime.capability import StageContext, StageInput, StageResult
+from runtime.codebase.tokens import index_terms
 from runtime.goals import Goal
 from runtime.supervision.commands import StageView
 
@@ -23,7 +24,10 @@ MAX_NAMED = 4
 MAX_WORDS = 6
 READ_PLACES = 4
 READ_LINES = 80
+TRACED_CALLS = 3
+MAX_RECALLED = 2
 HEAD_START_S = 2.0
+MIN_FEASIBILITY = 40
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,21 +54,24 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "question": view.outputs["intent"]["question"],
             "goals": msgspec.to_builtins(view.goals.ready),
             "round": view.goals.round_number,
+            "pass": len(view.goals.finished_rounds) + _tries(view),
+            "is_wider": bool(view.outputs["intent"].get("is_wider")),
             "tools": tools,
-            "hint": view.outputs["intent"].get("hint_used"),
+            "earlier": view.outputs.get("perception", {}).get("memory_context", {}).get("earlier_answers", []),
+            "hint": view.outputs["intent"].get("hint_used") or view.outputs.get("critic", {}).get("replan_feedback"),
         }
     )
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
-    """Steps from the kind of question; a later round looks for each word by itself."""
+    """Steps from the kind of question; a later pass, and a second try, look for each word by itself."""
     question = msgspec.convert(given.facts["question"], Question)
     goals = msgspec.convert(given.facts["goals"], list[Goal])
-    steps = plan_steps(question, goals, int(given.facts["round"]))
+    steps = plan_steps(question, goals, int(given.facts["pass"]), bool(given.facts["is_wider"]))
     usable = [step for step in steps if step.tool in given.facts["tools"]]
-    feasibility = min(
-        100, 30 * bool(usable) + 40 * bool(question.identifiers or question.paths) + 15 * len(question.terms)
-    )
+    if usable and int(given.facts["pass"]) == 1:
+        usable += _recall_steps(given.facts["earlier"], tuple(goal.id for goal in goals))
+    feasibility = _feasibility(question, usable)
     return {
         "plan_id": f"round-{given.facts['round']}",
         "steps": [msgspec.to_builtins(step) for step in usable],
@@ -72,8 +79,32 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         "target_goals": [goal.id for goal in goals],
         "stage_number": given.facts["round"],
         "feasibility_score": feasibility,
-        "risk_factors": [] if feasibility >= 40 else ["the question has few words to look for"],
+        "risk_factors": [] if feasibility >= MIN_FEASIBILITY else ["the question has few words to look for"],
     }
+
+
+def _recall_steps(earlier: Sequence[Mapping[str, Any]], goals: tuple[str, ...]) -> list[Step]:
+    """Read again what led the answer to the most similar question, so that it can be cited in this one."""
+    cited = [place for answer in earlier[:1] for place in answer["cited"]][:MAX_RECALLED]
+    return [
+        Step(
+            f"recall{number}",
+            "read_code",
+            {"path": place["file"], "start_line": place["start_line"], "end_line": place["end_line"]},
+            goals,
+            "an earlier answer cites it, and its lines are unchanged",
+        )
+        for number, place in enumerate(cited)
+    ]
+
+
+def _feasibility(question: Question, usable: Sequence[Step]) -> int:
+    """How likely the steps are to find something, 0 to 100: names and paths say most, then each word."""
+    if not usable:
+        return 0
+    if question.kind == "overview":
+        return 100
+    return min(100, 30 + 40 * bool(question.identifiers or question.paths) + 15 * len(question.terms))
 
 
 async def thoroughly(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
@@ -83,28 +114,60 @@ async def thoroughly(context: StageContext, view: StageView, given: StageInput) 
     not on chance.
     """
     await context.clock.sleep(HEAD_START_S)
-    facts = {**given.facts, "round": max(2, int(given.facts["round"]))}
-    plan = await by_rules(context, view, StageInput(facts))
-    return {**plan, "stage_number": given.facts["round"]}
+    facts = {**given.facts, "pass": max(2, int(given.facts["pass"]))}
+    return await by_rules(context, view, StageInput(facts))
 
 
 async def choose(context: StageContext, view: StageView) -> StageResult:
     """Take the plan that was there first: the other planner has been called off and wrote nothing."""
     first = next(view.outputs[name] for name in ("planner_quick", "planner_thorough") if name in view.outputs)
-    return StageResult(first)
+    risks = [*first["risk_factors"], *(_weakness(first["feasibility_score"]) if first["route"] == "again" else [])]
+    return StageResult({**first, "route": "go_on", "risk_factors": risks})
 
 
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
-    """A plan may only aim at goals that remain."""
+    """A plan may only aim at goals that remain; one that is hardly feasible is made once more, once in each round."""
     remaining = {goal.id for goal in view.goals.remaining}
     targets = [goal for goal in output["target_goals"] if goal in remaining]
     steps = msgspec.convert(output["steps"], list[Step])
     groups = [msgspec.to_builtins(group) for group in independent_groups(steps)]
-    return StageResult({**output, "target_goals": targets, "groups": groups})
+    score, tries = _score(output.get("feasibility_score")), _tries(view)
+    risks = [str(risk) for risk in output.get("risk_factors") or []]
+    if score < MIN_FEASIBILITY and _weak_plans_made_anew(view) == 0:
+        route = "again"
+    else:
+        route = "go_on"
+        risks += _weakness(score)
+    settled = {"target_goals": targets, "groups": groups, "route": route, "tries": tries, "risk_factors": risks}
+    return StageResult({**output, **settled, "feasibility_score": score})
 
 
-def plan_steps(question: Question, goals: list[Goal], round_number: int) -> list[Step]:
-    """The steps of a round, in order, without repeats."""
+def _weakness(score: int) -> list[str]:
+    return [f"the plan has a feasibility of {score} of 100"] if score < MIN_FEASIBILITY else []
+
+
+def _score(written: object) -> int:
+    """The feasibility as it was written, cut to 0 to 100; 0 for what is no number."""
+    if isinstance(written, bool) or not isinstance(written, int | float) or written != written:
+        return 0
+    return int(max(0, min(100, written)))
+
+
+def _tries(view: StageView) -> int:
+    """Which try of this pass it is, from 1: the transitions of the critic clear the planner's output."""
+    return int(view.outputs.get("planner", {}).get("tries", 0)) + 1
+
+
+def _weak_plans_made_anew(view: StageView) -> int:
+    """How many plans of this round were made a second time."""
+    board = view.goals
+    plans: list[Any] = [d.synthesis.get("plan") for d in board.finished_rounds if d.number == board.round_number]
+    earlier = sum(int(plan.get("tries") or 1) - 1 for plan in plans if isinstance(plan, dict))
+    return earlier + _tries(view) - 1
+
+
+def plan_steps(question: Question, goals: list[Goal], pass_number: int, is_wider: bool = False) -> list[Step]:
+    """The steps of a pass, in order, without repeats; `is_wider`: the parts of names are looked for, too."""
     by_aspect = {aspect_of(goal): goal.id for goal in goals}
     steps: list[Step] = []
     if "structure" in by_aspect:
@@ -112,7 +175,7 @@ def plan_steps(question: Question, goals: list[Goal], round_number: int) -> list
     if "listing" in by_aspect:
         steps += _listing_steps(question, by_aspect["listing"])
     if not by_aspect.keys() <= {"structure", "listing"}:
-        steps += _search_steps(question, by_aspect, round_number)
+        steps += _search_steps(question, by_aspect, pass_number, is_wider)
     return _distinct(steps)
 
 
@@ -148,22 +211,29 @@ def _listing_steps(question: Question, goal: str) -> list[Step]:
     return [found, file]
 
 
-def _search_steps(question: Question, by_aspect: Mapping[str, str], round_number: int) -> list[Step]:
+def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number: int, is_wider: bool) -> list[Step]:
     goals = tuple(by_aspect.values())
-    searches = [_locate("find", question.text, goals, LOCATED_PER_STEP)]
+    searches = [_locate("find", question.topic or question.text, goals, LOCATED_PER_STEP)]
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
     if "configuration" in by_aspect:
         query = f"{question.subject} setting configuration default"
         searches.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
-    if round_number > 1:
-        for number, term in enumerate(question.terms[:MAX_WORDS]):
+    if pass_number > 1:
+        words = question.terms[:MAX_WORDS] if not is_wider else _parts_of(question)
+        for number, term in enumerate(words):
             searches.append(_locate(f"word{number}", term, goals, LOCATED_PER_STEP))
     maps = [
         Step(f"map{number}", "map_module", {"path": path}, goals, f"the question names {path}")
         for number, path in enumerate(question.paths[:MAX_NAMED])
     ]
     return searches + maps + _reading_steps(question, by_aspect, tuple(step.id for step in searches))
+
+
+def _parts_of(question: Question) -> tuple[str, ...]:
+    """The question's words and the parts of its names, each once."""
+    parts = [part for name in question.identifiers for part in index_terms(name).split()]
+    return tuple(dict.fromkeys((*question.terms, *parts)))[: 2 * MAX_WORDS]
 
 
 def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
@@ -173,15 +243,26 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     read = Step(
         "read", "read_code", {"max_lines": READ_LINES}, goals, "read the best places", found_by, READ_PLACES, lines
     )
+    steps = [read, *_history_steps(by_aspect, found_by)]
     used = tuple(by_aspect[aspect] for aspect in ("usage", "tests", "mechanism") if aspect in by_aspect)
     if not used:
-        return [read]
+        return steps
     named = [
         Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
         for number, name in enumerate(question.identifiers[:2])
     ]
     best = Step("use", "explore_symbol_usage", {}, used, "who uses the best place", found_by, 1, {"symbol": "name"})
-    return [read, *named, best]
+    traced = Step("trace", "trace_entry_point", {"max_depth": TRACED_CALLS}, used, "follow its calls", found_by)
+    follow = [msgspec.structs.replace(traced, fill={"entry": "name"})] if question.shows_flow else []
+    return [*steps, *named, best, *follow]
+
+
+def _history_steps(by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
+    if "history" not in by_aspect:
+        return []
+    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+    goal = (by_aspect["history"],)
+    return [Step("history", "explain_code_history", {}, goal, "who changed the best place", found_by, 1, lines)]
 
 
 def _locate(step_id: str, query: str, goals: tuple[str, ...], max_results: int) -> Step:

@@ -6,6 +6,7 @@ The kinds and what each one asks for are a table; docs/answers.md explains them 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -26,7 +27,7 @@ QuestionKind = Literal[
     "overview",
 ]
 
-Aspect = Literal["definition", "mechanism", "usage", "tests", "configuration", "listing", "structure"]
+Aspect = Literal["definition", "mechanism", "usage", "tests", "configuration", "listing", "structure", "history"]
 
 ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
     "where": ("definition",),
@@ -34,7 +35,7 @@ ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
     "how": ("definition", "mechanism", "usage"),
     "who_calls": ("definition", "usage", "tests"),
     "what_happens": ("definition", "mechanism"),
-    "why": ("definition", "mechanism"),
+    "why": ("definition", "mechanism", "history"),
     "configured": ("configuration", "definition"),
     "extend": ("definition", "mechanism", "usage", "tests"),
     "compare": ("definition", "mechanism"),
@@ -75,7 +76,8 @@ _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
         r"|\bwhich (?:\w+ )?\w+s (?:are|exist|does|do)\b",
     ),
     ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
-    ("why", r"^\W*why\b|\breason for\b"),
+    ("why", r"^\W*why\b|\breason for\b|\bhistory of\b"),
+    ("why", r"\b(?:who|when|which commit) .{0,40}(?:changed|added|wrote|introduced)\b"),
     ("what_happens", r"\bwhat happens\b|\bstep by step\b|\bflow of\b|\bwhat (?:is done|goes on) when\b"),
     ("where", r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"),
     ("how", r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
@@ -89,6 +91,13 @@ _HOW_CONFIGURED = re.compile(
 _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")
 _PATH = re.compile(
     r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|ts|tsx|go|rs|java|rb|php|c|h|cc|cpp|md|toml|ya?ml|json|cfg|ini|sh)\b"
+)
+_CONFIGURED_CLAUSE = re.compile(
+    r",?\s*(?:\band\s+)?\b(?:where|how) (?:is|are) (?:it|they|this|that)\s+configured\b(?:\s+and\b)?", re.IGNORECASE
+)
+_FLOW = re.compile(r"\b(?:flows?|sequence|call (?:chain|graph)|step by step|diagram|trace|path of)\b", re.IGNORECASE)
+_DONE = re.compile(
+    r"\bwhere (?:is|are|was|were|does|do|did)\b.* (?!defined\b|declared\b)\w{2,}(?:ed|en|ing)\b", re.IGNORECASE
 )
 _CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)")
 _NAME = re.compile(r"[A-Za-z_][\w]*(?:(?:\.|::)[A-Za-z_]\w*)*$")
@@ -118,6 +127,7 @@ _ABOUT = (
     "call caller invoke test depend import user usage example differ difference compare reason flow step part raise"
 )
 _ASKING = frozenset(query_terms(_ABOUT).counts)
+_CONFIGURED = frozenset(query_terms("configure configuration").counts)
 _ABBREVIATIONS = frozenset({"e.g", "i.e"})
 
 
@@ -139,6 +149,21 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
         return bool(self.terms or self.identifiers or self.paths or self.kind == "overview")
 
     @property
+    def shows_flow(self) -> bool:
+        """True when it asks for what follows what: the answer draws the calls."""
+        return self.kind == "what_happens" or _FLOW.search(self.text) is not None
+
+    @property
+    def topic(self) -> str:
+        """The question without a clause that asks where the same thing is configured."""
+        return _CONFIGURED_CLAUSE.sub("", self.text)
+
+    @property
+    def asks_for_doing(self) -> bool:
+        """True when it asks where something is done, and not where something is: «where is it decided?»."""
+        return _DONE.search(self.text) is not None
+
+    @property
     def refers_back(self) -> bool:
         """True when it speaks of what an earlier question named, and names nothing itself before it does."""
         found = _FOLLOW_UP.search(self.text)
@@ -158,16 +183,26 @@ def analyse(text: str) -> Question:
     named += [name for name in _BARE_NAME.findall(text) if query_terms(name).counts]
     identifiers = tuple(dict.fromkeys(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()"))))
     kind, aspects = _kind_and_aspects(text)
+    capitalised = tuple(dict.fromkeys(_CAPITALISED.findall(text)))
+    if kind == "compare":
+        identifiers = tuple(dict.fromkeys((*identifiers, *capitalised)))
     return Question(
         text=text,
         kind=kind,
         aspects=aspects,
-        subject=_LEAD.sub("", text).strip(" ?.!") or text.strip(),
+        subject=_LEAD.sub("", _CONFIGURED_CLAUSE.sub("", text)).strip(" ?.!") or text.strip(),
         identifiers=identifiers,
         paths=paths,
-        terms=tuple(terms.counts),
-        capitalised=tuple(dict.fromkeys(_CAPITALISED.findall(text))),
+        terms=_subject_terms(terms.counts, aspects),
+        capitalised=capitalised,
     )
+
+
+def _subject_terms(counts: Mapping[str, int], aspects: Sequence[Aspect]) -> tuple[str, ...]:
+    """The question's words, without «configured» where that is what is asked about something else."""
+    if "configuration" not in aspects:
+        return tuple(counts)
+    return tuple(term for term in counts if term not in _CONFIGURED) or tuple(counts)
 
 
 def _kind_and_aspects(text: str) -> tuple[QuestionKind, tuple[Aspect, ...]]:

@@ -6,13 +6,13 @@ code that does something rather than a test of it, unless tests were asked for. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
-from runtime.codebase.tokens import index_terms
+from runtime.codebase.tokens import index_terms, split_identifier, stem
 from runtime.tools.result import Citation
 
 NAMED_BONUS = 4.0
@@ -21,9 +21,35 @@ OTHER_FINDS, MAX_OTHER_FINDS = 0.25, 3
 SHARED_SCALE = 0.6
 MIN_BEGINNING = 4
 BEGINNING_WEIGHT = 0.7
-NAME_WEIGHT, DOC_WEIGHT, PATH_WEIGHT = 1.0, 0.6, 0.4
+# A word that no place that was found bears tells them apart by nothing.
+UNMET_WEIGHT = 0.2
+NAME_WEIGHT, OWNER_WEIGHT, DOC_WEIGHT, PATH_WEIGHT = 1.0, 0.6, 0.6, 0.4
+PRECISION_BONUS, HOME_BONUS, MEMBER_BONUS = 0.2, 0.4, 0.5
+CONFIGURING_BONUS = 0.4
 TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
+NAMELESS_FITNESS, SPECIAL_FITNESS = 0.6, 0.85
 
+# Stems that people and code use for the same thing.
+_ALIKE = (
+    ("fold", "dir", "directory"),
+    ("auth", "authentic", "authoriz", "login"),
+    ("bound", "bind"),
+    ("param", "parameter", "argument", "arg"),
+    ("config", "configur", "sett", "option"),
+    ("error", "exception", "err"),
+    ("env", "environ", "environment"),
+    ("delet", "remov"),
+    ("msg", "messag"),
+    ("req", "request"),
+    ("res", "respons"),
+    ("db", "databas"),
+    ("init", "initializ"),
+    ("creat", "make", "mak", "build", "new"),
+)
+_ALIKE_OF = {stem: frozenset(group) - {stem} for group in _ALIKE for stem in group}
+
+_CONFIGURING = frozenset(index_terms("config configuration settings option options env environment").split())
+_VALUES = frozenset({"constant", "variable", "key", "field", "property", "attribute"})
 _DOING = frozenset({"function", "method", "constructor"})
 
 
@@ -59,7 +85,8 @@ def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
         if fact.kind in {"definition", "excerpt"}:
             groups.setdefault((fact.citation.file, fact.name or str(fact.citation.start_line)), []).append(fact)
     codes = [fact for fact in facts if fact.kind == "code"]
-    entities = [_entity(question, members, codes) for members in groups.values()]
+    weights = _weights(question.terms, [members[0] for members in groups.values()])
+    entities = [_entity(question, members, codes, weights) for members in groups.values()]
     return sorted(entities, key=lambda entity: (-entity.score, *_place(entity.citation), entity.name))
 
 
@@ -87,13 +114,23 @@ def path_shares(entity: Entity, question: Question) -> bool:
     return any(_meets(term, known) for term in question.terms)
 
 
+def is_setting(entity: Entity) -> bool:
+    """True for a value that has a name, and for what speaks of settings in its name or path."""
+    return entity.kind in _VALUES or speaks_of_settings(entity.name, entity.citation.file)
+
+
+def speaks_of_settings(name: str, file: str) -> bool:
+    """True when a name or a path has a word like `config`, `settings`, `options` or `env`."""
+    return not _CONFIGURING.isdisjoint(_words(f"{name} {file}"))
+
+
 def is_named(name: str, identifiers: Iterable[str]) -> bool:
     """True when the question names it, whole (`Class.method`) or by its last part."""
     last = name.rsplit(".", 1)[-1]
     return any(wanted in (name, last) or name.endswith(f".{wanted}") for wanted in identifiers)
 
 
-def _entity(question: Question, members: list[Fact], codes: list[Fact]) -> Entity:
+def _entity(question: Question, members: list[Fact], codes: list[Fact], weights: Mapping[str, float]) -> Entity:
     best = min(
         members,
         key=lambda fact: (
@@ -107,11 +144,10 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact]) -> Entit
         ),
     )
     first, *others = sorted((fact.score for fact in members), reverse=True)
-    score = first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, question.terms)
-    if is_named(best.name, question.identifiers):
-        score += NAMED_BONUS
-    elif _is_of(best.name, question.capitalised):
-        score += OWNER_BONUS
+    score = first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, weights, question)
+    score += _named_bonus(best.name, question)
+    if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
+        score += CONFIGURING_BONUS
     return Entity(
         name=best.name,
         kind=best.symbol_kind,
@@ -119,22 +155,68 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact]) -> Entit
         signature=best.signature,
         docstring=best.docstring,
         score=score * _fitness(best, question),
-        steps=tuple(dict.fromkeys(fact.step for fact in members)),
+        steps=tuple(dict.fromkeys(step for fact in members for step in (fact.step, *fact.also_by))),
         is_test=best.is_test,
         code=_code_of(best.citation, codes),
     )
+
+
+def _named_bonus(name: str, question: Question) -> float:
+    """What a place gains that the question names, or whose owner it names: more for a member that it speaks of, too."""
+    owner, _, last = name.rpartition(".")
+    if is_named(name, question.identifiers):
+        return NAMED_BONUS
+    is_owned = bool(owner) and is_named(owner, question.identifiers)
+    if not is_owned and not _is_of(name, question.capitalised):
+        return 0.0
+    of_owner = _words(owner)
+    others = [term for term in question.terms if term not in of_owner]
+    met = max((_meets(term, _words(last)) for term in others), default=0.0) if owner else 0.0
+    if is_owned and met == 1.0:
+        return NAMED_BONUS + MEMBER_BONUS
+    return OWNER_BONUS + MEMBER_BONUS * met
 
 
 def _place(citation: Citation) -> tuple[str, int, int]:
     return (citation.file, citation.start_line, citation.end_line)
 
 
-def _shared(fact: Fact, terms: Sequence[str]) -> float:
-    """Share of the question's words that a place's name, docstring and path have; a name says most."""
-    parts = ((fact.name, NAME_WEIGHT), (fact.docstring, DOC_WEIGHT), (fact.citation.file, PATH_WEIGHT))
+def _weights(terms: Sequence[str], facts: Sequence[Fact]) -> dict[str, float]:
+    """How much each of the question's words counts: less when no place bears it in name, documentation or path."""
+    known = frozenset().union(*(_words(f"{fact.name} {fact.docstring} {fact.citation.file}") for fact in facts))
+    return {term: 1.0 if _meets(term, known) else UNMET_WEIGHT for term in terms}
+
+
+def _shared(fact: Fact, weights: Mapping[str, float], question: Question) -> float:
+    """Share of the question's words that a place's name, owner, docstring and path have; a name says most.
+
+    A name of which each word is asked for, and a file that is named after the subject, count for more.
+    """
+    owner, _, last = fact.name.rpartition(".")
+    parts = (
+        (last, NAME_WEIGHT),
+        (owner, OWNER_WEIGHT),
+        (fact.docstring, DOC_WEIGHT),
+        (fact.citation.file, PATH_WEIGHT),
+    )
     words = [(_words(text), weight) for text, weight in parts]
-    met = sum(max((weight * _meets(term, known) for known, weight in words), default=0.0) for term in terms)
-    return SHARED_SCALE * met / max(1, len(terms))
+    met = sum(
+        importance * max(weight * _meets(term, known) for known, weight in words)
+        for term, importance in weights.items()
+    )
+    share = SHARED_SCALE * met / max(1.0, sum(weights.values()))
+    home = fact.citation.file.rsplit("/", 1)[-1].partition(".")[0]
+    # Who asks how to do a thing to a subject looks for the verb, not for where the subject is at home.
+    at_home = question.kind != "extend" and precision(home, weights) == 1.0
+    return share + PRECISION_BONUS * precision(last, weights) + HOME_BONUS * at_home
+
+
+def precision(name: str, terms: Iterable[str]) -> float:
+    """Share of the words of a name that are asked for, 0 to 1."""
+    joined = "".join(split_identifier(name))
+    words = [word for word in index_terms(name).split() if word != joined or word == stem(joined)]
+    wanted = frozenset(terms)
+    return sum(_meets(word, wanted) > 0 for word in words) / len(words) if words else 0.0
 
 
 def _words(text: str) -> frozenset[str]:
@@ -142,9 +224,11 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _meets(term: str, known: frozenset[str]) -> float:
-    """1 when the word is there, less when only a beginning of it is: `auth` stands for `authentication`."""
+    """1 when the word is there, less when only a beginning of it is, or another word for it: `auth`, `folder`."""
     if term in known:
         return 1.0
+    if not known.isdisjoint(_ALIKE_OF.get(term, ())):
+        return BEGINNING_WEIGHT
     begun = any(len(word) >= MIN_BEGINNING and (term.startswith(word) or word.startswith(term)) for word in known)
     return BEGINNING_WEIGHT if begun and len(term) >= MIN_BEGINNING else 0.0
 
@@ -159,9 +243,13 @@ def _fitness(fact: Fact, question: Question) -> float:
         return MODULE_FITNESS
     if not fact.name and fact.citation.start_line == 1 and not fact.docstring:
         return HEAD_FITNESS
-    if question.kind in {"how", "what_happens"} and fact.symbol_kind in _DOING:
-        return DOING_FITNESS
-    return 1.0
+    if not fact.name:
+        return NAMELESS_FITNESS
+    last = fact.name.rsplit(".", 1)[-1]
+    if last.startswith("__") and last != "__call__" and not is_named(fact.name, question.identifiers):
+        return SPECIAL_FITNESS
+    asks_for_doing = question.kind in {"how", "what_happens"} or (question.kind == "where" and question.asks_for_doing)
+    return DOING_FITNESS if asks_for_doing and fact.symbol_kind in _DOING else 1.0
 
 
 def _is_of(name: str, capitalised: Iterable[str]) -> bool:

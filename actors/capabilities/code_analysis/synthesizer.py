@@ -5,7 +5,7 @@ No claim is made without a citation that occurs among the facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -17,23 +17,28 @@ from actors.capabilities.code_analysis.relevance import (
     Entity,
     coverage,
     is_named,
+    is_setting,
     path_shares,
     rank_entities,
     shares_name,
 )
 from actors.capabilities.code_analysis.wording import (
+    MAX_QUOTE_CHARS,
     caller_claim,
+    change_claim,
     code_claim,
     importer_claim,
     item_claim,
     lead_claim,
     module_claims,
     related_claim,
+    setting_claim,
     step_claim,
     test_claim,
 )
 from runtime.capability import StageContext, StageInput
 from runtime.supervision.commands import StageView
+from runtime.tools.result import Citation
 
 MAX_RELATED = 6
 MAX_CALLERS = 8
@@ -45,7 +50,13 @@ MAX_EXCERPTS = 2
 MAX_COMPARED = 3
 ENOUGH_CALLERS = 3
 RELATED_SHARE = 0.35
+SECOND_SHARE = 0.7
 MIN_COVERAGE = 0.25
+MAX_TRACED = 14
+MAX_CHANGES = 5
+LISTED_SHARE = 0.5
+
+TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type", "object", "protocol"})
 
 KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
 
@@ -74,12 +85,35 @@ class Evidence(msgspec.Struct, frozen=True):
         last = {name.rsplit(".", 1)[-1] for name in names}
         return [fact for fact in self.of(kind) if fact.about in names or fact.about.rsplit(".", 1)[-1] in last]
 
+    def is_lead(self, name: str) -> bool:
+        """True for the name of a place that answers, whole or by its last part."""
+        return any(name in (entity.name, entity.name.rsplit(".", 1)[-1]) for entity in self.leads)
+
+    def full_name(self, name: str) -> str:
+        """The whole name of a lead that a fact names by its last part; any other name as it is."""
+        return next((e.name for e in self.leads if e.name.rsplit(".", 1)[-1] == name), name)
+
+    def call_line(self, fact: Fact) -> Citation | None:
+        """The line of a call, where it stands in code that was read of a lead; the call must be seen in it."""
+        called = fact.name.rsplit(".", 1)[-1]
+        for entity in self.leads:
+            if entity.code is None or fact.about not in (entity.name, entity.name.rsplit(".", 1)[-1]):
+                continue
+            read = entity.code.citation
+            lines = entity.code.text.split("\n")
+            place = fact.at_line - read.start_line
+            if 0 <= place < len(lines) and called in lines[place]:
+                line = {"start_line": fact.at_line, "end_line": fact.at_line, "symbol": entity.name}
+                return msgspec.structs.replace(read, **line, quote=lines[place].strip()[:MAX_QUOTE_CHARS])
+        return None
+
     @property
     def leads(self) -> list[Entity]:
         """The entities that answer: one, or the best for each name when the question compares."""
         if self.question.kind != "compare":
             return self.entities[:1]
-        names = (*self.question.identifiers, *self.question.capitalised)
+        named = (*self.question.identifiers, *self.question.capitalised)
+        names = sorted(named, key=self.question.text.find)
         best = [next((entity for entity in self.entities if is_named(entity.name, (name,))), None) for name in names]
         return list(dict.fromkeys(entity for entity in best if entity is not None))[:MAX_COMPARED] or self.entities[:1]
 
@@ -147,13 +181,33 @@ def _definition(evidence: Evidence) -> list[Claim]:
 
 def _mechanism(evidence: Evidence) -> list[Claim]:
     claims = [claim for entity in _with_code(evidence) if (claim := code_claim(entity, evidence.question)) is not None]
-    steps = [fact for fact in evidence.about_leads("callee") if fact.name.rsplit(".", 1)[-1] not in COMMON_METHODS]
-    return claims + [step_claim(fact) for fact in steps[:MAX_STEPS]]
+    return claims + _steps(evidence)
+
+
+def _steps(evidence: Evidence) -> list[Claim]:
+    """What is called on the way: the traced calls of what answers, else the calls that it makes itself."""
+    traced = [fact for fact in evidence.of("trace") if not _is_common(fact)]
+    if traced and evidence.is_lead(traced[0].about):
+        return [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in traced[:MAX_TRACED]]
+    steps = [fact for fact in evidence.about_leads("callee") if not _is_common(fact)]
+    own = [fact for fact in steps if not evidence.leads or fact.name != evidence.leads[0].name]
+    return [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
+
+
+def _is_common(fact: Fact) -> bool:
+    return fact.name.rsplit(".", 1)[-1] in COMMON_METHODS
 
 
 def _with_code(evidence: Evidence) -> list[Entity]:
-    """The places whose code is shown: the best ones that were read."""
-    return [entity for entity in evidence.entities[:4] if entity.code is not None][:MAX_EXCERPTS]
+    """The places whose code is shown: those that answer, then the next best that has to do with the question."""
+    question, leads = evidence.question, evidence.leads
+    enough = SECOND_SHARE * leads[0].score if leads else 0.0
+    others = [
+        entity
+        for entity in evidence.entities[:4]
+        if entity not in leads and entity.score >= enough and shares_name(entity, question)
+    ]
+    return [entity for entity in (*leads, *others) if entity.code is not None][: max(MAX_EXCERPTS, len(leads))]
 
 
 def _usage(evidence: Evidence) -> list[Claim]:
@@ -169,16 +223,38 @@ def _tests(evidence: Evidence) -> list[Claim]:
 
 
 def _configuration(evidence: Evidence) -> list[Claim]:
+    """Settings that have to do with the subject; without such, the best that the search for settings found."""
     from_config = [entity for entity in evidence.entities if "config" in entity.steps]
-    return [item_claim(entity) for entity in (from_config or evidence.entities)[:MAX_RELATED]]
+    related = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
+    fitting = [entity for entity in related if is_setting(entity)]
+    leads = {entity.name for entity in evidence.leads if evidence.question.kind == "configured"}
+    found = [entity for entity in fitting or from_config[:3] if entity.name not in leads]
+    return [setting_claim(entity) for entity in found[:MAX_RELATED]]
+
+
+def _history(evidence: Evidence) -> list[Claim]:
+    seen: dict[str, Claim] = {}
+    for fact in evidence.of("change"):
+        seen.setdefault(fact.name, change_claim(fact))
+    return list(seen.values())[:MAX_CHANGES]
 
 
 def _listing(evidence: Evidence) -> list[Claim]:
     """Places that share a word with what is to be listed; the best ones when none does."""
     fitting = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
     in_file = [entity for entity in fitting if path_shares(entity, evidence.question)]
-    listed = [*in_file, *(entity for entity in fitting if entity not in in_file)]
-    return [item_claim(entity) for entity in (listed or evidence.entities)[:MAX_ITEMS]]
+    listed = [*in_file, *(entity for entity in fitting if entity not in in_file)] or evidence.entities
+    return [item_claim(entity) for entity in _of_one_sort(listed)[:MAX_ITEMS]]
+
+
+def _of_one_sort(entities: Sequence[Entity]) -> list[Entity]:
+    """The entries of a list without members of its types, where most of it are types; special methods never."""
+    named = [entity for entity in entities if entity.name and not entity.name.rsplit(".", 1)[-1].startswith("__")]
+    types = [entity for entity in named if entity.kind in TYPE_KINDS]
+    members = {entity.name for entity in named if entity.name.rpartition(".")[0] in {kind.name for kind in types}}
+    if len(types) >= 3 and len(types) >= LISTED_SHARE * len([e for e in named if e.name not in members]):
+        return types
+    return [entity for entity in named if entity.kind != "module"] or list(entities)
 
 
 def _structure(evidence: Evidence) -> list[Claim]:
@@ -203,4 +279,5 @@ _WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {
     "configuration": _configuration,
     "listing": _listing,
     "structure": _structure,
+    "history": _history,
 }

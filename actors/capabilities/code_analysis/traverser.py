@@ -7,10 +7,12 @@ and the others go on.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis.context_limits import capped, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.planner import Step
 from actors.capabilities.code_analysis.question import Question
@@ -40,9 +42,12 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     steps = msgspec.convert(given, list[Step])
     done: dict[str, StepRun] = {}
     question = msgspec.convert(view.outputs["intent"]["question"], Question)
+    files = _files_of_earlier_passes(view)
     for step in steps:
-        results = [await context.tools.call(step.tool, codebase, given) for given in _calls(step, question, done)]
-        found = [fact for result in results for fact in facts_of(step.id, step.tool, result)[:MAX_FACTS_PER_STEP]]
+        calls = _permitted(step.tool, _calls(step, question, done), files, view.context_bounds)
+        results = [await context.tools.call(step.tool, codebase, given) for given in calls]
+        found = [fact for result in results for fact in _facts(step, result, view.context_bounds)]
+        files |= {fact.citation.file for fact in found if fact.kind == "code"}
         done[step.id] = StepRun(step, results, found)
     budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
     facts = _within(distinct(fact for run in done.values() for fact in run.facts), budget_chars)
@@ -52,6 +57,10 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
             "results": [_report(run) for run in done.values()],
             "facts": [msgspec.to_builtins(fact) for fact in facts],
             "ranges": [list(key) for key in ranges],
+            "files_read": sorted(
+                {fact.citation.file for run in done.values() for fact in run.facts if fact.kind == "code"}
+            ),
+            "context": _context_size([r for run in done.values() for r in run.results], facts),
             "all_succeeded": all(result.usable for run in done.values() for result in run.results),
             "attempt_history": {
                 step_id: [msgspec.to_builtins(attempt) for result in run.results for attempt in result.attempts]
@@ -77,6 +86,10 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
             "results": sorted(reports, key=lambda report: place[report["step"]]),
             "facts": [msgspec.to_builtins(fact) for fact in _within(facts, budget_chars)],
             "ranges": [list(key) for key in ranges],
+            "files_read": sorted({file for group in groups for file in group["files_read"]}),
+            "context": {
+                name: sum(group["context"][name] for group in groups) for name in ("raw_tokens", "fact_tokens")
+            },
             "all_succeeded": all(group["all_succeeded"] for group in groups),
             "attempt_history": dict(sorted(attempts, key=lambda tried: place[tried[0]])),
             "total_time_ms": sum(group["total_time_ms"] for group in groups),
@@ -98,6 +111,38 @@ def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dic
     return [{**step.arguments, **values} for values in calls[: step.count]]
 
 
+def _permitted(
+    tool: str, calls: list[dict[str, Any]], files: set[str], bounds: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """The calls within the context bounds; reads of one file more than permitted are left out."""
+    within = [given for call in calls if (given := capped(tool, call, bounds)) is not None]
+    if tool != "read_code":
+        return within
+    kept: list[dict[str, Any]] = []
+    read = set(files)
+    for given in within:
+        if given.get("path") is None or may_read(given["path"], read, bounds):
+            kept.append(given)
+            read |= {given["path"]} if given.get("path") else set()
+    return kept
+
+
+def _facts(step: Step, result: ToolResult, bounds: Mapping[str, int]) -> list[Fact]:
+    found = facts_of(step.id, step.tool, result)
+    if step.tool == "map_module":
+        return tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
+    return slices_cut(found[:MAX_FACTS_PER_STEP], bounds)
+
+
+def _files_of_earlier_passes(view: StageView) -> set[str]:
+    """The files that were read in earlier passes of this query."""
+    return {
+        str(file)
+        for done in view.goals.finished_rounds
+        for file in (done.synthesis.get("files_read") or ())  # type: ignore[attr-defined]
+    }
+
+
 def _within(facts: list[Fact], budget_chars: int) -> list[Fact]:
     """The facts in order, code texts cut where the budget ends; a fact is never dropped for its text."""
     kept = []
@@ -106,6 +151,15 @@ def _within(facts: list[Fact], budget_chars: int) -> list[Fact]:
         budget_chars -= len(text)
         kept.append(fact if text == fact.text else msgspec.structs.replace(fact, text=text))
     return kept
+
+
+def _context_size(results: Sequence[ToolResult], facts: Sequence[Fact]) -> dict[str, int]:
+    """What the tools gave and what travels on in its place, in estimated tokens of its JSON."""
+    raw = sum(len(msgspec.json.encode((result.data, result.citations))) for result in results)
+    return {
+        "raw_tokens": raw // CODE_CHARS_PER_TOKEN,
+        "fact_tokens": len(msgspec.json.encode(facts)) // CODE_CHARS_PER_TOKEN,
+    }
 
 
 def _report(run: StepRun) -> dict[str, Any]:

@@ -38,7 +38,10 @@ def first_sentence(text: str, limit: int = 220) -> str:
 
 def lead_claim(entity: Entity) -> Claim:
     """What the answer begins with: what it is, where, and what it says of itself."""
-    sentence = f"{_named(entity)} is {_kind(entity)} in {code_span(entity.citation.file)}{_says(entity)}"
+    where = code_span(entity.citation.file)
+    if not entity.name:
+        return Claim("lead", f"The lines of {where} that fit best{_says(entity)}", (entity.citation,))
+    sentence = f"{_named(entity)} is {_kind(entity)} in {where}{_says(entity)}"
     return Claim("lead", sentence, (entity.citation,), subject=entity.name)
 
 
@@ -71,11 +74,26 @@ def test_claim(fact: Fact) -> Claim:
     return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,))
 
 
-def step_claim(fact: Fact) -> Claim:
-    """Something that it calls on its way."""
+def step_claim(fact: Fact, caller: str, call: Citation | None) -> Claim:
+    """Something that is called on the way: the line of the call where it was read, then what is called."""
     says = f": {first_sentence(fact.docstring)}" if fact.docstring else ""
+    text = f"{code_span(caller)} calls {code_span(fact.name)}{says}"
+    citations = (fact.citation,) if call is None else (call, fact.citation)
+    return Claim("step", text, citations, subject=fact.name, source=caller)
+
+
+def setting_claim(entity: Entity) -> Claim:
+    """A place where it is configured."""
     return Claim(
-        "step", f"{code_span(fact.about)} calls {code_span(fact.name)}{says}", (fact.citation,), subject=fact.name
+        "setting", f"{_named(entity)}, {_kind(entity)}{_says(entity)}", (entity.citation,), subject=entity.name
+    )
+
+
+def change_claim(fact: Fact) -> Claim:
+    """Which commit wrote lines: told in our words, since no file holds a commit's."""
+    said = " ".join(fact.text.split())
+    return Claim(
+        "change", f"Commit {code_span(fact.name)}, {code_span(_cut(said))}", (fact.citation,), subject=fact.name
     )
 
 

@@ -34,8 +34,11 @@ from runtime.pipeline_file import load_pipeline
 from runtime.ports import LocalQueries, QueryPort
 from runtime.settings import shipped_config_dir
 from runtime.stage_budget import StageBudget
+from runtime.store.cache import CacheStore
+from runtime.store.memory import MemoryStore, memory_queries
 from runtime.store.run_log import MemoryRunLog
 from runtime.store.sessions import SessionStore, session_queries
+from runtime.store.sqlite_database import SqliteDatabase
 from runtime.supervision.commands import StageView
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
@@ -128,9 +131,9 @@ def write_files(root: Path, files: Mapping[str, str], age_s: float = 60) -> None
         os.utime(full, (past, past))
 
 
-def pipeline() -> PipelineConfig:
-    """The pipeline as it ships."""
-    return load_pipeline(shipped_config_dir() / "pipelines" / f"{PIPELINE}.yaml")
+def pipeline(name: str = PIPELINE) -> PipelineConfig:
+    """A pipeline as it ships."""
+    return load_pipeline(shipped_config_dir() / "pipelines" / f"{name}.yaml")
 
 
 def with_agents(base: Capability = CAPABILITY, /, **hooks: AgentHooks) -> Capability:
@@ -196,6 +199,9 @@ class Desk:
         self.capability = capability
         self.queries = LocalQueries()
         self.queries.register(session_queries(SessionStore(state / "sessions.sqlite")))
+        cache = CacheStore(SqliteDatabase(state / "cache.sqlite", label="cache"))
+        self.memory = MemoryStore(cache, SystemClock())
+        self.queries.register(memory_queries(self.memory))
         self.services = capability.open_services({})
         self.last: Envelope | None = None
 

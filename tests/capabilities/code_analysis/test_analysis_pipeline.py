@@ -18,11 +18,11 @@ PASS = ("intent", "planner", "traverser", "synthesizer", "critic")
 
 
 def critic_saying(*script: str) -> Reasoner:
-    """A critic that leaves every goal open and says these verdicts, round by round; the last one repeats."""
+    """A critic that leaves every goal open and says these verdicts, pass by pass; the last one repeats."""
 
     async def reason(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
         output = await CAPABILITY.agents["critic"].reasoners["rules"](context, view, given)
-        verdict = script[min(view.goals.round_number, len(script)) - 1]
+        verdict = script[min(len(view.goals.finished_rounds) + 1, len(script)) - 1]
         return {
             **output,
             "verdict": verdict,
@@ -59,8 +59,17 @@ def test_the_pipeline_that_ships_fits_the_capability() -> None:
         assert (hooks.process is not None) is not agent.has_llm
 
 
-def test_the_critic_has_one_way_back_and_it_leads_to_intent() -> None:
-    config = pipeline()
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("code_analysis", "intent"),
+        ("code_analysis_small", "intent"),
+        ("code_analysis_reviewed", "intent"),
+        ("code_analysis_replan", "planner"),
+    ],
+)
+def test_the_critic_has_one_way_back_and_the_planner_one_to_itself(name: str, target: str) -> None:
+    config = pipeline(name)
     order = {agent.name: agent.stage_order for agent in config.agents}
     back = {
         (agent.name, target)
@@ -68,11 +77,15 @@ def test_the_critic_has_one_way_back_and_it_leads_to_intent() -> None:
         for target in config.targets_of(agent)
         if target in order and order[target] <= order[agent.name]
     }
-    assert back == {("critic", "intent")}
+    assert back == {("critic", target), ("planner", "planner")}
+    assert config.edge_limit_of["planner->planner"] == config.context_bounds["max_stages"]
 
 
-def test_only_the_traverser_and_the_planner_may_use_tools() -> None:
-    reach = {agent.name: set(agent.allowed_tools) for agent in pipeline().agents if agent.allowed_tools}
+@pytest.mark.parametrize(
+    "name", ["code_analysis", "code_analysis_small", "code_analysis_reviewed", "code_analysis_replan"]
+)
+def test_only_the_traverser_and_the_planner_may_use_tools(name: str) -> None:
+    reach = {agent.name: set(agent.allowed_tools) for agent in pipeline(name).agents if agent.allowed_tools}
     assert reach == {"planner": {"list_tools"}, "traverser": set(CAPABILITY.tools.names())}
 
 
@@ -118,7 +131,40 @@ async def test_the_hint_of_a_reintent_reaches_intent(relay: Desk) -> None:
 
 async def test_rounds_and_reintents_share_no_count(relay: Desk) -> None:
     envelope = await with_critic(relay, "reintent", "next_stage", "reintent", "next_stage").run(QUESTION)
-    assert routes(envelope) == ["reintent", "next_round", "reintent", "next_round", "complete_limit"]
+    assert routes(envelope) == ["reintent", "next_round", "reintent", *["next_round"] * 3, "complete_limit"]
+    assert [done.number for done in envelope.goals.finished_rounds] == [1, 1, 2, 2, 3, 4, 5]
+
+
+async def test_all_rounds_and_all_reintents_fit_into_the_bounds_of_a_run(relay: Desk) -> None:
+    envelope = await with_critic(relay, *["reintent"] * 3, "next_stage").run(QUESTION)
+    assert routes(envelope) == ["reintent"] * 3 + ["next_round"] * 4 + ["complete_limit"]
+    assert envelope.terminal_reason == "completed"
+    assert envelope.usage.iterations == envelope.bounds.max_iterations == 7
+
+
+async def test_a_reintent_never_leads_beyond_the_last_round(relay: Desk) -> None:
+    document = await with_critic(relay, "reintent").ask(QUESTION, limits={"max_stages": 1})
+    assert document["usage"]["stages"] == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "because"),
+    [("next_stage", "round 5 is over, limit 5"), ("reintent", "the question was taken up anew 3 times, limit 3")],
+)
+async def test_an_answer_that_a_limit_of_the_critic_ended_is_partial_and_says_why(
+    relay: Desk, script: str, because: str
+) -> None:
+    document = await with_critic(relay, script).ask(QUESTION)
+    assert document["terminal_reason"] == "completed"
+    assert document["partial"] is True
+    assert document["terminal_detail"] == because
+    assert because in document["answer"]
+    assert document["open_goals"]
+
+
+async def test_an_answer_that_the_critic_approved_is_whole(relay: Desk) -> None:
+    document = await with_critic(relay, "approved").ask(QUESTION)
+    assert (document["partial"], document["terminal_detail"]) == (False, None)
 
 
 @pytest.mark.parametrize(
@@ -159,10 +205,9 @@ async def test_a_request_cannot_raise_a_bound(relay: Desk, name: str) -> None:
 
 
 async def test_a_request_lowers_context_bounds_for_its_own_run(relay: Desk) -> None:
-    envelope = await relay.run(QUESTION, limits={"max_stages": 2, "max_reintents": 9, "made_up": 1})
+    envelope = await relay.run(QUESTION, limits={"max_stages": 2, "max_reintents": 9})
     assert envelope.bounds.context["max_stages"] == 2
     assert envelope.bounds.context["max_reintents"] == 3
-    assert "made_up" not in envelope.bounds.context
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 20])

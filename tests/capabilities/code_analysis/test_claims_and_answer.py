@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.answer import Finding, compose, ranked_citations
+from actors.capabilities.code_analysis.answer import ROUNDS_ENDED, Finding, compose, ranked_citations
 from actors.capabilities.code_analysis.claims import Claim, code_span, plain, read_claims, render
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import analyse
@@ -210,7 +210,7 @@ def test_an_answer_that_a_bound_cut_off_before_any_claim_does_not_say_that_there
 
 def test_an_answer_with_goals_left_open_at_the_limit_says_so() -> None:
     found = [Finding(Goal(GoalId("definition"), ""), (claim("it is", ("a.py", 1, 1)),))]
-    assert "incomplete" in compose(analyse("q"), found, {}, None, rounds_used_up=True)
+    assert "incomplete" in compose(analyse("q"), found, {}, None, [ROUNDS_ENDED.format(because="x")])
     assert "incomplete" not in compose(analyse("q"), found, {}, None)
 
 

@@ -5,86 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis import critic
-from actors.capabilities.code_analysis.critic import MIN_HINT_CHARS, Standing, decide_route
+from actors.capabilities.code_analysis.critic import MIN_HINT_CHARS
 from runtime.capability import StageResult
 from runtime.goals import Goal, GoalBoard, RoundSummary, apply_patch
 from runtime.ids import GoalId
 from tests.capabilities.code_analysis.support import no_context, view
-
-
-def standing(**fields: Any) -> Standing:
-    usual: dict[str, Any] = {
-        "verdict": "next_stage",
-        "has_hint": False,
-        "goals_left": 1,
-        "round_number": 1,
-        "max_rounds": 5,
-        "reintents": 0,
-        "max_reintents": 3,
-        "stuck": False,
-    }
-    return Standing(**usual | fields)
-
-
-TABLE: list[tuple[str, dict[str, Any]]] = [
-    ("reintent", {"verdict": "reintent", "has_hint": True}),
-    ("reintent", {"verdict": "reintent", "has_hint": True, "reintents": 2}),
-    ("complete_limit", {"verdict": "reintent", "has_hint": True, "reintents": 3}),
-    ("complete_limit", {"verdict": "reintent", "has_hint": True, "reintents": 4}),
-    ("complete_limit", {"verdict": "reintent", "has_hint": True, "max_reintents": 0}),
-    ("reintent", {"verdict": "reintent", "has_hint": True, "stuck": True}),
-    ("reintent", {"verdict": "reintent", "has_hint": True, "goals_left": 0}),
-    ("next_round", {"verdict": "reintent"}),
-    ("complete_limit", {"verdict": "reintent", "round_number": 5}),
-    ("complete", {"verdict": "reintent", "goals_left": 0}),
-    ("complete", {"goals_left": 0}),
-    ("complete", {"goals_left": 0, "round_number": 5, "stuck": True}),
-    ("complete", {"verdict": "approved"}),
-    ("complete", {"verdict": "approved", "goals_left": 3, "stuck": True, "round_number": 9}),
-    ("next_round", {"round_number": 4}),
-    ("complete_limit", {"round_number": 5}),
-    ("complete_limit", {"round_number": 6}),
-    ("complete_limit", {"max_rounds": 1}),
-    ("complete_limit", {"max_rounds": 0}),
-    ("complete_limit", {"stuck": True}),
-    ("next_round", {}),
-    ("next_round", {"verdict": "made up"}),
-    ("next_round", {"has_hint": True}),
-]
-
-
-@pytest.mark.parametrize(("route", "fields"), TABLE, ids=[f"{r}-{'-'.join(map(str, f))}" for r, f in TABLE])
-def test_the_first_rule_that_holds_decides(route: str, fields: dict[str, Any]) -> None:
-    assert decide_route(standing(**fields)) == route
-
-
-@given(
-    st.builds(
-        Standing,
-        verdict=st.sampled_from(["approved", "reintent", "next_stage", "", "noise"]),
-        has_hint=st.booleans(),
-        goals_left=st.integers(0, 9),
-        round_number=st.integers(1, 9),
-        max_rounds=st.integers(0, 5),
-        reintents=st.integers(0, 9),
-        max_reintents=st.integers(0, 3),
-        stuck=st.booleans(),
-    )
-)
-def test_a_run_goes_on_only_below_its_limits(given_: Standing) -> None:
-    route = decide_route(given_)
-    assert route in {"reintent", "next_round", "complete", "complete_limit"}
-    if route == "reintent":
-        assert given_.reintents < given_.max_reintents
-        assert given_.has_hint
-    if route == "next_round":
-        assert given_.round_number < given_.max_rounds
-        assert given_.goals_left
-        assert not given_.stuck
 
 
 def board(*rounds: RoundSummary, **statuses: str) -> GoalBoard:
@@ -150,7 +77,7 @@ async def test_rounds_end_at_their_limit(earlier: int, route: str) -> None:
 @pytest.mark.parametrize(
     ("before", "evidence", "satisfied", "route"),
     [
-        (finished(0), 0, [], "complete_limit"),
+        (finished(0), 0, [], "reintent"),
         (finished(1), 0, [], "next_round"),
         (finished(0, ("usage",)), 0, [], "next_round"),
         (finished(0), 1, [], "next_round"),
@@ -164,6 +91,17 @@ async def test_two_rounds_in_a_row_without_anything_new_are_enough(
     goals = board(*([before] if before else []), definition="pending", usage="pending")
     output = verdict(satisfied_goals=satisfied, goal_status=dict.fromkeys(satisfied, "satisfied"))
     assert (await settled(goals, output, evidence)).output["route"] == route
+
+
+async def test_the_hint_of_a_stuck_pass_is_generated_and_the_next_stuck_pass_is_the_last() -> None:
+    stuck = await settled(board(finished(0), definition="pending"), verdict(), 0)
+    assert len(stuck.output["refine_intent_hint"]) >= MIN_HINT_CHARS
+    assert stuck.goals is not None
+    assert stuck.goals.finish_round is not None
+    assert stuck.goals.finish_round.is_redone
+    again = apply_patch(board(finished(0), definition="pending"), stuck.goals)
+    assert again.round_number == 2
+    assert (await settled(again, verdict(), 0)).output["route"] == "complete_limit"
 
 
 async def test_two_idle_rounds_with_a_fruitful_one_between_them_are_not_stuck() -> None:

@@ -165,7 +165,7 @@ async def test_the_quick_planner_has_a_head_start() -> None:
         asyncio.Event(),
     )
     asked = msgspec.to_builtins(analyse("Where is the parcel weighed?"))
-    facts = {"question": asked, "goals": [], "round": 1, "tools": ["locate"]}
+    facts = {"question": asked, "goals": [], "round": 1, "pass": 1, "is_wider": False, "tools": ["locate"]}
     plan = asyncio.create_task(thoroughly(context, view(), StageInput(facts)))
     await clock.advance(HEAD_START_S - 0.001)
     assert not plan.done()

@@ -134,9 +134,9 @@ async def test_a_turn_of_a_session_is_kept_with_what_answered(relay: Desk) -> No
     assert not second.get("symbols")
 
 
-async def test_without_a_session_nothing_is_remembered(relay: Desk) -> None:
+async def test_without_a_session_no_state_of_one_is_kept(relay: Desk) -> None:
     envelope = await relay.run(QUESTION)
-    assert envelope.outputs["integration"]["memory_updated"] is False
+    assert envelope.outputs["integration"]["traversal_state_persisted"] is False
 
 
 async def test_an_answer_is_given_even_when_its_turn_cannot_be_kept(relay: Desk) -> None:

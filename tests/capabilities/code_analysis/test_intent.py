@@ -32,7 +32,8 @@ ONE_OF_EACH = {
 
 
 async def reasoned(question: str, turns: list[dict[str, Any]] | None = None, hint: str | None = None) -> dict[str, Any]:
-    looked_at = view(question, critic={"refine_intent_hint": hint})
+    critic = {"refine_intent_hint": hint, "route": "reintent", "because": "asked_again"}
+    looked_at = view(question, critic=critic if hint else {})
     looked_at.outputs["perception"]["memory_context"]["turns"] = turns or []
     context = no_context()
     return await intent.by_rules(context, looked_at, await intent.gather(context, looked_at))
@@ -116,6 +117,61 @@ async def test_without_symbols_it_means_the_names_in_the_last_question() -> None
 async def test_a_question_with_a_subject_of_its_own_is_not_mixed_with_the_last_turn(question: str) -> None:
     output = await reasoned(question, [turn("What is RunTable?", "RunTable")])
     assert msgspec.convert(output["question"], Question) == analyse(question)
+
+
+async def test_what_the_hint_of_the_critic_names_is_looked_for() -> None:
+    output = await reasoned("Where are bounds?", hint="look at `hop_count` in limits.py")
+    question = msgspec.convert(output["question"], Question)
+    assert "hop_count" in question.identifiers
+    assert question.paths == ("limits.py",)
+    assert question.kind == "where"
+
+
+async def test_a_hint_from_a_round_that_was_closed_is_no_hint() -> None:
+    looked_at = view("Where?", critic={"refine_intent_hint": "look at `hop_count`", "route": "next_round"})
+    assert (await intent.gather(no_context(), looked_at)).facts["hint"] is None
+
+
+LOOPS: dict[str, Any] = {
+    "goals": [{"id": "a", "text": "A"}, {"id": "b", "text": "B", "priority": 7}, {"id": "c", "text": "C"}],
+    "goal_dependencies": {"b": ["a", "unknown"], "c": ["b"]},
+    "goal_priorities": {"a": 2, "c": 1},
+}
+
+
+async def test_goals_have_the_dependencies_and_priorities_that_intent_gives_them() -> None:
+    output = {**await reasoned("Where are bounds?"), **LOOPS}
+    result = await intent.settle(no_context(), view(), output)
+    assert result.goals is not None
+    assert [(goal.id, goal.priority, goal.depends_on) for goal in result.goals.add] == [
+        ("a", 2, ()),
+        ("b", 7, ("a",)),
+        ("c", 1, ("b",)),
+    ]
+
+
+async def test_goals_that_the_critic_proposes_are_added_and_dropped_by_intent() -> None:
+    board = GoalBoard((Goal(GoalId("definition"), "D"), Goal(GoalId("usage"), "U")))
+    critic = {
+        "route": "reintent",
+        "because": "asked_again",
+        "refine_intent_hint": "look at the vans as well",
+        "add_goals_hint": ["Say what a van is"],
+        "drop_goals_hint": ["usage", "definition", "unknown"],
+    }
+    looked_at = view("Where are bounds?", goals=board, critic=critic)
+    context = no_context()
+    output = await intent.by_rules(context, looked_at, await intent.gather(context, looked_at))
+    result = await intent.settle(context, looked_at, output)
+    assert result.goals is not None
+    assert [goal.text for goal in result.goals.add] == ["Say what a van is"]
+    assert result.goals.drop == ("usage",)
+
+
+async def test_not_all_goals_are_dropped_at_once() -> None:
+    board = GoalBoard((Goal(GoalId("usage"), "U"),))
+    output = {**await reasoned("Where are bounds?"), "drop_goals": ["usage"]}
+    assert (await intent.settle(no_context(), view(goals=board), output)).goals is None
 
 
 async def test_the_hint_of_the_critic_is_passed_on() -> None:

@@ -47,7 +47,7 @@ def test_what_was_taken_in_is_printable_and_stays_as_it_is(text: str) -> None:
 async def test_an_index_that_a_door_has_refreshed_is_not_asked_for_again() -> None:
     result = await perceive(no_context(), StageView(raw_input="?", metadata={"repo": "/r", "repository": REPOSITORY}))
     assert result.output["repository"] == REPOSITORY
-    assert result.output["memory_context"] == {"turns": []}
+    assert result.output["memory_context"] == {"turns": [], "earlier_answers": [], "understood": []}
     assert result.output["context_summary"] == "2 files, 30 lines"
 
 

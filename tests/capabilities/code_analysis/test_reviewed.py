@@ -331,10 +331,10 @@ async def test_what_the_user_says_when_asked_back_is_looked_for(reviewing: Revie
     assert "relay/depot.py" in {citation["file"] for citation in document["citations"]}
 
 
-async def test_a_clarification_that_clarifies_nothing_is_asked_for_again(reviewing: Reviewing) -> None:
+async def test_a_clarification_that_clarifies_nothing_is_not_asked_for_again(reviewing: Reviewing) -> None:
     run_id = await reviewing.ask("why?")
     await reviewing.answer(run_id, text="?!")
-    assert reviewing.waits_for(run_id).kind == "clarification"
+    assert reviewing.waits_for(run_id).kind == "agent_review"
 
 
 async def test_the_answer_to_a_clarification_is_kept_when_another_question_follows(reviewing: Reviewing) -> None:

@@ -1,0 +1,140 @@
+"""What only a person can settle: asked at most once, after the code was explored, and only where somebody answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from actors.capabilities.code_analysis.blocking import MANY_MATCHES, blocking_issues
+from actors.capabilities.code_analysis.facts import Fact
+from actors.capabilities.code_analysis.question import analyse
+from runtime.agent_step import Agent
+from runtime.clock import SystemClock
+from runtime.envelope import Envelope, InterruptResponse
+from runtime.ids import RunId
+from runtime.local_runner import LocalRunner
+from runtime.store.run_log import MemoryRunLog
+from serve.asking import request_of
+from serve.documents import Ask
+from tests.capabilities.code_analysis.support import Desk, cited, pipeline
+
+FORMS = ["code_analysis", "code_analysis_replan"]
+UNKNOWN = "How does `deliver_letter` work?"
+BOTH_FORMS = pytest.mark.parametrize("form", FORMS)
+
+
+def defined(name: str, file: str = "a.py", line: int = 1, **more: Any) -> Fact:
+    return Fact("definition", cited(file, line, quote=f"def {name}"), name=name, **more)
+
+
+def test_a_name_that_is_not_there_is_named_with_those_that_are_like_it() -> None:
+    (issue,) = blocking_issues(analyse(UNKNOWN), [defined("deliver_parcel"), defined("open_door", line=3)])
+    assert "There is no `deliver_letter`" in issue
+    assert "`deliver_parcel`" in issue
+    assert "open_door" not in issue
+
+
+def test_a_name_that_stands_in_any_line_that_was_shown_is_there() -> None:
+    assert blocking_issues(analyse(UNKNOWN), [Fact("excerpt", cited("a.py", 1, quote="deliver_letter = 5"))]) == []
+
+
+@pytest.mark.parametrize(
+    ("places", "asks"), [(MANY_MATCHES - 1, False), (MANY_MATCHES, True), (MANY_MATCHES + 1, True)]
+)
+def test_a_name_that_many_things_bear_is_asked_about(places: int, asks: bool) -> None:
+    facts = [defined("run", f"m{n}.py") for n in range(places)]
+    facts += [defined("run", f"tests/t{n}.py", is_test=True) for n in range(9)]
+    assert bool(blocking_issues(analyse("How does `run` work?"), facts)) is asks
+
+
+def test_a_file_in_the_question_says_which_one_is_meant() -> None:
+    facts = [defined("run", f"m{n}.py") for n in range(9)]
+    assert blocking_issues(analyse("How does `run` in m1.py work?"), facts) == []
+
+
+class Conversation:
+    """Runs of one pipeline that wait for what a person says."""
+
+    def __init__(self, desk: Desk, form: str) -> None:
+        config = pipeline(form)
+        clock = SystemClock()
+        agents = {
+            agent.name: Agent(agent, desk.capability, "rules", {}, clock, desk.queries, desk.services)
+            for agent in config.agents
+        }
+        self._desk, self._form = desk, form
+        self.runner = LocalRunner({form: config}, {form: agents}, MemoryRunLog(), clock)
+
+    async def ask(self, question: str, clarify: bool = True) -> tuple[RunId, Envelope]:
+        ask = Ask(question, str(self._desk.root), self._form, wait=True, clarify=clarify)
+        run_id = await self.runner.submit(request_of(ask, self._desk.repository))
+        return run_id, await self.settled(run_id)
+
+    async def settled(self, run_id: RunId) -> Envelope:
+        async for event in self.runner.watch(run_id):
+            if event.type == "interrupt.raised" and self.runner.envelope(run_id).lifecycle == "waiting":
+                break
+        return self.runner.envelope(run_id)
+
+    async def answer(self, run_id: RunId, text: str) -> Envelope:
+        interrupt = self.runner.envelope(run_id).interrupt
+        assert interrupt is not None
+        await self.runner.answer(run_id, interrupt.id, "local", InterruptResponse(text))
+        async for event in self.runner.watch(run_id):
+            if event.type == "run.finished":
+                break
+        return self.runner.envelope(run_id)
+
+
+@pytest.fixture
+async def conversation(relay: Desk, form: str) -> AsyncIterator[Conversation]:
+    talk = Conversation(relay, form)
+    yield talk
+    await talk.runner.close()
+
+
+def times_asked(envelope: Envelope) -> int:
+    return envelope.interrupts_raised
+
+
+@BOTH_FORMS
+async def test_a_question_about_code_that_does_not_exist_is_asked_back_after_looking(
+    conversation: Conversation,
+) -> None:
+    run_id, waiting = await conversation.ask(UNKNOWN)
+    assert waiting.interrupt is not None
+    assert waiting.interrupt.kind == "clarification"
+    assert "There is no `deliver_letter`" in waiting.interrupt.question
+    assert "`deliver_parcel`" in waiting.interrupt.question
+    assert "traverser" in [record.stage for record in waiting.history]
+    done = await conversation.answer(run_id, "I mean deliver_parcel")
+    assert done.terminal_reason == "completed"
+    assert times_asked(done) == 1
+    assert done.outputs["integration"]["citations"][0]["file"] == "relay/van.py"
+
+
+@BOTH_FORMS
+async def test_a_second_thing_that_is_not_there_is_not_asked_about_again(conversation: Conversation) -> None:
+    run_id, _ = await conversation.ask(UNKNOWN)
+    done = await conversation.answer(run_id, "`carry_letter`")
+    assert done.terminal_reason == "completed"
+    assert times_asked(done) == 1
+
+
+@BOTH_FORMS
+async def test_a_query_that_was_unintelligible_is_not_asked_about_again_after_looking(
+    conversation: Conversation,
+) -> None:
+    run_id, _ = await conversation.ask("why?")
+    done = await conversation.answer(run_id, UNKNOWN)
+    assert done.terminal_reason == "completed"
+    assert times_asked(done) == 1
+
+
+@BOTH_FORMS
+async def test_where_nobody_answers_nothing_is_asked_after_looking(conversation: Conversation) -> None:
+    _, done = await conversation.ask(UNKNOWN, clarify=False)
+    assert done.terminal_reason == "completed"
+    assert times_asked(done) == 0

@@ -1,0 +1,110 @@
+"""What the traverser asks of tools and keeps of their results, at each bound, and what facts save."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.capabilities.code_analysis.capability import CAPABILITY
+from actors.capabilities.code_analysis.context_limits import CAPPED, capped, may_read, slices_cut, tree_cut
+from actors.capabilities.code_analysis.facts import Fact
+from tests.capabilities.code_analysis.support import Desk, Produced, cited, pipeline
+
+NAMES = [
+    "code_analysis",
+    "code_analysis_hedged",
+    "code_analysis_replan",
+    "code_analysis_reviewed",
+    "code_analysis_small",
+]
+BOUNDS = {
+    "max_tree_depth": 15,
+    "max_tree_tokens": 2000,
+    "max_grep_results": 50,
+    "max_symbol_results": 100,
+    "max_file_slice_tokens": 4000,
+    "max_files_per_query": 50,
+    "max_total_code_tokens": 12000,
+    "max_traversal_depth": 10,
+    "max_retries_per_step": 2,
+    "max_stages": 5,
+    "max_session_context_tokens": 10000,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_pipeline_ships_with_the_bounds_that_are_told(name: str) -> None:
+    assert BOUNDS.items() <= pipeline(name).context_bounds.items()
+
+
+@pytest.mark.parametrize(("tool", "parameter"), CAPPED)
+@pytest.mark.parametrize(("asked", "given"), [(6, 6), (7, 7), (8, 7), (10_000, 7)])
+def test_an_argument_is_lowered_to_its_bound_and_never_raised(
+    tool: str, parameter: str, asked: int, given: int
+) -> None:
+    assert capped(tool, {parameter: asked, "x": "y"}, {CAPPED[tool, parameter]: 7}) == {parameter: given, "x": "y"}
+
+
+@pytest.mark.parametrize(("tool", "parameter"), CAPPED)
+def test_a_bound_of_nothing_makes_no_call_and_no_bound_changes_nothing(tool: str, parameter: str) -> None:
+    assert capped(tool, {}, {CAPPED[tool, parameter]: 0}) is None
+    assert capped(tool, {}, {}) == {}
+    assert capped(tool, {}, {CAPPED[tool, parameter]: 1}) == {parameter: 1}
+
+
+@pytest.mark.parametrize(("read", "may"), [(1, True), (2, False), (3, False)])
+def test_so_many_files_are_read_in_a_query_and_those_again(read: int, may: bool) -> None:
+    known = [f"f{n}" for n in range(read)]
+    assert may_read("new", known, {"max_files_per_query": 2}) is may
+    assert may_read("f0", known, {"max_files_per_query": 2})
+
+
+@pytest.mark.parametrize(("chars", "kept"), [(39, 39), (40, 40), (41, 40)])
+def test_a_slice_of_code_is_cut_to_its_tokens(chars: int, kept: int) -> None:
+    (fact,) = slices_cut([Fact("code", cited("a", 1), text="x" * chars)], {"max_file_slice_tokens": 10})
+    assert len(fact.text) == kept
+
+
+@pytest.mark.parametrize(
+    ("tokens", "kept"), [(0, []), (1, ["mod1"]), (2, ["mod1", "mod2"]), (3, ["mod1", "f001", "mod2"])]
+)
+def test_a_map_has_its_modules_before_what_they_hold(tokens: int, kept: list[str]) -> None:
+    facts = [
+        Fact("module", cited("a", 1), name="mod1"),
+        Fact("definition", cited("a", 2), name="f001"),
+        Fact("module", cited("b", 1), name="mod2"),
+    ]
+    assert [fact.name for fact in tree_cut(facts, {"max_tree_tokens": tokens})] == kept
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
+async def test_a_run_reads_no_more_files_than_it_may(relay: Desk, limit: int) -> None:
+    document = await relay.ask("How does deliver_parcel work?", limits={"max_files_per_query": limit}, explain=True)
+    assert document["terminal_reason"] == "completed"
+    assert relay.last is not None
+    assert len(relay.last.outputs["execution"]["files_read"]) <= limit
+
+
+async def test_the_bound_of_a_request_reaches_the_tools(relay: Desk) -> None:
+    seen: list[Any] = []
+    produced = Produced(relay.root)
+    desk = relay.variant(produced.recording(CAPABILITY))
+    await desk.run("Where is parcel?", limits={"max_grep_results": 3})
+    seen = [len(result.data["results"]) for name, result in produced.results if name == "locate"]
+    assert seen
+    assert max(seen) <= 3
+
+
+async def test_an_explanation_shows_intent_goals_plans_rounds_and_what_facts_saved(relay: Desk) -> None:
+    document = await relay.ask("How does deliver_parcel work?", explain=True)
+    explained = document["explanation"]
+    assert explained["intent"]["intent"] == "Explain deliver_parcel work"
+    assert [goal["status"] for goal in explained["goals"]] == ["satisfied", "satisfied", "blocked"]
+    (only,) = explained["rounds"]
+    assert only["because"] == "approved"
+    assert only["plan"]["feasibility_score"] >= 40
+    assert {step["step"] for step in only["steps"]} >= {"find", "read"}
+    assert 0 < only["context"]["fact_tokens"] < only["context"]["raw_tokens"]
+    assert document["attempts"][0]["steps"]["find"]
+    assert "explanation" not in await relay.ask("How does deliver_parcel work?")
