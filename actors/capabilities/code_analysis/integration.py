@@ -17,6 +17,7 @@ from actors.capabilities.code_analysis.answer import Finding, citation_document,
 from actors.capabilities.code_analysis.claims import Claim, plain, read_claims
 from actors.capabilities.code_analysis.facts import ProducedRange
 from actors.capabilities.code_analysis.question import Question, analyse
+from actors.capabilities.code_analysis.stand_in import with_note
 from actors.capabilities.code_analysis.synthesizer import claims_from_facts
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
@@ -55,8 +56,9 @@ async def assemble(
     findings = [Finding(goal, tuple(checked.get(goal.id, ()))) for goal in goals]
     citations = ranked_citations(findings)
     skipped = repository["stats"].get("skipped", {})
+    answer = compose(question, findings, skipped, view.ended_by, _rounds_used_up(view))
     output = {
-        "final_response": compose(question, findings, skipped, view.ended_by, _rounds_used_up(view)),
+        "final_response": with_note(answer, view.outputs),
         "citations": [citation_document(citation) for citation in citations],
         "findings": [finding.as_document() for finding in findings],
         "files_examined": sorted({produced.file for produced in ranges}),
