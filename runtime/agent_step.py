@@ -28,9 +28,12 @@ from runtime.errors import (
 )
 from runtime.ids import StageKey
 from runtime.journal_port import QueryJournal
+from runtime.llm.client import ModelClient
+from runtime.llm.stage_llm import ModelAsked, StageLlm
 from runtime.output_schema import OutputSchema
 from runtime.pipeline import AgentConfig, ToolAccess
 from runtime.ports import QueryPort
+from runtime.prompts import PromptRegistry
 from runtime.stage_budget import AskForMore, StageBudget
 from runtime.supervision.commands import RunStage, StageView, decode_view
 from runtime.supervision.events import (
@@ -47,6 +50,9 @@ from runtime.tools.executor import ToolExecutor
 from runtime.tools.result import ToolResult
 
 log = logging.getLogger(__name__)
+
+# The reasoner that calls a model; every other is code of the capability alone.
+MODEL_REASONER = "llm"
 
 MAX_OUTPUT_BYTES = 4_000_000
 MAX_OUTPUT_DEPTH = 100
@@ -83,6 +89,8 @@ class Agent:
         clock: Clock,
         queries: QueryPort,
         services: Any = None,
+        models: ModelClient | None = None,
+        prompts: PromptRegistry | None = None,
     ) -> None:
         hooks = capability.agents.get(config.name)
         if hooks is None:
@@ -91,6 +99,10 @@ class Agent:
         if config.has_llm and reasoner not in hooks.reasoners:
             offered = ", ".join(sorted(hooks.reasoners))
             raise SettingsError(f"agent '{config.name}' has no reasoner '{reasoner}'; it has {offered}")
+        if config.has_llm and reasoner == MODEL_REASONER and models is None:
+            raise SettingsError(
+                f"agent '{config.name}' needs a model, and none is set up; name a model file in models.file"
+            )
         if not config.has_llm and hooks.process is None:
             raise SettingsError(f"agent '{config.name}' has no model and no `process` hook")
         if config.has_policies and hooks.policy is None:
@@ -103,6 +115,8 @@ class Agent:
         self._reasoner = reasoner
         self._clock = clock
         self._queries = queries
+        self._models = models if config.has_llm and reasoner == MODEL_REASONER else None
+        self._prompts = prompts
         self._services = services if services is not None else capability.open_services(settings)
         self._allowed = self._permitted()
         self._journal = QueryJournal(queries, clock) if self._has_effects() else None
@@ -125,14 +139,23 @@ class Agent:
         started_s = time.perf_counter()
         budget = StageBudget(command.grant, _asking(command.key, more))
         tools = self._tools(command, budget, report)
-        context = StageContext(
-            command.key, self._clock, tools, self._queries, self._services, cancelled, budget, self._model_use
-        )
         kind: FailureKind = "internal"
         bound: Bound | None = None
         recoverable = False
         try:
             view = decode_view(command.input)
+            context = StageContext(
+                command.key,
+                self._clock,
+                tools,
+                self._queries,
+                self._services,
+                cancelled,
+                budget,
+                self._model_use,
+                self._llm(command, budget, view.user_id),
+                self._prompts,
+            )
             result = _on_the_wire(await self._hooked(context, view))
             failure = result if isinstance(result, str) else self._against_schema(result)
             if isinstance(result, StageResult) and failure is None:
@@ -182,6 +205,14 @@ class Agent:
         if hooks.post_process is None:
             return StageResult(output)
         return await hooks.post_process(context, view, output)
+
+    def _llm(self, command: RunStage, budget: StageBudget, user_id: str) -> StageLlm | None:
+        if self._models is None or self._model_use is None:
+            return None
+        use = self._model_use
+        asked = ModelAsked(use.role, use.temperature, use.max_tokens)
+        until_ms = command.deadline_ms
+        return StageLlm(self._models, asked, budget, str(command.key), user_id, self._clock, until_ms)
 
     def _tools(self, command: RunStage, budget: StageBudget, report: Report | None) -> ToolExecutor:
         async def on_call(name: str, result: ToolResult) -> None:

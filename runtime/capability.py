@@ -20,8 +20,10 @@ from runtime.envelope import InterruptRequest
 from runtime.errors import SettingsError
 from runtime.goals import GoalsPatch
 from runtime.ids import StageKey
+from runtime.llm.stage_llm import StageLlm
 from runtime.pipeline import AgentConfig
 from runtime.ports import QueryPort
+from runtime.prompts import PromptRegistry
 from runtime.stage_budget import StageBudget
 from runtime.supervision.commands import StageView
 from runtime.supervision.events import PolicyVerdict
@@ -65,7 +67,7 @@ class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StageContext:
-    """What a hook may use while its stage runs; `model_use` is for the client of the model, None without one."""
+    """What a hook may use while its stage runs. `llm` and `prompts` are there where a model reasons."""
 
     def __init__(
         self,
@@ -77,6 +79,8 @@ class StageContext:
         cancelled: asyncio.Event,
         budget: StageBudget | None = None,
         model_use: ModelUse | None = None,
+        llm: StageLlm | None = None,
+        prompts: PromptRegistry | None = None,
     ) -> None:
         self.key = key
         self.clock = clock
@@ -86,6 +90,8 @@ class StageContext:
         self.cancelled = cancelled
         self.budget = budget or StageBudget(Grant())
         self.model_use = model_use
+        self.llm = llm
+        self.prompts = prompts
 
     async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run CPU-heavy or blocking work in a thread, so that this agent still hears a cancellation."""

@@ -35,7 +35,12 @@
     └── StageError                 what a hook raises to fail its stage on purpose
         ├── ToolFailedError
         │   └── EffectInDoubtError  nobody knows whether an earlier attempt made a call: a person has to decide
-        ├── ModelFailedError
+        ├── ModelFailedError       `tokens_in` and `tokens_out`: what it took of the model nevertheless
+        │   ├── ModelBusyError     nothing was served; `retry_after_s` when the server said so
+        │   ├── ModelDownError     nobody answers, or the breaker of the deployment is open
+        │   ├── ModelRefusedError  the server does not take the request: asking again does not help
+        │   ├── ModelBrokeOffError what came is cut off, too slow or no answer of a model
+        │   └── InvalidOutputError the model's answer does not fit the schema that was asked for
         └── BudgetExhaustedError   a reservation was refused: the run ends with that bound's reason
 
 Each error keeps what it speaks of as attributes and survives pickling: subclasses take keyword arguments only, and
@@ -281,6 +286,36 @@ class ModelFailedError(StageError):
     """The model could not give a usable answer."""
 
     code = "llm_failed"
+
+
+class ModelBusyError(ModelFailedError):
+    """A model server had no room; nothing was served. `retry_after_s`: when it wants to be asked again, or None."""
+
+    code = "llm_busy"
+
+
+class ModelDownError(ModelFailedError):
+    """A model deployment cannot be reached; nothing was served."""
+
+    code = "llm_down"
+
+
+class ModelRefusedError(ModelFailedError):
+    """A model server takes the request for wrong, or the asker for nobody; asking again does not help."""
+
+    code = "llm_refused"
+
+
+class ModelBrokeOffError(ModelFailedError):
+    """A model began to answer, or may have, and gave no whole answer."""
+
+    code = "llm_broke_off"
+
+
+class InvalidOutputError(ModelFailedError):
+    """A model answered something else than was asked for; `problem` says what is wrong with it."""
+
+    code = "llm_invalid_output"
 
 
 class BudgetExhaustedError(StageError):

@@ -81,6 +81,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    if reasoner != "rules":
+        document["rules_took_over"] = _rules_took_over(envelope)
     if envelope.interrupt is not None and envelope.lifecycle == "waiting":
         document["interrupt"] = interrupt_document(envelope.interrupt)
     if ask.explain:
@@ -136,6 +138,13 @@ def _usage(envelope: Envelope) -> dict[str, Any]:
         "stages": envelope.goals.rounds_finished,
         "duration_ms": finished_at_ms - envelope.received_at_ms,
     }
+
+
+def _rules_took_over(envelope: Envelope) -> list[dict[str, Any]]:
+    """Every visit of an agent in which rules took the place of its model: agent, hop and why."""
+    records = [record for output in envelope.outputs.values() for record in output.get("rules_took_over", ())]
+    by_hop = {(record["hop"], record["agent"]): record for record in records}
+    return [by_hop[key] for key in sorted(by_hop)]
 
 
 def _attempts(envelope: Envelope) -> list[dict[str, Any]]:

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from actors.capabilities.code_analysis import critic, intent, plan_policy, planner, review, synthesizer
 from actors.capabilities.code_analysis.integration import integrate
+from actors.capabilities.code_analysis.model_reasoners import (
+    critique_by_model,
+    intent_by_model,
+    plan_by_model,
+    synthesis_by_model,
+)
 from actors.capabilities.code_analysis.perception import perceive
 from actors.capabilities.code_analysis.services import open_services
+from actors.capabilities.code_analysis.stand_in import model_or_rules
 from actors.capabilities.code_analysis.toolset import TOOLS
 from actors.capabilities.code_analysis.traverser import gather_groups, traverse
 from runtime.capability import AgentHooks, Capability
@@ -26,26 +33,46 @@ CAPABILITY = Capability(
     agents={
         "perception": AgentHooks(process=perceive),
         "intent": AgentHooks(
-            pre_process=intent.gather, reasoners={"rules": intent.by_rules}, post_process=intent.settle
+            pre_process=intent.gather,
+            reasoners={"rules": intent.by_rules, "llm": model_or_rules("intent", intent_by_model, intent.by_rules)},
+            post_process=intent.settle,
         ),
         "planner": AgentHooks(
             pre_process=planner.gather,
-            reasoners={"rules": planner.by_rules},
+            reasoners={"rules": planner.by_rules, "llm": model_or_rules("planner", plan_by_model, planner.by_rules)},
             post_process=planner.settle,
             policy=plan_policy.judge,
         ),
         "planner_quick": AgentHooks(
-            pre_process=planner.gather, reasoners={"rules": planner.by_rules}, post_process=planner.settle
+            pre_process=planner.gather,
+            reasoners={
+                "rules": planner.by_rules,
+                "llm": model_or_rules("planner_quick", plan_by_model, planner.by_rules),
+            },
+            post_process=planner.settle,
         ),
         "planner_thorough": AgentHooks(
-            pre_process=planner.gather, reasoners={"rules": planner.thoroughly}, post_process=planner.settle
+            pre_process=planner.gather,
+            reasoners={
+                "rules": planner.thoroughly,
+                "llm": model_or_rules("planner_thorough", plan_by_model, planner.thoroughly),
+            },
+            post_process=planner.settle,
         ),
         "plan_choice": AgentHooks(process=planner.choose),
         "traverser": AgentHooks(process=traverse),
         "execution": AgentHooks(process=gather_groups),
-        "synthesizer": AgentHooks(pre_process=synthesizer.gather, reasoners={"rules": synthesizer.by_rules}),
+        "synthesizer": AgentHooks(
+            pre_process=synthesizer.gather,
+            reasoners={
+                "rules": synthesizer.by_rules,
+                "llm": model_or_rules("synthesizer", synthesis_by_model, synthesizer.by_rules),
+            },
+        ),
         "critic": AgentHooks(
-            pre_process=critic.gather, reasoners={"rules": critic.by_rules}, post_process=critic.settle
+            pre_process=critic.gather,
+            reasoners={"rules": critic.by_rules, "llm": model_or_rules("critic", critique_by_model, critic.by_rules)},
+            post_process=critic.settle,
         ),
         "integration": AgentHooks(process=integrate),
         "draft": AgentHooks(process=review.draft),

@@ -24,6 +24,7 @@ from actors.capabilities.code_analysis.answer import (
 from actors.capabilities.code_analysis.claims import Claim, plain, read_claims
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.question import Question, analyse
+from actors.capabilities.code_analysis.stand_in import with_note
 from actors.capabilities.code_analysis.synthesizer import claims_from_facts
 from actors.capabilities.code_analysis.traversal_state import Explored, Snippet, grown, read_state
 from runtime.capability import StageContext, StageResult
@@ -113,8 +114,9 @@ async def assemble(
     findings = [Finding(goal, tuple(checked.get(goal.id, ()))) for goal in goals]
     citations = ranked_citations(findings)
     skipped = repository["stats"].get("skipped", {})
+    answer = compose(question, findings, skipped, view.ended_by, _remarks(view))
     output = {
-        "final_response": compose(question, findings, skipped, view.ended_by, _remarks(view)),
+        "final_response": with_note(answer, view.outputs),
         "citations": [citation_document(citation) for citation in citations],
         "findings": [finding.as_document() for finding in findings],
         "files_examined": sorted({produced.file for produced in ranges}),

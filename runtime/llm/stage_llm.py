@@ -1,0 +1,151 @@
+"""What an agent's hook sees of its model (`ctx.llm`): calls that fit it and are reserved before they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from pydantic import BaseModel
+
+from runtime.clock import Clock, wait_at_most
+from runtime.errors import BudgetExhaustedError, InvalidOutputError, ModelBrokeOffError, ModelFailedError
+from runtime.llm.client import ModelClient, OnText
+from runtime.llm.messages import Completion, Message, ModelRequest, Sampling
+from runtime.llm.structured import bounded_schema, read_object
+from runtime.llm.tokens import TokenCounter, count_messages
+from runtime.stage_budget import StageBudget
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+# Under this an answer of any use does not fit.
+MIN_ANSWER_TOKENS = 16
+
+# The share of a stage's time that its model may take; what is left is for whoever stands in for it.
+SHARE_OF_TIME = 0.8
+
+
+class ModelAsked(msgspec.Struct, frozen=True):
+    """How one agent uses its model: role, and what its configuration sets in the place of the role's settings."""
+
+    role: str
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+
+class Answered(msgspec.Struct, Generic[Shape], frozen=True):
+    """An object that a model gave, after how many calls."""
+
+    object: Shape
+    completion: Completion
+    calls: int
+
+
+class StageLlm:
+    """The model of one attempt of a stage."""
+
+    def __init__(
+        self,
+        client: ModelClient,
+        asked: ModelAsked,
+        budget: StageBudget,
+        request_id: str,
+        user_id: str,
+        clock: Clock,
+        deadline_ms: int,
+    ) -> None:
+        self._clock = clock
+        self._until_ms = clock.now_ms() + round(SHARE_OF_TIME * (deadline_ms - clock.now_ms()))
+        role = client.role(asked.role)
+        self._client = client
+        self._role = asked.role
+        self._budget = budget
+        self._request_id = request_id
+        self._user_id = user_id
+        self._calls = 0
+        self._temperature = role.temperature if asked.temperature is None else asked.temperature
+        self._max_tokens = min(role.max_tokens, asked.max_tokens or role.max_tokens)
+        self._backend = client.backend(asked.role)
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts by the model's tokenizer."""
+        return self._backend.counter
+
+    @property
+    def room_tokens(self) -> int:
+        """How many tokens a prompt may have so that the longest answer, and a second try at it, still fit."""
+        return max(0, self._backend.max_model_len - 2 * self._max_tokens)
+
+    async def generate(
+        self, messages: Sequence[Message], schema: dict[str, Any] | None = None, on_text: OnText | None = None
+    ) -> Completion:
+        """One call. Its tokens are reserved first, and what it did not take is given back.
+
+        Raises BudgetExhaustedError before anything is sent, ModelFailedError when there is no answer.
+        """
+        prompt_tokens = count_messages(self.counter, messages)
+        answer_tokens = min(self._max_tokens, self._backend.max_model_len - prompt_tokens)
+        if answer_tokens < MIN_ANSWER_TOKENS:
+            raise ModelFailedError(
+                f"the prompt has {prompt_tokens} tokens, the model takes {self._backend.max_model_len} with the answer",
+                actual=prompt_tokens,
+                allowed=self._backend.max_model_len,
+            )
+        reserved = prompt_tokens + answer_tokens
+        await self._budget.take_llm_call(reserved)
+        self._calls += 1
+        request = ModelRequest(
+            f"{self._request_id}-{self._calls}",
+            tuple(messages),
+            Sampling(answer_tokens, self._temperature),
+            schema,
+            self._user_id,
+        )
+        # A call that is called off or broken has taken its prompt, for all we know.
+        spent = (prompt_tokens, 0)
+        try:
+            completion = await self._in_time(self._client.complete(self._role, request, on_text))
+            spent = (completion.tokens_in, completion.tokens_out)
+        except ModelFailedError as error:
+            taken = prompt_tokens if isinstance(error, ModelBrokeOffError) else 0
+            spent = (error.values.get("tokens_in", taken), error.values.get("tokens_out", 0))
+            raise
+        finally:
+            self._budget.book_tokens(reserved, *spent)
+        return completion
+
+    async def _in_time(self, answering: Coroutine[Any, Any, Completion]) -> Completion:
+        left_s = (self._until_ms - self._clock.now_ms()) / 1000
+        try:
+            return await wait_at_most(self._clock, max(0.0, left_s), answering)
+        except TimeoutError as error:
+            raise ModelBrokeOffError("the model did not answer within the time of its stage") from error
+
+    async def generate_object(
+        self, messages: Sequence[Message], shape: type[Shape], choices: dict[str, list[str]] | None = None
+    ) -> Answered[Shape]:
+        """An object of `shape`, whose fields take what `choices` lists; an answer that does not fit is mended once.
+
+        Raises InvalidOutputError after the second, and what `generate` raises.
+        """
+        schema = bounded_schema(shape, choices)
+        completion = await self.generate(messages, schema)
+        try:
+            return Answered(read_object(completion.text, shape), completion, 1)
+        except InvalidOutputError as error:
+            problem = str(error.values["problem"])
+            if completion.finish_reason == "length":
+                problem = f"it was cut off at {completion.tokens_out} tokens: be brief"
+        mending = [*messages, *self._mending(messages, completion.text, problem)]
+        try:
+            completion = await self.generate(mending, schema)
+        except BudgetExhaustedError as error:
+            raise InvalidOutputError(f"{problem}, and no call is left to mend it", problem=problem) from error
+        return Answered(read_object(completion.text, shape), completion, 2)
+
+    def _mending(self, messages: Sequence[Message], text: str, problem: str) -> list[Message]:
+        told = f"That answer cannot be used: {problem}\nGive the whole JSON object again, and nothing else."
+        taken = count_messages(self.counter, [*messages, Message("assistant", ""), Message("user", told)])
+        room = self._backend.max_model_len - taken - self._max_tokens
+        return [Message("assistant", self.counter.cut(text, max(0, room)) or "{"), Message("user", told)]

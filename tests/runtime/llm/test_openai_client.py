@@ -1,0 +1,282 @@
+"""The OpenAI-compatible backend against a real endpoint that behaves well, badly, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import subprocess
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from runtime.errors import (
+    ModelBrokeOffError,
+    ModelBusyError,
+    ModelDownError,
+    ModelFailedError,
+    ModelRefusedError,
+    SettingsError,
+)
+from runtime.llm.messages import TextDelta
+from runtime.llm.model_file import api_key
+from runtime.llm.openai_client import MAX_CHARS_PER_TOKEN, OpenAIBackend
+from runtime.llm.protocol import drained
+from runtime.llm.tokens import ByteCounter
+from tests.runtime.llm.endpoint import (
+    Endpoint,
+    Handler,
+    asked,
+    deployment_at,
+    event,
+    hangs,
+    refuses,
+    says,
+    sends,
+)
+
+Opened = Callable[..., Awaitable[tuple[Endpoint, OpenAIBackend]]]
+
+
+@pytest.fixture
+async def opened() -> AsyncGenerator[Opened, None]:
+    closers: list[Callable[[], Awaitable[None]]] = []
+
+    async def open_(*handlers: Handler, key: str | None = None, **settings: object) -> tuple[Endpoint, OpenAIBackend]:
+        endpoint = Endpoint(*handlers)
+        await endpoint.start()
+        backend = endpoint.backend(key, **settings)
+        closers.extend((backend.close, endpoint.stop))
+        return endpoint, backend
+
+    yield open_
+    for close in closers:
+        await close()
+
+
+async def test_an_answer_comes_in_pieces_and_ends_with_what_it_took(opened: Opened) -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 5}}
+    _, backend = await opened(says("Good ", "day", usage=usage))
+    async with aclosing(backend.stream(asked())) as stream:
+        pieces = [piece async for piece in stream]
+    assert pieces[:2] == [TextDelta("Good "), TextDelta("day")]
+    done = await drained(backend, asked())
+    assert (done.text, done.finish_reason) == ("Good day", "stop")
+    assert (done.tokens_in, done.tokens_out, done.tokens_cached) == (7, 2, 5)
+
+
+async def test_a_server_that_tells_no_usage_is_counted_by_our_counter(opened: Opened) -> None:
+    _, backend = await opened(says("abc", usage=None))
+    done = await drained(backend, asked("hello"))
+    assert (done.tokens_in, done.tokens_out) == (16 + 16 + 5, 3)
+
+
+async def test_a_request_says_model_bounds_schema_and_key(opened: Opened) -> None:
+    endpoint, backend = await opened(says("{}"), key="s3cret")
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    await drained(backend, asked("hi", 9, schema=schema))
+    (body,), (headers,) = endpoint.bodies, endpoint.headers
+    assert (body["model"], body["max_tokens"], body["stream"]) == ("m", 9, True)
+    assert body["messages"] == [{"role": "user", "content": "hi"}]
+    assert body["response_format"]["json_schema"]["schema"] == schema
+    assert headers["Authorization"] == "Bearer s3cret"
+
+
+@pytest.mark.parametrize(("mode", "form"), [("json_object", {"type": "json_object"}), ("none", None)])
+async def test_servers_without_schemas_are_asked_for_less(opened: Opened, mode: str, form: object) -> None:
+    endpoint, backend = await opened(says("{}"), structured_output=mode)
+    await drained(backend, asked(schema={"type": "object"}))
+    assert endpoint.bodies[0].get("response_format") == form
+
+
+async def test_an_answer_that_is_not_streamed_is_taken_too(opened: Opened) -> None:
+    async def whole(_request: web.Request, _body: object) -> web.Response:
+        choice = {"message": {"content": "all at once"}, "finish_reason": "stop"}
+        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 4}})
+
+    _, backend = await opened(whole)
+    done = await drained(backend, asked())
+    assert (done.text, done.tokens_in, done.tokens_out) == ("all at once", 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, ModelRefusedError),
+        (401, ModelRefusedError),
+        (403, ModelRefusedError),
+        (404, ModelRefusedError),
+        (307, ModelRefusedError),
+        (408, ModelDownError),
+        (429, ModelBusyError),
+        (500, ModelDownError),
+        (502, ModelDownError),
+        (503, ModelBusyError),
+    ],
+)
+async def test_each_status_says_whether_asking_again_would_help(
+    opened: Opened, status: int, kind: type[ModelFailedError]
+) -> None:
+    _, backend = await opened(refuses(status, "because   of\nthis"))
+    with pytest.raises(kind, match=f"answered {status}: because of this"):
+        await drained(backend, asked())
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("soon", None), (None, None)])
+async def test_the_time_that_a_busy_server_names_is_read(
+    opened: Opened, header: str | None, seconds: float | None
+) -> None:
+    _, backend = await opened(refuses(429, **({} if header is None else {"Retry_After": header})))
+    with pytest.raises(ModelBusyError) as caught:
+        await drained(backend, asked())
+    assert caught.value.values["retry_after_s"] == seconds
+
+
+async def test_a_date_as_the_time_to_come_back_is_counted_from_now(opened: Opened) -> None:
+    _, backend = await opened(refuses(503, Retry_After="Fri, 01 Jan 2100 00:00:00 GMT"))
+    with pytest.raises(ModelBusyError) as caught:
+        await drained(backend, asked())
+    assert caught.value.values["retry_after_s"] > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("handler", "words"),
+    [
+        (sends(event("half an ans")), "ended before the answer did"),
+        (sends(event("half"), hangs_up=True), "broke off"),
+        (sends(event("half"), then_hangs=True), "fell silent"),
+        (sends(b"data: {not json\n\n"), "no JSON"),
+        (sends(b"data: [1, 2]\n\n"), "a list, not an object"),
+        (sends(b"data: " + b"[" * 30_000 + b"\n\n"), "no JSON"),
+        (sends(event("x"), b'data: {"error": {"message": "engine died"}}\n\n'), "engine died"),
+        (sends(b"\xff\xfe\x00\n\n"), "ended before the answer did"),
+        (sends(), "ended before the answer did"),
+        (hangs, "fell silent"),
+    ],
+)
+async def test_an_answer_that_is_no_whole_answer_broke_off(opened: Opened, handler: Handler, words: str) -> None:
+    _, backend = await opened(handler)
+    with pytest.raises(ModelBrokeOffError, match=words) as caught:
+        await drained(backend, asked("hello"))
+    assert caught.value.values["tokens_in"] == 37
+
+
+async def test_an_answer_that_broke_off_tells_what_it_took(opened: Opened) -> None:
+    _, backend = await opened(sends(event("12345")))
+    with pytest.raises(ModelBrokeOffError) as caught:
+        await drained(backend, asked("hello"))
+    assert (caught.value.values["tokens_in"], caught.value.values["tokens_out"]) == (37, 5)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_a_server_that_does_not_stop_writing_is_stopped(opened: Opened, more: int) -> None:
+    _, backend = await opened(says("x" * (10 * MAX_CHARS_PER_TOKEN + more)))
+    if more:
+        with pytest.raises(ModelBrokeOffError, match="goes on beyond 10 tokens"):
+            await drained(backend, asked(max_tokens=10))
+    else:
+        assert (await drained(backend, asked(max_tokens=10))).text
+
+
+@pytest.mark.parametrize(
+    "body", ["<html>ok</html>", "[]", "null", '{"choices": "none"}', '{"choices": [{"message": 5}]}']
+)
+async def test_a_page_of_something_else_is_no_answer(opened: Opened, body: str) -> None:
+    async def page(_request: web.Request, _body: object) -> web.Response:
+        return web.Response(text=body)
+
+    _, backend = await opened(page)
+    with pytest.raises(ModelBrokeOffError):
+        await drained(backend, asked())
+
+
+async def test_calling_off_closes_the_connection_so_that_the_server_drops_the_request(opened: Opened) -> None:
+    endpoint, backend = await opened(sends(event("a"), then_hangs=True), silence_timeout_s=60)
+    started = asyncio.Event()
+
+    async def read() -> None:
+        async with aclosing(backend.stream(asked())) as stream:
+            async for _ in stream:
+                started.set()
+
+    reading = asyncio.create_task(read())
+    await started.wait()
+    assert endpoint.at_work == 1
+    reading.cancel()
+    await asyncio.wait({reading})
+    async with asyncio.timeout(5):
+        await endpoint.idle.wait()
+
+
+async def test_no_more_connections_are_open_than_the_deployment_allows(opened: Opened) -> None:
+    endpoint, backend = await opened(says("a"), concurrent=2)
+    await asyncio.gather(*(drained(backend, asked()) for _ in range(10)))
+    assert endpoint.most_at_work <= 2
+    assert len(endpoint.bodies) == 10
+
+
+async def test_nobody_at_the_address_is_a_deployment_that_is_down() -> None:
+    endpoint = Endpoint(says("a"))
+    await endpoint.start()
+    url = endpoint.url
+    await endpoint.stop()
+    backend = OpenAIBackend(deployment_at(url), ByteCounter())
+    with pytest.raises(ModelDownError, match="cannot be reached"):
+        await drained(backend, asked())
+    await backend.close()
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 that nobody has signed but itself, and its key."""
+    made, key = folder / "cert.pem", folder / "key.pem"
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names]
+    subprocess.run([*command, "-keyout", key, "-out", made], check=True, capture_output=True)
+    return made, key
+
+
+async def test_a_certificate_that_is_not_trusted_is_said_and_one_that_is_named_is_taken(tmp_path: Path) -> None:
+    made, key = certificate(tmp_path)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(made, key)
+    endpoint = Endpoint(says("safe"))
+    await endpoint.start(tls)
+    url = endpoint.url.replace("http://", "https://").replace("localhost", "127.0.0.1")
+    strict = OpenAIBackend(deployment_at(url), ByteCounter())
+    with pytest.raises(ModelDownError, match=r"certificate is not trusted.*ca_file") as caught:
+        await drained(strict, asked())
+    assert caught.value.values["permanent"]
+    trusting = OpenAIBackend(deployment_at(url, ca_file=str(made)), ByteCounter())
+    assert (await drained(trusting, asked())).text == "safe"
+    astray = OpenAIBackend(deployment_at(url, ca_file=str(tmp_path / "none.pem")), ByteCounter())
+    with pytest.raises(SettingsError, match=r"none\.pem cannot be read"):
+        await drained(astray, asked())
+    for backend in (strict, trusting, astray):
+        await backend.close()
+    await endpoint.stop()
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", "with blank", "ключ", "line\nbreak"])
+def test_a_key_that_is_missing_or_cannot_be_one_is_said_before_anything_is_sent(value: str | None) -> None:
+    deployment = deployment_at("http://x", api_key_env="THE_KEY")
+    with pytest.raises(SettingsError, match="THE_KEY holds no usable key of http://x"):
+        api_key(deployment, {} if value is None else {"THE_KEY": value})
+
+
+def test_a_key_comes_from_its_variable_or_its_file(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("abc\n", encoding="utf-8")
+    assert api_key(deployment_at("http://x", api_key_env="K"), {"K": "xyz"}) == "xyz"
+    assert api_key(deployment_at("http://x", api_key_file=str(tmp_path / "key")), {}) == "abc"
+    assert api_key(deployment_at("http://x"), {}) is None
+    with pytest.raises(SettingsError, match="cannot be read"):
+        api_key(deployment_at("http://x", api_key_file=str(tmp_path / "no")), {})
+
+
+async def test_a_key_is_not_told_in_errors(opened: Opened) -> None:
+    _, backend = await opened(refuses(401), key="s3cret")
+    with pytest.raises(ModelRefusedError) as caught:
+        await drained(backend, asked())
+    assert "s3cret" not in json.dumps([caught.value.message, str(caught.value.values)])

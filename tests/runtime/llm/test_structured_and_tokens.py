@@ -1,0 +1,134 @@
+"""Schemas that end every answer, and counts that are never too low."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field
+
+from runtime.errors import InvalidOutputError, SettingsError
+from runtime.llm.structured import bounded_schema, chosen, read_object, unbounded_parts
+from runtime.llm.tokens import ByteCounter, TokenCounter, TokenizerCounter
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Step(_Strict):
+    tool: str = Field(max_length=20, json_schema_extra=chosen("tools"))
+    query: str = Field(max_length=80)
+
+
+class Plan(_Strict):
+    """Words for people that no model needs to pay for."""
+
+    steps: list[Step] = Field(max_length=3)
+    goal: str | None = Field(default=None, max_length=9)
+
+
+def test_a_schema_is_whole_and_takes_only_what_may_be_chosen() -> None:
+    schema = bounded_schema(Plan, {"tools": ["locate", "read"]})
+    assert "$ref" not in str(schema)
+    assert "Words for people" not in str(schema)
+    assert schema["properties"]["steps"]["items"]["properties"]["tool"] == {
+        "enum": ["locate", "read"],
+        "type": "string",
+    }
+    jsonschema.validate({"steps": [{"tool": "read", "query": "x"}]}, schema)
+    for bad in ({"steps": [{"tool": "rm", "query": "x"}]}, {"steps": [], "more": 1}, {"steps": [{"tool": "read"}]}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(bad, schema)
+
+
+@pytest.mark.parametrize("choices", [None, {}, {"tools": []}])
+def test_without_choices_a_field_stays_as_it_is(choices: dict[str, list[str]] | None) -> None:
+    field = bounded_schema(Plan, choices)["properties"]["steps"]["items"]["properties"]["tool"]
+    assert field == {"maxLength": 20, "type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "loose"),
+    [
+        ({"type": "string"}, ["the whole"]),
+        ({"type": "string", "maxLength": 5}, []),
+        ({"enum": ["a"]}, []),
+        ({"const": "a"}, []),
+        ({"type": "integer", "minimum": 0}, ["the whole"]),
+        ({"type": "integer", "minimum": 0, "maximum": 9}, []),
+        ({"type": "boolean"}, []),
+        ({"type": "array", "items": {"type": "string"}}, ["the whole", "[]"]),
+        ({"type": "array", "maxItems": 2, "items": {"type": "string", "maxLength": 1}}, []),
+        ({"type": "array", "maxItems": 2}, ["[]"]),
+        ({"type": "object", "properties": {"a": {"type": "string"}}}, ["the whole", "a"]),
+        ({"anyOf": [{"type": "null"}, {"type": "string"}]}, ["the whole"]),
+    ],
+)
+def test_every_place_without_an_end_is_found(schema: dict[str, Any], loose: list[str]) -> None:
+    assert list(unbounded_parts(schema)) == loose
+
+
+def test_a_shape_that_does_not_end_is_refused_by_name() -> None:
+    class Loose(_Strict):
+        text: str
+        many: list[int] = Field(max_length=3)
+
+    with pytest.raises(ValueError, match=r"Loose does not bound text, many\.\[\]"):
+        bounded_schema(Loose)
+
+
+@given(st.text(max_size=200))
+def test_any_text_gives_an_object_or_says_why_not(text: str) -> None:
+    try:
+        assert isinstance(read_object(text, Plan), Plan)
+    except InvalidOutputError as error:
+        assert error.values["problem"]
+
+
+@pytest.mark.parametrize("text", ["{" * 50_000, '{"a":' * 20_000, '{"steps": ' + "9" * 10_000 + "}", "\ud800{"])
+def test_hostile_answers_are_invalid_and_no_more(text: str) -> None:
+    with pytest.raises(InvalidOutputError):
+        read_object(text, Plan)
+
+
+@functools.cache
+def tiny_tokenizer() -> TokenizerCounter:
+    """A byte-level BPE tokenizer, trained on the spot."""
+    library = pytest.importorskip("tokenizers")
+    tokenizer = library.Tokenizer(library.models.BPE())
+    tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = library.pre_tokenizers.ByteLevel.alphabet()
+    trainer = library.trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator(["def read(self): return self.read", "the quick brown fox"] * 20, trainer)
+    return TokenizerCounter(tokenizer)
+
+
+@pytest.mark.parametrize("make", [ByteCounter, lambda: ByteCounter(3.5), tiny_tokenizer])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], max_examples=40)
+@given(text=st.text(max_size=80), budget=st.integers(-1, 60))
+def test_a_cut_text_is_a_beginning_that_fits(make: Any, text: str, budget: int) -> None:
+    counter: TokenCounter = make()
+    piece = counter.cut(text, budget)
+    assert text.startswith(piece)
+    assert counter.count(piece) <= max(0, budget)
+    if counter.count(text) <= budget:
+        assert piece == text
+
+
+@given(st.text(max_size=100))
+def test_bytes_are_never_fewer_than_tokens(text: str) -> None:
+    assert ByteCounter().count(text) >= tiny_tokenizer().count(text)
+
+
+def test_a_file_that_is_no_tokenizer_is_said(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(SettingsError):
+        TokenizerCounter.open(tmp_path)
+    with pytest.raises(SettingsError):
+        TokenizerCounter.open(tmp_path / "none.json")
