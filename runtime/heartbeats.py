@@ -13,7 +13,10 @@ HANGS_AFTER_S = 6.0
 
 
 class Heartbeats:
-    """Questions that have no answer yet. Nobody is judged before the first answer: starting up takes its time."""
+    """Questions that have no answer yet. Nobody is judged before the first answer: starting up takes its time.
+
+    The process that follows one that answered needs no first answer: while it starts up it cannot be asked at all.
+    """
 
     def __init__(self, hangs_after_s: float = HANGS_AFTER_S) -> None:
         self._hangs_after_s = hangs_after_s
@@ -33,17 +36,16 @@ class Heartbeats:
         self._known.add(address)
 
     def unreachable(self, address: Address) -> None:
-        """It cannot be asked right now, as when its process is being replaced; it starts up anew then."""
+        """It cannot be asked right now, as when its process is being replaced."""
         self._asked_s.pop(address, None)
-        self._known.discard(address)
 
     def hanging(self, now_s: float) -> list[Address]:
-        """Who has been asked longer ago than a living process would take to answer, each named once."""
+        """Who has been asked longer ago than a living process would take to answer, each named once in such a time."""
         late = [
             address
             for address, asked_s in self._asked_s.items()
             if address in self._known and now_s - asked_s >= self._hangs_after_s
         ]
         for address in late:
-            self._known.discard(address)
+            self._asked_s[address] = now_s
         return late
