@@ -25,7 +25,7 @@ from tests.faults.fault_rounds import Round
 from tests.faults.fault_site import KEEPER, Site, kill, until
 from tests.postgres_server import MISSING, PostgresServer, binaries
 
-DISK_MIB = 3
+DISK_MIB = 24  # three write-ahead logs of 4 MB each, and room
 DOWN_S = 2.0
 STEPS_S = (3_600.0, -3_600.0, 86_400.0, -86_400.0)
 
