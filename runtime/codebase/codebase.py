@@ -222,15 +222,10 @@ class Codebase:
         semantics = self.semantics
 
         def similar(hits: Sequence[ChunkHit]) -> list[float] | None:
-            return semantics.similarities(query, [self.described(hit) for hit in hits], wait=wait)
+            sources = {file: self.try_source(file) for file in {hit.file for hit in hits}}
+            return semantics.similarities(query, [described(hit, sources[hit.file]) for hit in hits], wait=wait)
 
         return rank_chunks(self.index, query, limit, scope=within, similar=similar, join=join)
-
-    def described(self, hit: ChunkHit) -> str:
-        """What of a piece its vector is made from: where it stands, its name, its text."""
-        source = self.try_source(hit.file)
-        lines = source.lines[hit.start_line - 1 : hit.end_line] if source else []
-        return f"{hit.file} {hit.symbol or ''}\n" + "\n".join(lines)[:MAX_DESCRIBED_CHARS]
 
     def readable_paths(self, scope: str | None = None) -> list[str]:
         """Paths of the files that may be read, below a file or folder when `scope` is given."""
@@ -247,3 +242,9 @@ class Codebase:
             return self.source(path)
         except RepositoryError:
             return None
+
+
+def described(hit: ChunkHit, source: SourceText | None) -> str:
+    """What of a piece its vector is made from: where it stands, its name, its text."""
+    lines = source.lines[hit.start_line - 1 : hit.end_line] if source else []
+    return f"{hit.file} {hit.symbol or ''}\n" + "\n".join(lines)[:MAX_DESCRIBED_CHARS]

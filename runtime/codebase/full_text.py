@@ -7,9 +7,9 @@ of a long question, and those that were written as identifiers, weigh more.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runtime.codebase.index_reader import IndexReader
@@ -17,7 +17,7 @@ from runtime.codebase.index_records import ChunkHit
 from runtime.codebase.tokens import QueryTerms, index_terms, query_terms
 
 MAX_QUERY_TERMS = 32
-CANDIDATES = 600
+CANDIDATES = 400
 TITLE_CHARS = 300
 LONG_QUERY_CHARS = 200
 
@@ -88,7 +88,10 @@ def score_chunks(
     if not rows:
         return []
     texts = index.chunk_texts([row[0] for row in rows])
-    counted = {chunk_id: [_count(text, term_weights) for text in texts[chunk_id]] for chunk_id, *_ in rows}
+    wanted = frozenset(term_weights)
+    # All chunks of a file have the same path, and many the same names.
+    count = functools.cache(functools.partial(_count, wanted))
+    counted = {chunk_id: [count(text) for text in texts[chunk_id]] for chunk_id, *_ in rows}
     mean_lengths = [max(1.0, sum(fields[place][1] for fields in counted.values()) / len(rows)) for place in range(4)]
     whole = sum(term_weights.values())
     scored = []
@@ -102,13 +105,13 @@ def score_chunks(
     return scored
 
 
-def _count(text: str, wanted: Collection[str]) -> tuple[Counter[str], int]:
+def _count(wanted: frozenset[str], text: str) -> tuple[dict[str, int], int]:
     words = text.split()
-    return Counter(word for word in words if word in wanted), len(words)
+    return {word: words.count(word) for word in wanted.intersection(words)}, len(words)
 
 
 def _occurrences(
-    fields: Sequence[tuple[Counter[str], int]], mean_lengths: Sequence[float], weights: FieldWeights
+    fields: Sequence[tuple[Mapping[str, int], int]], mean_lengths: Sequence[float], weights: FieldWeights
 ) -> dict[str, float]:
     """Occurrences of each term over all fields, weighed and normalised by length."""
     total: dict[str, float] = {}

@@ -9,6 +9,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from runtime.codebase.index_records import ChunkHit
 
@@ -84,3 +85,16 @@ def spread(ranked: Sequence[Scored]) -> list[Scored]:
         else:
             rest.append(pair)
     return front + rest
+
+
+def widened(ranked: Sequence[Scored]) -> list[Scored]:
+    """The same front; behind it files that were not seen yet take turns with what else the others have."""
+    front, rest = list(ranked[:FRONT]), ranked[FRONT:]
+    seen = {hit.file for _, hit in front}
+    fresh: list[Scored] = []
+    further: list[Scored] = []
+    for pair in rest:
+        (further if pair[1].file in seen else fresh).append(pair)
+        seen.add(pair[1].file)
+    turns = (pair for both in zip_longest(fresh, further) for pair in both if pair is not None)
+    return front + list(turns)

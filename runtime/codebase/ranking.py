@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runtime.codebase.full_text import FieldWeights, ScoredChunk, score_chunks, weigh_terms
-from runtime.codebase.fusion import joined, spread, with_similarity
+from runtime.codebase.fusion import joined, spread, widened, with_similarity
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import ChunkHit, SymbolRecord
 from runtime.codebase.path_kinds import PathKind, kind_of_path, kinds_asked_for
@@ -69,7 +69,7 @@ def rank_chunks(
     """The best chunks for a question, at most `limit`; empty when no word of it occurs. `scope`: a file or folder.
 
     `similar` gives the similarity in meaning of the first 60, or None when it cannot tell now; with `join`, chunks that
-    touch become one hit of at most 80 lines.
+    touch become one hit of at most 80 lines, and behind the front new files take turns.
     """
     query = query[:MAX_QUERY_CHARS]
     terms = query_terms(query)
@@ -153,8 +153,8 @@ class _Board:
         compared = similar([hit for _, hit in spread(pairs)[:MAX_COMPARED]]) if similar is not None else None
         if compared is not None:
             pairs = with_similarity(spread(pairs), compared, self._weights.similarity)
-        best = spread(joined(pairs) if join else pairs)[:limit]
-        return [replace(hit, score=round(score, 6)) for score, hit in best]
+        best = widened(spread(joined(pairs))) if join else spread(pairs)
+        return [replace(hit, score=round(score, 6)) for score, hit in best[:limit]]
 
 
 def _file_scores(found: Sequence[ScoredChunk], weights: RankingWeights) -> dict[str, float]:

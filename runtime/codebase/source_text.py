@@ -7,6 +7,7 @@ is dropped. Bytes that are no UTF-8 are replaced and noted; a NUL byte in the fi
 from __future__ import annotations
 
 import codecs
+import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ SNIFFED_BYTES = 8192
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceText:
     """The decoded text of a file, with the SHA-256 of its bytes; `note` says what was odd about it."""
 
@@ -24,9 +25,9 @@ class SourceText:
     sha256: str
     note: str = ""
 
-    @property
+    @functools.cached_property
     def lines(self) -> list[str]:
-        """The lines without their ends; a final newline makes no further line."""
+        """The lines without their ends; a final newline makes no further line. Shared: not to be changed."""
         return split_lines(self.text)
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runtime.codebase.codebase import Codebase
+from runtime.codebase.codebase import Codebase, described
 from runtime.codebase.index_records import ChunkHit
 from runtime.codebase.index_service import IndexService
 from runtime.codebase.index_writer import IndexOptions, refresh
@@ -51,7 +51,7 @@ def baseline(codebase: Codebase, semantics: Semantics | None, question: str, *, 
     if source_only:
         hits = [hit for hit in hits if kind_of_path(hit.file) not in ("test", "docs")]
     hits = hits[:CANDIDATES]
-    texts = [codebase.described(hit) for hit in hits]
+    texts = [described(hit, codebase.try_source(hit.file)) for hit in hits]
     alike = semantics.similarities(question, texts, wait=True) if semantics else None
     if alike is not None:
         by_meaning = sorted(range(len(hits)), key=lambda place: -alike[place])

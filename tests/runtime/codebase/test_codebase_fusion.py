@@ -13,6 +13,7 @@ from runtime.codebase.fusion import (
     Scored,
     joined,
     spread,
+    widened,
     with_similarity,
 )
 from runtime.codebase.index_records import ChunkHit
@@ -70,7 +71,7 @@ def test_likeness_that_tells_nothing_changes_nothing(similarities: list[float]) 
 def test_nothing_found_is_lost(places: list[tuple[int, int, str]], chance: object) -> None:
     ranked = [hit(1 - 0.01 * rank, start, start + more, file) for rank, (start, more, file) in enumerate(places)]
     similarities = [((17 * rank) % 11) / 11 for rank in range(len(ranked) // 2)]
-    for found in (joined(ranked), spread(ranked), with_similarity(ranked, similarities, 0.1)):
+    for found in (joined(ranked), spread(ranked), widened(ranked), with_similarity(ranked, similarities, 0.1)):
         for file, start, end in spans(ranked):
             assert any(f == file and a <= start and end <= b for f, a, b in spans(found))
         assert len(found) <= len(ranked)
@@ -83,3 +84,11 @@ def test_one_file_does_not_take_the_whole_front() -> None:
     ]
     front = [file for file, _, _ in spans(spread(ranked))[:FRONT]]
     assert (front.count("a.py"), front.count("b.py")) == (MAX_PER_FILE_IN_FRONT, MAX_PER_FILE_IN_FRONT)
+
+
+def test_behind_the_front_new_files_take_turns_with_further_pieces() -> None:
+    ranked = [hit(1, 10 * line, 10 * line) for line in range(1, FRONT + 3)]
+    ranked += [hit(0.5, 1, 1, "b.py"), hit(0.4, 1, 1, "c.py"), hit(0.3, 9, 9, "b.py")]
+    found = spans(widened(ranked))
+    assert found[:FRONT] == spans(ranked)[:FRONT]
+    assert [file for file, _, _ in found[FRONT:]] == ["b.py", "a.py", "c.py", "a.py", "b.py"]
