@@ -17,6 +17,10 @@ from runtime.tools.result import Citation, ToolResult
 # A symbol that merely stands in a file that was mapped was not searched for: it counts less than any hit.
 MAPPED_SCORE = 0.2
 
+MAX_QUOTE_CHARS = 160
+MAX_DOC_CHARS = 400
+MAX_SIGNATURE_CHARS = 200
+
 FactKind = Literal[
     "definition", "excerpt", "code", "caller", "callee", "reference", "importer", "test", "module", "trace", "change"
 ]
@@ -63,7 +67,27 @@ def facts_of(step: str, tool: str, result: ToolResult) -> list[Fact]:
     rule = _RULES.get(tool)
     if rule is None or not result.usable:
         return []
-    return [msgspec.structs.replace(fact, step=step) for fact in rule(result)]
+    return [_lean(msgspec.structs.replace(fact, step=step)) for fact in rule(result)]
+
+
+def _lean(fact: Fact) -> Fact:
+    """The fact without what nobody reads of it. The hash of a file stands with the ranges that tools returned.
+
+    A quote that is cut is still a part of its lines.
+    """
+    citation = msgspec.structs.replace(
+        fact.citation, why="", content_sha256="", symbol=None, quote=fact.citation.quote[:MAX_QUOTE_CHARS].rstrip()
+    )
+    if fact.kind == "code":
+        citation = msgspec.structs.replace(citation, quote="")
+    doc = fact.docstring
+    return msgspec.structs.replace(
+        fact,
+        citation=citation,
+        docstring=doc if len(doc) <= MAX_DOC_CHARS else doc[:MAX_DOC_CHARS].rsplit(" ", 1)[0],
+        signature=fact.signature[:MAX_SIGNATURE_CHARS],
+        score=round(fact.score, 4),
+    )
 
 
 def ranges_of(result: ToolResult) -> list[ProducedRange]:

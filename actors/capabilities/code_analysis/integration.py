@@ -65,7 +65,7 @@ async def remember_all(
     if view.ended_by is None and not output.get("partial"):
         kept_answer = await memory.keep_answer(context, codebase, _question(view).text, checked)
     facts = view.outputs.get("execution", {}).get("facts", [])
-    kept_facts = await memory.keep_summaries(context, msgspec.convert(facts, list[Fact]))
+    kept_facts = await memory.keep_summaries(context, msgspec.convert(facts, list[Fact]), _collected(view)[1])
     state = grown(
         read_state(view.outputs["perception"].get("traversal_state"), view.session_id), _explored(view, output)
     )

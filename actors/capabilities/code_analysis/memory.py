@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.claims import Claim
-from actors.capabilities.code_analysis.facts import Fact
+from actors.capabilities.code_analysis.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.question import analyse
 from actors.capabilities.code_analysis.traversal_state import TraversalState
 from runtime.capability import StageContext
@@ -105,11 +105,12 @@ def _cited_lines(codebase: Codebase, citations: Sequence[Citation]) -> tuple[Cit
     return tuple(kept)
 
 
-async def keep_summaries(context: StageContext, facts: Sequence[Fact]) -> bool:
+async def keep_summaries(context: StageContext, facts: Sequence[Fact], ranges: Sequence[ProducedRange]) -> bool:
     """Keep what the facts say of their files, under the hash of what was read."""
     summaries: dict[str, dict[str, Any]] = {}
+    hash_of = {produced.file: produced.content_sha256 for produced in ranges}
     for fact in facts:
-        sha256 = fact.citation.content_sha256
+        sha256 = hash_of.get(fact.citation.file, "")
         if fact.kind not in {"definition", "module"} or not sha256 or not fact.name:
             continue
         summary = summaries.setdefault(sha256, {"summary": "", "symbols": []})
