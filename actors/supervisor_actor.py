@@ -103,7 +103,7 @@ class SupervisorActor(Participant):
         self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
         self._commit = GroupCommit(self._table)
         self._timers = Timers(self._clock, self._timer_fired)
-        self._changed = asyncio.Condition()
+        self._watchers: dict[RunId, set[asyncio.Event]] = {}
         self._recovered = asyncio.Event()
         self._has_begun = False
         self._admitting: asyncio.Task[None] | None = None
@@ -137,13 +137,22 @@ class SupervisorActor(Participant):
     async def wait_events(self, run_id: RunId, after_seq: int, timeout_s: float) -> tuple[bytes, bool]:
         """Client events after `after_seq` as MessagePack, and whether the run is over; waits for the first one."""
         await self._ready()
-        async with self._changed:
-            if not self._table.client_events(run_id, after_seq) and not self._table.is_over(run_id):
-                try:
-                    await asyncio.wait_for(self._changed.wait(), min(timeout_s, LONGEST_WAIT_S))
-                except TimeoutError:
-                    log.debug("watch.idle", extra={"run_id": run_id})
+        if not self._table.client_events(run_id, after_seq) and not self._table.is_over(run_id):
+            await self._news(run_id, min(timeout_s, LONGEST_WAIT_S))
         return msgspec.msgpack.encode(self._table.client_events(run_id, after_seq)), self._table.is_over(run_id)
+
+    async def _news(self, run_id: RunId, timeout_s: float) -> None:
+        """Return when something has happened to the run, or when the time is up."""
+        news = asyncio.Event()
+        self._watchers.setdefault(run_id, set()).add(news)
+        try:
+            await asyncio.wait_for(news.wait(), timeout_s)
+        except TimeoutError:
+            log.debug("watch.idle", extra={"run_id": run_id})
+        finally:
+            self._watchers[run_id].discard(news)
+            if not self._watchers[run_id]:
+                del self._watchers[run_id]
 
     async def envelope(self, run_id: RunId) -> bytes:
         """The envelope of a run as it stands."""
@@ -335,8 +344,8 @@ class SupervisorActor(Participant):
                 self._timers.set(run_id, command)
             elif isinstance(command, Finish):
                 self._timers.drop(run_id)
-        async with self._changed:
-            self._changed.notify_all()
+        for news in self._watchers.get(run_id, ()):
+            news.set()
 
     async def _start(self, run_id: RunId, command: RunStage) -> None:
         self._courier.acknowledge(_message_id_of(self._holders.issued(command.key)))
