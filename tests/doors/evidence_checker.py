@@ -109,6 +109,8 @@ def document_faults(document: dict[str, Any], root: Path) -> list[str]:
     for file in document["files_examined"]:
         if not (root / file).is_file():
             faults.append(f"{file} was examined, but is no file")
-    if document["partial"] is not (document["terminal_reason"] != "completed"):
+    if document["terminal_reason"] != "completed" and not document["partial"]:
         faults.append("partial and terminal_reason disagree")
+    if document["partial"] and not document["terminal_detail"]:
+        faults.append("it is partial and does not say why")
     return faults

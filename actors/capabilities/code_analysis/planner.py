@@ -70,7 +70,9 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     steps = plan_steps(question, goals, int(given.facts["pass"]), bool(given.facts["is_wider"]))
     usable = [step for step in steps if step.tool in given.facts["tools"]]
     if usable and int(given.facts["pass"]) == 1:
-        usable += _recall_steps(given.facts["earlier"], tuple(goal.id for goal in goals))
+        # The same question finds its places by itself.
+        similar = [answer for answer in given.facts["earlier"] if answer["question"] != question.text]
+        usable += _recall_steps(similar, tuple(goal.id for goal in goals))
     feasibility = _feasibility(question, usable)
     return {
         "plan_id": f"round-{given.facts['round']}",

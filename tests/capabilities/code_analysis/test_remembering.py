@@ -145,3 +145,4 @@ async def test_an_answer_is_the_same_with_and_without_what_was_remembered(tmp_pa
     first = await desk.ask(QUESTION)
     second = await desk.ask(QUESTION)
     assert (first["answer"], first["citations"]) == (second["answer"], second["citations"])
+    assert first["usage"]["tool_calls"] == second["usage"]["tool_calls"]
