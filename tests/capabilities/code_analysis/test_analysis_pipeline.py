@@ -86,7 +86,7 @@ def test_the_critic_has_one_way_back_and_the_planner_one_to_itself(name: str, ta
 )
 def test_only_the_traverser_and_the_planner_may_use_tools(name: str) -> None:
     reach = {agent.name: set(agent.allowed_tools) for agent in pipeline(name).agents if agent.allowed_tools}
-    assert reach == {"planner": {"list_tools"}, "traverser": set(CAPABILITY.tools.names())}
+    assert reach == {"planner": {"list_tools"}, "traverser": {tool["name"] for tool in CAPABILITY.tools.describe()}}
 
 
 def test_every_route_of_the_critic_has_a_rule() -> None:

@@ -146,7 +146,7 @@ async def test_the_planner_uses_no_tool_that_it_was_not_told_of() -> None:
     looked_at = view("Who calls decide?", goals=GoalBoard(goals=tuple(goals_for("definition", "usage"))))
     context = no_context()
     given_ = await planner.gather(context, looked_at)
-    assert set(given_.facts["tools"]) == set(TOOLS.names())
+    assert set(given_.facts["tools"]) == {tool["name"] for tool in TOOLS.describe()}
     fewer = StageInput({**given_.facts, "tools": ["locate", "rm"]})
     output = await planner.by_rules(context, looked_at, fewer)
     assert {step["tool"] for step in output["steps"]} == {"locate"}
