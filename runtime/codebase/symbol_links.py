@@ -6,14 +6,17 @@ in the same class or file, then those in files that the caller imports, then a d
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
 from runtime.codebase.languages import DATA, PROSE, language_of
 from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.python_scopes import aliases_of, may_mean
 from runtime.codebase.source_text import SourceText
 from runtime.codebase.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 from runtime.codebase.tokens import index_terms, looks_like_identifier
@@ -156,9 +159,27 @@ def callers(index: IndexReader, symbol: SymbolRecord | str, limit: int) -> list[
     # A class is called where it is instantiated; its constructor is never named.
     name = symbol.owner.rpartition(".")[2] if symbol.name in ("__init__", "constructor") else symbol.name
     calls = index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (name or symbol.name,))
-    importing = {item.file for item in importers(index, symbol.file, 5000)}
+    imports = importers(index, symbol.file, 5000)
+    if language_of(symbol.file) == "python":
+        calls = _in_scope(index, calls, symbol, imports)
+    importing = {item.file for item in imports}
     calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
     return calls[:limit]
+
+
+def _in_scope(
+    index: IndexReader, calls: list[ReferenceRecord], symbol: SymbolRecord, imports: list[ImportRecord]
+) -> list[ReferenceRecord]:
+    """The calls that Python's scopes let mean the symbol, those by another name included."""
+    imports_of = functools.cache(lambda file: index.imports("f.path = ?", (file,)))
+    means = symbol
+    if symbol.name == "__init__":
+        # The class stands for its constructor.
+        means = replace(symbol, name=symbol.owner.rpartition(".")[2], qualified_name=symbol.owner, kind="class")
+    for alias, files in aliases_of(means, imports).items():
+        renamed = index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (alias,))
+        calls = calls + [call for call in renamed if call.file in files]
+    return [call for call in calls if language_of(call.file) != "python" or may_mean(call, means, imports_of)]
 
 
 def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]) -> int:

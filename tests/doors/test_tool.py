@@ -44,7 +44,10 @@ def test_a_tool_finds_what_is_there_and_cites_it(
 def test_the_tools_list_themselves(jeeves: Program, repo: Path) -> None:
     tools = jeeves.run("tool", "list_tools", "--repo", repo).answers().document["data"]["tools"]
     names = {tool["name"] for tool in tools}
-    assert names == {"locate", "explore_symbol_usage", "map_module", "read_code", "list_tools"}
+    assert names == {
+        *("locate", "explore_symbol_usage", "map_module", "trace_entry_point", "explain_code_history"),
+        *("find_related", "read_code", "git_status", "list_tools"),
+    }
     assert all(tool["description"] and tool["parameters"]["type"] == "object" for tool in tools)
 
 
