@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 from collections import OrderedDict
@@ -9,13 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runtime.codebase.embedding import BATCH, Embedder, Vectors
+from runtime.codebase.embedding import Embedder, Vectors
 from runtime.codebase.vector_cache import VectorCache, key_of
 
 log = logging.getLogger(__name__)
 
 MAX_IN_MEMORY = 20_000
 MAX_WAITING = 2_000
+# So few that who closes waits a tenth of a second at most.
+TEXTS_AT_ONCE = 4
 
 
 class VectorSemantics:
@@ -30,6 +33,8 @@ class VectorSemantics:
         self._worker: threading.Thread | None = None
         self._closed = False
         self._made = 0
+        # A model that is at work when the interpreter goes away takes the whole process down with it.
+        atexit.register(self.close)
 
     def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float] | None:
         """Cosine of the query and each text, -1 to 1; None when vectors are missing and `wait` is false, or fail."""
@@ -66,6 +71,7 @@ class VectorSemantics:
         if worker is not None and worker is not threading.current_thread():
             worker.join()
         self._cache.close()
+        atexit.unregister(self.close)
 
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
         with self._guard:
@@ -107,7 +113,7 @@ class VectorSemantics:
     def _work(self) -> None:
         while True:
             with self._guard:
-                part = {key: self._waiting[key] for key in list(self._waiting)[:BATCH]}
+                part = {key: self._waiting[key] for key in list(self._waiting)[:TEXTS_AT_ONCE]}
                 if not part:
                     self._worker = None
                     return

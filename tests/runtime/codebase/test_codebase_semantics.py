@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -147,6 +149,18 @@ def test_a_search_by_words_is_put_in_order_by_meaning(root: Path, index_path: Pa
     assert meant.search_chunks("parcel", wait=False) is not None
     plain.close()
     meant.close()
+
+
+@needs_model
+def test_a_process_may_end_while_vectors_are_made(path: Path) -> None:
+    program = f"""
+from pathlib import Path
+from runtime.codebase.semantics import open_semantics
+semantics = open_semantics(Path({str(path)!r}))
+assert semantics.similarities("a", [str(n) * 900 for n in range(300)], wait=False) is None
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @needs_model
