@@ -157,7 +157,9 @@ def test_a_process_may_end_while_vectors_are_made(path: Path) -> None:
 from pathlib import Path
 from runtime.codebase.semantics import open_semantics
 semantics = open_semantics(Path({str(path)!r}))
-assert semantics.similarities("a", [str(n) * 900 for n in range(300)], wait=False) is None
+assert semantics.similarities("a", [f"{{n}} " * 900 for n in range(600)], wait=False) is None
+while not semantics.progress()[0]:
+    pass
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
