@@ -75,9 +75,8 @@ def _lean(fact: Fact) -> Fact:
 
     A quote that is cut is still a part of its lines.
     """
-    citation = msgspec.structs.replace(
-        fact.citation, why="", content_sha256="", symbol=None, quote=fact.citation.quote[:MAX_QUOTE_CHARS].rstrip()
-    )
+    quote = fact.citation.quote[:MAX_QUOTE_CHARS].rstrip()
+    citation = msgspec.structs.replace(fact.citation, why="", content_sha256="", quote=quote)
     if fact.kind == "code":
         citation = msgspec.structs.replace(citation, quote="")
     doc = fact.docstring
