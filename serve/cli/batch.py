@@ -22,7 +22,7 @@ from runtime.settings import Settings, load_settings
 from runtime.work_queue import MemoryWorkQueue
 from runtime.work_table import Task
 from serve.asking import AskRuntime
-from serve.cli.inputs import checked_question, checked_reasoner, checked_repository
+from serve.cli.inputs import checked_question, checked_repository, with_models
 from serve.documents import DOCUMENT_SCHEMA_VERSION, EXIT_FAILED, Ask, exit_status
 from serve.queue_workers import QueueWorkers, error_in
 
@@ -51,7 +51,7 @@ def batch(
 ) -> None:
     """Answer every line of a file; exit status 1 when a line could not be answered."""
     settings = load_settings(config)
-    checked_reasoner(settings)
+    settings = with_models(settings, None, None)
     lines = read_lines(source)
     if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
         raise InputError(f"{out} cannot be written; give a file in a folder that exists with --out", path=str(out))
