@@ -8,6 +8,7 @@ Needs vLLM (extra `gpu`, or the environment of `make llm-env`); imported by repl
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -27,12 +28,14 @@ from runtime.llm.fair_share import FairShare
 from runtime.llm.messages import Completion, FinishReason, ModelRequest, Piece, TextDelta
 from runtime.llm.model_file import ModelsFile, VllmDeployment
 from runtime.llm.opening import used_deployments
+from serve.llm.bench import Measured
 from serve.llm.resources import lacking, llm_config_of
 
 # Pieces that come within this time of the last go out together: each one is a message between processes.
 TOGETHER_S = 0.03
 
 _REQUEST = msgspec.msgpack.Decoder(ModelRequest)
+_REQUESTS = msgspec.msgpack.Decoder(list[ModelRequest])
 _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
@@ -58,10 +61,28 @@ class ModelServer(LLMServer):
                     yield msgspec.msgpack.encode(waiting)
                     waiting, sent_s = [], time.perf_counter()
 
+    async def bare(self, data: bytes) -> bytes:
+        """Requests (MessagePack) all at once, by nothing but the engine: what `jeeves bench llm` compares with."""
+        first_s: list[float] = []
+
+        async def one(request: ModelRequest) -> int:
+            started_s, tokens_out = time.perf_counter(), 0
+            prompt = {"prompt_token_ids": await self._prompt_tokens(request)}
+            async for output in self._engine().generate(prompt, _sampling(request), f"bare-{request.request_id}"):
+                if not tokens_out:
+                    first_s.append(time.perf_counter() - started_s)
+                tokens_out += len(output.outputs[0].token_ids)
+            return tokens_out
+
+        started_s = time.perf_counter()
+        tokens = await asyncio.gather(*(one(request) for request in _REQUESTS.decode(data)))
+        return msgspec.msgpack.encode(Measured(time.perf_counter() - started_s, sum(tokens), first_s))
+
     async def stats(self) -> dict[str, int]:
         """Requests in the engine and before it, and what was served: prompt tokens, those of them found in the prefix
         cache, answer tokens."""
         return {
+            "pid": os.getpid(),
             "running": int(self._engine().get_num_unfinished_requests()),
             "waiting": self._share.waiting,
             **self._served,
