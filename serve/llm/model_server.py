@@ -19,6 +19,7 @@ from ray import serve as ray_serve
 from ray.serve.llm import LLMConfig, build_llm_deployment
 from ray.serve.llm.deployment import LLMServer
 from vllm import SamplingParams
+from vllm.exceptions import VLLMClientError
 from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
 from actors.model_handle import REFUSED, application_name
@@ -108,7 +109,7 @@ class ModelServer(LLMServer):
                 if written.text:
                     text.append(written.text)
                     yield TextDelta(written.text)
-        except ValueError as error:
+        except (ValueError, VLLMClientError) as error:
             raise RuntimeError(f"{REFUSED}{error}") from error
         for name, count in (("requests", 1), ("tokens_in", len(tokens)), ("tokens_cached", cached)):
             self._served[name] += count

@@ -16,6 +16,9 @@ CPU = "cpu"
 # How Ray binds a bundle to nodes of a kind of GPU without using that kind up.
 SHARE_OF_KIND = 0.001
 
+# Requests that wait or run in one replica at most.
+MOST_WAITING = 10_000
+
 
 def bundles(deployment: VllmDeployment) -> list[dict[str, float]]:
     """The resource bundles of one replica, one for each of its workers; the first one hosts the replica as well."""
@@ -78,7 +81,8 @@ def llm_config_of(name: str, deployment: VllmDeployment) -> dict[str, Any]:
                 "max_replicas": deployment.replicas.max,
                 "target_ongoing_requests": deployment.replicas.ongoing_requests,
             },
-            "max_ongoing_requests": 4 * deployment.concurrent,
+            # The turns of users are kept in the replica: what Ray Serve kept waiting would be first come, first served.
+            "max_ongoing_requests": max(MOST_WAITING, deployment.concurrent),
             "ray_actor_options": {"num_cpus": 0},
         },
         "placement_group_config": {"bundles": bundles(deployment)},
