@@ -8,6 +8,7 @@ Needs vLLM (extra `gpu`, or the environment of `make llm-env`); imported by repl
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import AsyncGenerator
@@ -145,6 +146,8 @@ def deploy(models: ModelsFile) -> list[str]:
     problems = lacking(models, ray.cluster_resources())  # type: ignore[no-untyped-call]
     if problems:
         raise ClusterError("; ".join(problems))
+    # It has a handler of its own, on standard error.
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
     deployed = []
     for name in used_deployments(models):
         deployment = models.deployments[name]
