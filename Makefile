@@ -8,7 +8,7 @@ REPO ?= .
 ROUNDS ?= 20
 FAULTS ?=
 
-.PHONY: ask test test-slow check lint types contracts bench faults postgres format clean
+.PHONY: ask test test-slow test-llm llm-env check lint types contracts bench faults postgres format clean
 
 ask: $(STAMP)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
@@ -18,6 +18,16 @@ test: $(STAMP) postgres
 
 test-slow: $(STAMP) postgres
 	$(BIN)/python -m pytest -m "slow"
+
+# vLLM on CPU lives in an environment of its own: its packages and those of a machine with a GPU exclude each other.
+llm-env: .venv-llm/.installed
+
+# Other people's packages warn at import there, which is no fault of ours.
+test-llm: .venv-llm/.installed
+	.venv-llm/bin/python -m pytest -W default tests/llm tests/runtime/llm
+
+.venv-llm/.installed: .ci/cpu-llm.lock .ci/llm-env
+	@PYTHON="$(PYTHON)" .ci/llm-env
 
 check: lint types contracts test
 
@@ -46,7 +56,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks
+	rm -rf $(VENV) .venv-llm build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks
 
 # Byte-compiled packages save some seconds at every start of Ray's workers.
 $(STAMP): pyproject.toml

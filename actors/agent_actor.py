@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE, shard_of, supervisor_address
+from actors.model_handle import handle_backend
 from actors.participant import Participant
 from actors.ray_transport import PROCESS_ID, RayTransport
 from runtime.agent_step import Agent
@@ -19,6 +20,7 @@ from runtime.courier import Courier
 from runtime.delivery import NewestAttempts
 from runtime.endpoint import Endpoint
 from runtime.ids import Address, RunId, StageKey
+from runtime.llm.opening import open_models
 from runtime.messages import Frame
 from runtime.pipeline import AgentConfig
 from runtime.reporter import RECORDED, Reporter
@@ -67,7 +69,11 @@ class AgentActor(Participant):
             Courier(self.endpoint, clock), clock, address, PROCESS_ID, lambda run_id: supervisor_address(run_id, shards)
         )
         self._epochs = [0] * shards
-        self._agent = Agent(agent_config, load_capability(capability), reasoner, settings, clock, self.endpoint)
+        loaded = load_capability(capability)
+        models, prompts = open_models(settings, loaded.id, clock, handle_backend)
+        self._agent = Agent(
+            *(agent_config, loaded, reasoner, settings, clock, self.endpoint), models=models, prompts=prompts
+        )
         self._newest = NewestAttempts(REMEMBERED_VISITS)
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
         self._grants: dict[str, asyncio.Future[Grant]] = {}

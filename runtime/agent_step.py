@@ -178,6 +178,11 @@ class Agent:
         usage = _usage(budget, started_s)
         return StageFailed(command.key, kind, _speakable(failure or ""), bound, recoverable, usage)
 
+    async def close(self) -> None:
+        """Give back the connections to models; agents of a process may share them."""
+        if self._models is not None:
+            await self._models.close()
+
     async def _judged(self, context: StageContext, view: StageView, result: StageResult) -> PolicyVerdict | None:
         if not self.config.has_policies or self._hooks.policy is None:
             return None

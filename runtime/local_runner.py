@@ -137,6 +137,9 @@ class LocalRunner:
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
+        for agents in self._agents.values():
+            for agent in agents.values():
+                await agent.close()
 
     async def _happened(self, run_id: RunId, payload: Payload) -> None:
         await self._carry_out(run_id, self._table.handle(run_id, payload))

@@ -220,6 +220,14 @@ class LimitSettings(_Section):
     rates_by_user: dict[str, RateSettings] = {}
 
 
+class ModelSettings(_Section):
+    """Which models agents reason with: a model file (a path, or the name of one in configs/models), and roles moved to
+    other deployments of it than the file says."""
+
+    file: str | None = Field(default=None, min_length=1)
+    roles: dict[Identifier, Identifier] = {}
+
+
 class LoggingSettings(_Section):
     """How much is logged."""
 
@@ -250,6 +258,7 @@ class Settings(BaseSettings):
     code_index: CodeIndexSettings = CodeIndexSettings()
     bus: BusSettings = BusSettings()
     supervisor: SupervisorSettings = SupervisorSettings()
+    models: ModelSettings = ModelSettings()
     http: HttpSettings = HttpSettings()
     limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.agent_step import Agent
+from runtime.agent_step import MODEL_REASONER, Agent
 from runtime.capability import load_capability
 from runtime.clock import SystemClock
 from runtime.codebase.index_service import IndexService
@@ -19,6 +19,8 @@ from runtime.codebase.index_writer import IndexOptions
 from runtime.codebase.walk import WalkOptions
 from runtime.errors import SettingsError, UnknownNameError
 from runtime.journal_port import journal_queries
+from runtime.llm.model_file import ModelsFile, load_models
+from runtime.llm.opening import open_models
 from runtime.local_runner import LocalRunner
 from runtime.pipeline import PipelineConfig, as_wire
 from runtime.pipeline_file import load_pipeline
@@ -92,7 +94,28 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     """What capabilities are told of the settings, as plain data."""
     section = settings.code_index
     vectors = str(settings.state_dir / "index" / "vectors.sqlite") if section.embeddings else None
-    return {"allow_secrets": section.allow_secrets, "vectors": vectors}
+    told: dict[str, Any] = {"allow_secrets": section.allow_secrets, "vectors": vectors}
+    if settings.reasoner == MODEL_REASONER:
+        models = models_file(settings)
+        told["models"] = None if models is None else models.model_dump(mode="json")
+        told["config_folders"] = [str(folder) for folder in config_folders(settings)]
+    return told
+
+
+def models_file(settings: Settings) -> ModelsFile | None:
+    """The model file that the settings name, None when they name none. Raises UnknownNameError and DocumentFaults."""
+    named = settings.models.file
+    if named is None:
+        return None
+    path = Path(named).expanduser()
+    if not path.is_file():
+        path = settings.config_path(f"models/{named.removesuffix('.yaml')}.yaml")
+    return load_models(path.resolve(), settings.models.roles)
+
+
+def config_folders(settings: Settings) -> list[Path]:
+    """Where configuration is looked for, first one first."""
+    return [folder for folder in (settings.config_dir, shipped_config_dir()) if folder is not None]
 
 
 def bus_middleware(settings: Settings) -> tuple[dict[str, Any], ...]:
@@ -122,8 +145,9 @@ def local_runner(
     capability = load_capability(capability_spec(settings, pipeline))
     shared = agent_settings(settings)
     services = capability.open_services(shared)
+    models, prompts = open_models(shared, capability.id, clock)
     agents = {
-        agent.name: Agent(agent, capability, settings.reasoner, shared, clock, queries, services)
+        agent.name: Agent(*(agent, capability, settings.reasoner, shared, clock, queries, services, models, prompts))
         for agent in pipeline.agents
     }
     log = log or open_run_log(store_options(settings), "local")

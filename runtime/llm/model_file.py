@@ -132,13 +132,17 @@ def load_models(path: Path, role_overrides: Mapping[str, str] | None = None) -> 
         raise_faults(model_faults(document, error))
         raise
     raise_faults(_faults(document, models))
-    return _with_overrides(models, role_overrides or {}, path)
+    return _with_overrides(_with_absolute_paths(models), role_overrides or {}, path)
 
 
 def _faults(document: Document, models: ModelsFile) -> Iterator[Fault]:
     known = ", ".join(models.deployments)
     if DEFAULT_ROLE not in models.roles:
         yield document.fault(("roles",), f"the role '{DEFAULT_ROLE}' is missing; other roles fall back to it")
+    for name, deployment in models.deployments.items():
+        is_path = deployment.model.startswith(("/", ".", "~"))
+        if isinstance(deployment, VllmDeployment) and is_path and not Path(deployment.model).expanduser().is_dir():
+            yield document.fault(("deployments", name, "model"), f"there is no folder {deployment.model}")
     for name, role in models.roles.items():
         if role.deployment not in models.deployments:
             problem = f"no deployment is named '{role.deployment}'; there are: {known}"
@@ -149,11 +153,23 @@ def _faults(document: Document, models: ModelsFile) -> Iterator[Fault]:
                 yield document.fault(place, f"no deployment is named '{fallback}'; there are: {known}")
             elif fallback == role.deployment or fallback in role.fallbacks[:number]:
                 yield document.fault(place, f"'{fallback}' is tried before already")
-        for used in (role.deployment, *role.fallbacks):
-            deployment = models.deployments.get(used)
-            if deployment is not None and role.max_tokens >= deployment.max_model_len:
-                problem = f"{role.max_tokens} leave no room for a prompt: '{used}' takes {deployment.max_model_len}"
+        for used in dict.fromkeys((role.deployment, *role.fallbacks)):
+            room = models.deployments[used].max_model_len if used in models.deployments else None
+            if room is not None and role.max_tokens >= room:
+                problem = f"{role.max_tokens} leave no room for a prompt: '{used}' takes {room}"
                 yield document.fault(("roles", name, "max_tokens"), problem)
+
+
+def _with_absolute_paths(models: ModelsFile) -> ModelsFile:
+    """Paths as every process has them, wherever it runs: workers do not start in the folder of whoever started them."""
+    deployments = {}
+    for name, deployment in models.deployments.items():
+        paths = {key: getattr(deployment, key, None) for key in ("tokenizer", "ca_file", "api_key_file")}
+        if isinstance(deployment, VllmDeployment) and Path(deployment.model).expanduser().is_dir():
+            paths["model"] = deployment.model
+        absolute = {key: str(Path(path).expanduser().resolve()) for key, path in paths.items() if path is not None}
+        deployments[name] = deployment.model_copy(update=absolute)
+    return models.model_copy(update={"deployments": deployments})
 
 
 def _with_overrides(models: ModelsFile, overrides: Mapping[str, str], path: Path) -> ModelsFile:

@@ -14,6 +14,7 @@ from runtime.llm.model_file import ModelsFile, OpenAIDeployment, VllmDeployment,
 from runtime.llm.openai_client import OpenAIBackend
 from runtime.llm.protocol import ModelBackend
 from runtime.llm.tokens import ByteCounter, TokenCounter, TokenizerCounter
+from runtime.prompts import PromptRegistry
 
 OpenVllm = Callable[[str, VllmDeployment, TokenCounter], ModelBackend]
 
@@ -42,10 +43,16 @@ def open_client(
     return ModelClient(models, backends, clock)
 
 
-def models_of(settings: Mapping[str, Any]) -> ModelsFile | None:
-    """The model file in what agents are told of the settings; None without one."""
+def open_models(
+    settings: Mapping[str, Any], capability: str, clock: Clock, open_vllm: OpenVllm | None = None
+) -> tuple[ModelClient | None, PromptRegistry | None]:
+    """The client and the prompts for agents of a capability, from what they are told of the settings (`models` and
+    `config_folders`); None and None for agents that reason by rules."""
     told = settings.get("models")
-    return None if told is None else ModelsFile.model_validate(told)
+    if told is None:
+        return None, None
+    prompts = PromptRegistry.open((Path(folder) for folder in settings["config_folders"]), capability)
+    return open_client(ModelsFile.model_validate(told), clock, open_vllm), prompts
 
 
 def used_deployments(models: ModelsFile) -> Iterator[str]:

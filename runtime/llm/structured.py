@@ -66,11 +66,8 @@ def unbounded_parts(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> It
 
 def read_object(text: str, shape: type[Shape]) -> Shape:
     """The object in a model's answer. Raises InvalidOutputError that says what is wrong, in words a model can use."""
-    found = _json_in(text)
-    if found is None:
-        raise InvalidOutputError("the answer holds no JSON object", problem="it holds no JSON object")
     try:
-        return shape.model_validate_json(found, strict=False)
+        return shape.model_validate(_json_in(text))
     except ValidationError as error:
         problems = [
             f"{dotted(item['loc']) or 'the object'}: {item['msg']}"
@@ -80,16 +77,17 @@ def read_object(text: str, shape: type[Shape]) -> Shape:
         raise InvalidOutputError(f"the answer does not fit {shape.__name__}: {told}", problem=told) from error
 
 
-def _json_in(text: str) -> str | None:
-    """The first JSON object in a text: models put words or a fence around it."""
+def _json_in(text: str) -> Any:
+    """The first JSON object in a text: models put words or a fence around it, and bare line ends into its strings."""
     start = text.find("{")
     if start < 0:
-        return None
+        raise InvalidOutputError("the answer holds no JSON object", problem="it holds no JSON object")
     try:
-        _, end = json.JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return text[start:]
-    return text[start:end]
+        found, _ = json.JSONDecoder(strict=False).raw_decode(text, start)
+    except (ValueError, RecursionError) as error:
+        problem = f"it is not valid JSON: {error}"
+        raise InvalidOutputError(f"the answer holds no JSON object: {error}", problem=problem) from error
+    return found
 
 
 def _resolved(part: Any, definitions: Mapping[str, Any], choices: Mapping[str, Sequence[str]]) -> Any:

@@ -16,7 +16,7 @@ from runtime.store.sessions import check_session_id
 from serve.cli.answering import described, how_to_answer, is_at_terminal, put_to_person, shown
 from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
-from serve.cli.inputs import checked_question, checked_reasoner, checked_repository, limits_from
+from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
 from serve.documents import Ask, exit_status
 
 
@@ -27,6 +27,7 @@ def ask(
     session: Annotated[str | None, typer.Option(help="Session id: later questions may refer to earlier ones.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run; the settings name the default.")] = None,
     reasoner: Annotated[str | None, typer.Option(help="rules, or llm when a model is configured.")] = None,
+    models: Annotated[str | None, typer.Option(help="Model file to reason with; see docs/models.md.")] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
     explain: Annotated[bool, typer.Option(help="Show the plans, the rounds and every attempt.")] = False,
     max_stages: Annotated[int | None, typer.Option(min=0, help="Rounds at most.")] = None,
@@ -39,10 +40,7 @@ def ask(
 
     A run that needs a person asks on the terminal; without one, --wait leaves it waiting for `jeeves runs resume`.
     """
-    settings = load_settings(config)
-    if reasoner is not None:
-        settings = settings.model_copy(update={"reasoner": reasoner})
-    checked_reasoner(settings)
+    settings = with_models(load_settings(config), reasoner, models)
     if session is not None:
         check_session_id(session)
     asked = Ask(

@@ -24,7 +24,7 @@ from serve.asking import AskRuntime
 from serve.batch_file import BatchFile
 from serve.batch_members import Members
 from serve.batch_work import Line, queue_name, work_off
-from serve.cli.inputs import checked_question, checked_reasoner, checked_repository
+from serve.cli.inputs import checked_question, checked_repository, with_models
 from serve.documents import EXIT_FAILED, Ask
 
 MAX_CONCURRENCY = 64
@@ -51,7 +51,7 @@ def batch(
 ) -> None:
     """Answer every line of a file; exit status 1 when a line could not be answered."""
     settings = load_settings(config)
-    checked_reasoner(settings)
+    settings = with_models(settings, None, None)
     lines, content = read_lines(source)
     file = BatchFile(out)
     file.check(resume)

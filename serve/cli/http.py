@@ -11,7 +11,7 @@ import typer
 
 from runtime.errors import PortTakenError, SettingsError
 from runtime.settings import Settings, load_settings, open_state_dir
-from serve.cli.inputs import checked_reasoner, checked_repository
+from serve.cli.inputs import checked_repository, with_models
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -21,11 +21,11 @@ def serve(
         list[Path] | None, typer.Option(readable=False, help="A repository that callers may ask about; repeatable.")
     ] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65_535, help="Port to listen on.")] = None,
+    models: Annotated[str | None, typer.Option(help="Model file to reason with; see docs/models.md.")] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer questions over HTTP until interrupted."""
-    settings = load_settings(config)
-    checked_reasoner(settings)
+    settings = with_models(load_settings(config), None, models)
     if settings.http.host not in LOOPBACK:
         raise SettingsError(
             f"http.host is {settings.http.host}: without access tokens the service binds to loopback only; "

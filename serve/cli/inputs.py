@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 from runtime.errors import QuestionError, RepositoryError, SettingsError
 from runtime.settings import Settings
 
-REASONERS_AVAILABLE = ("rules",)
+REASONERS = ("rules", "llm")
 
 
 def checked_question(question: str, settings: Settings) -> str:
@@ -47,11 +48,42 @@ def checked_repository(repo: Path) -> str:
     return str(path)
 
 
-def checked_reasoner(settings: Settings) -> None:
-    """Raise SettingsError for a reasoner that this version does not have."""
-    if settings.reasoner not in REASONERS_AVAILABLE:
-        available = ", ".join(REASONERS_AVAILABLE)
-        raise SettingsError(f"reasoner '{settings.reasoner}' is not available in this version; available: {available}")
+def with_models(settings: Settings, reasoner: str | None, models: str | None) -> Settings:
+    """The settings with what the command line says on top; naming a model file alone asks for the reasoner `llm`.
+
+    Raises SettingsError for a reasoner that there is not, and for models that cannot be used: a file with faults, a key
+    or a tokenizer that is missing.
+    """
+    if models is not None:
+        settings = settings.model_copy(update={"models": settings.models.model_copy(update={"file": models})})
+    chosen = reasoner or ("llm" if models is not None else settings.reasoner)
+    if chosen not in REASONERS:
+        raise SettingsError(f"there is no reasoner '{chosen}'; there are: {', '.join(REASONERS)}")
+    settings = settings.model_copy(update={"reasoner": chosen})
+    if chosen == "llm":
+        _check_models(settings)
+    return settings
+
+
+def _check_models(settings: Settings) -> None:
+    # Imported here: questions without a model need none of it.
+    from runtime.llm.model_file import OpenAIDeployment, api_key
+    from runtime.llm.opening import counter_of, used_deployments
+    from serve.wiring import models_file
+
+    models = models_file(settings)
+    if models is None:
+        raise SettingsError(
+            "the reasoner llm needs a model: name a model file with --models or as models.file in the settings, "
+            "or use --reasoner rules"
+        )
+    for name in used_deployments(models):
+        deployment = models.deployments[name]
+        counter_of(deployment)
+        if isinstance(deployment, OpenAIDeployment):
+            api_key(deployment)
+            if importlib.util.find_spec("aiohttp") is None:
+                raise SettingsError("an OpenAI-compatible endpoint needs the extra 'llm': pip install 'jeeves[llm]'")
 
 
 def limits_from(**given: int | None) -> dict[str, int]:

@@ -13,7 +13,7 @@ import sys
 import typer
 
 from runtime.errors import JeevesError
-from serve.cli import ask, batch, doctor, envelope, gc, http, index, runs, simulate, system, tool, validate
+from serve.cli import ask, batch, bench, doctor, envelope, gc, http, index, runs, simulate, system, tool, validate
 
 app = typer.Typer(
     name="jeeves",
@@ -34,6 +34,7 @@ app.command("down")(system.down)
 app.command("status")(system.status)
 app.command("serve")(http.serve)
 app.command("simulate")(simulate.simulate)
+app.add_typer(bench.app, name="bench")
 app.add_typer(runs.app, name="runs")
 app.add_typer(envelope.app, name="envelope")
 

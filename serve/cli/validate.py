@@ -1,4 +1,4 @@
-"""`jeeves validate`: every fault of pipeline and settings files, with file, line and key."""
+"""`jeeves validate`: every fault of pipelines, settings, model files and prompts, with file, line and key."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ import typer
 
 from runtime.documents import load_yaml
 from runtime.errors import DocumentFaults
+from runtime.llm.model_file import load_models
 from runtime.pipeline import END, INTERRUPT_TARGETS, PipelineConfig
 from runtime.pipeline_file import load_pipeline
+from runtime.prompts import read_prompt
 from runtime.settings import load_settings
+from serve.llm.resources import described
 
 
 def validate(
-    files: Annotated[list[Path], typer.Argument(readable=False, help="Pipeline or settings files (YAML).")],
+    files: Annotated[
+        list[Path], typer.Argument(readable=False, help="Pipelines, settings, model files (YAML), prompts (Markdown).")
+    ],
     graph: Annotated[bool, typer.Option("--graph", help="Print each pipeline as a Mermaid flowchart.")] = False,
 ) -> None:
     """Check files and report every fault at once; exit status 2 when there is any."""
@@ -34,7 +39,13 @@ def validate(
 
 
 def _checked(file: Path, graph: bool) -> str:
+    if file.suffix == ".md":
+        return f"{file}: prompt {read_prompt(file).label}, valid\n"
     data = load_yaml(file).data
+    if isinstance(data, dict) and "deployments" in data:
+        models = load_models(file)
+        told = "".join(f"  {line}\n" for line in described(models))
+        return f"{file}: {len(models.deployments)} models, {len(models.roles)} roles, valid\n{told}"
     if isinstance(data, dict) and "agents" in data and not isinstance(data["agents"], dict):
         pipeline = load_pipeline(file)
         return (

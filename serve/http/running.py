@@ -12,12 +12,16 @@ import msgspec
 from ray import serve as ray_serve
 from ray.serve.config import HTTPOptions
 
+from runtime.agent_step import MODEL_REASONER
 from runtime.bounds import known_limits
+from runtime.errors import SettingsError
+from runtime.llm.model_file import VllmDeployment
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings
 from runtime.store.opening import store_options
 from serve.http.app import ChatService, ServiceSpec
 from serve.ray_runtime import RayRuntime, start_runtime
+from serve.wiring import models_file
 
 
 def run_service(
@@ -42,6 +46,7 @@ def run_service(
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
         ray_serve.start(proxy_location="HeadOnly", http_options=HTTPOptions(host=settings.http.host, port=port))
+        _deploy_models(settings)
         # Ray Serve's decorators are untyped: `bind` comes from them.
         service: Any = ChatService
         ray_serve.run(service.bind(msgspec.to_builtins(spec)), name="jeeves", route_prefix="/")
@@ -51,6 +56,20 @@ def run_service(
         stop_serving: Callable[[], None] = ray_serve.shutdown
         stop_serving()
         _close(runtime)
+
+
+def _deploy_models(settings: Settings) -> None:
+    """Bring up the models that agents reason with, where they are vLLM on Ray Serve. Raises SettingsError."""
+    models = models_file(settings) if settings.reasoner == MODEL_REASONER else None
+    if models is None or not any(isinstance(each, VllmDeployment) for each in models.deployments.values()):
+        return
+    try:
+        from serve.llm.model_server import deploy
+    except ImportError as error:
+        raise SettingsError(
+            f"vLLM cannot be imported here ({error}); install the extra 'gpu', or use the environment of `make llm-env`"
+        ) from error
+    deploy(models)
 
 
 async def _until_signalled() -> None:

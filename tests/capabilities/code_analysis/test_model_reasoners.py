@@ -137,6 +137,23 @@ async def test_a_record_of_an_earlier_round_is_not_lost_with_the_rounds_outputs(
     assert [record["agent"] for record in document["rules_took_over"]] == ["planner"]
 
 
+async def test_a_round_in_which_two_agents_are_stood_in_for_is_remembered_with_both(relay: Desk) -> None:
+    planned: list[ModelRequest] = []
+
+    def plan(request: ModelRequest) -> Any:
+        planned.append(request)
+        return "nonsense" if len(planned) <= 2 else GOOD["planner"]
+
+    def judge(request: ModelRequest) -> Any:
+        return "nonsense" if len(planned) <= 2 else GOOD["critic"]
+
+    nothing: dict[str, Any] = {"claims": [], "open_questions": []}
+    script = by_agent({**GOOD, "planner": plan, "critic": judge, "synthesizer": nothing})
+    document = await ModelDesk(relay, ScriptedModel([script])).ask("How do zebras moult?")
+    assert document["usage"]["stages"] >= 2
+    assert [record["agent"] for record in document["rules_took_over"]] == ["planner", "critic"]
+
+
 LIES: dict[str, dict[str, Any]] = {
     "facts that were not shown": {"goal": "definition", "fact": 199, "text": "It is written in Rust."},
     "names that are not there": {"goal": "definition", "fact": 1, "text": "It calls launch_rocket() first."},
@@ -225,12 +242,14 @@ async def test_a_run_makes_exactly_the_model_calls_that_it_may_and_answers_at_th
 @pytest.mark.parametrize("max_model_len", [1_024, 3_000, 4_096, 6_000])
 async def test_no_request_is_larger_than_the_model_however_long_the_question(relay: Desk, max_model_len: int) -> None:
     model = ScriptedModel([by_agent(GOOD)], max_model_len)
-    desk = ModelDesk(relay, model, models=models_file(max_model_len, 200))
+    desk = ModelDesk(relay, model, models=models_file(max_model_len, 300))
     document = await desk.ask(f"{QUESTION} {'Tell me more. ' * 1_000}")
     assert document["terminal_reason"] == "completed"
     for request in model.requests:
         assert count_messages(model.counter, request.messages) + request.sampling.max_tokens <= max_model_len
     assert bool(model.requests) is (max_model_len > 3_000)
+    if max_model_len == 6_000:
+        assert document["rules_took_over"] == [], "what does not fit is left out, and the model is asked"
 
 
 async def test_requests_of_a_run_begin_alike_as_far_as_they_can(relay: Desk) -> None:

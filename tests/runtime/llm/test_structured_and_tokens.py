@@ -91,6 +91,11 @@ def test_any_text_gives_an_object_or_says_why_not(text: str) -> None:
         assert error.values["problem"]
 
 
+def test_bare_control_characters_in_strings_are_taken() -> None:
+    """Guided decoding lets them through."""
+    assert read_object('{"steps": [{"tool": "a\tb", "query": "c\nd\x01"}]}', Plan).steps[0].query == "c\nd\x01"
+
+
 @pytest.mark.parametrize("text", ["{" * 50_000, '{"a":' * 20_000, '{"steps": ' + "9" * 10_000 + "}", "\ud800{"])
 def test_hostile_answers_are_invalid_and_no_more(text: str) -> None:
     with pytest.raises(InvalidOutputError):

@@ -1,0 +1,70 @@
+"""`jeeves bench`: measurements that anybody can repeat."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from runtime.errors import SettingsError
+from runtime.llm.model_file import ModelsFile
+from runtime.settings import Settings, load_settings, open_state_dir
+from serve.cli.inputs import with_models
+
+app = typer.Typer(help="Measure.", no_args_is_help=True)
+
+
+@app.callback()
+def bench() -> None:
+    """Measure this installation."""
+
+
+@app.command("llm")
+def llm(
+    models: Annotated[str, typer.Option(help="Model file with a vLLM deployment behind the role default.")],
+    concurrent: Annotated[
+        list[int] | None, typer.Option(min=1, max=1_000, help="Requests at once; repeatable.")
+    ] = None,
+    tokens: Annotated[int, typer.Option(min=1, max=10_000, help="Tokens of each answer, at most.")] = 128,
+    rounds: Annotated[int, typer.Option(min=1, max=1_000, help="Rounds of each way.")] = 5,
+) -> None:
+    """Our client and handle against the bare engine, in one run on one replica: one JSON line per concurrency."""
+    from serve.wiring import models_file
+
+    settings = with_models(load_settings(), "llm", models)
+    read = models_file(settings)
+    assert read is not None
+    open_state_dir(settings.state_dir)
+    _measure(settings, read, tuple(concurrent or (1, 8, 32)), tokens, rounds)
+
+
+def _measure(settings: Settings, models: ModelsFile, concurrent: tuple[int, ...], tokens: int, rounds: int) -> None:
+    try:
+        from serve.llm.model_server import deploy
+    except ImportError as error:
+        raise SettingsError(f"vLLM cannot be imported here ({error}); see docs/models.md") from error
+    from ray import serve as ray_serve
+
+    from actors.cluster import start_local
+    from actors.model_handle import application_name, handle_backend
+    from runtime.clock import SystemClock
+    from runtime.llm.opening import open_client
+    from serve.llm.bench import compare
+
+    async def measure() -> None:
+        client = open_client(models, SystemClock(), handle_backend)
+        server = ray_serve.get_app_handle(application_name(models.role("default").deployment))
+        for count in concurrent:
+            found = await compare(client, server, count, tokens, rounds)
+            sys.stdout.write(json.dumps({key: getattr(found, key) for key in found.__struct_fields__}) + "\n")
+            sys.stdout.flush()
+
+    cluster = start_local(settings.ray, settings.state_dir)
+    try:
+        deploy(models)
+        asyncio.run(measure())
+    finally:
+        cluster.shutdown()

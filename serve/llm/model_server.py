@@ -1,0 +1,159 @@
+"""A model on Ray Serve: ray.serve.llm's own server, with one more method that agents call by handle.
+
+The method talks to the engine in its process: no OpenAI objects, no server-sent events. Users take turns before the
+engine, text goes out in pieces of some milliseconds, and a caller that goes away aborts its request in the engine.
+Needs vLLM (extra `gpu`, or the environment of `make llm-env`); imported by replicas and by whoever deploys them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import msgspec
+import ray
+from ray import serve as ray_serve
+from ray.serve.llm import LLMConfig, build_llm_deployment
+from ray.serve.llm.deployment import LLMServer
+from vllm import SamplingParams
+from vllm.exceptions import VLLMClientError
+from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+from actors.model_handle import REFUSED, application_name
+from actors.origin import check_origin
+from runtime.errors import ClusterError
+from runtime.llm.fair_share import FairShare
+from runtime.llm.messages import Completion, FinishReason, ModelRequest, Piece, TextDelta
+from runtime.llm.model_file import ModelsFile, VllmDeployment
+from runtime.llm.opening import used_deployments
+from serve.llm.bench import Measured
+from serve.llm.resources import lacking, llm_config_of
+
+# Pieces that come within this time of the last go out together: each one is a message between processes.
+TOGETHER_S = 0.03
+
+_REQUEST = msgspec.msgpack.Decoder(ModelRequest)
+_REQUESTS = msgspec.msgpack.Decoder(list[ModelRequest])
+_FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
+
+
+class ModelServer(LLMServer):
+    """One replica: an engine, and a place in it for as many requests as it takes at once."""
+
+    async def __init__(self, llm_config: LLMConfig, **options: Any) -> None:  # type: ignore[misc]
+        check_origin()
+        await super().__init__(llm_config, **options)
+        self._share = FairShare(int(llm_config.engine_kwargs["max_num_seqs"]))
+        self._model = str(llm_config.model_id)
+        self._served = {"requests": 0, "tokens_in": 0, "tokens_cached": 0, "tokens_out": 0}
+
+    async def answer(self, data: bytes) -> AsyncGenerator[bytes, None]:
+        """Pieces of the answer to a request (MessagePack both), the last of which is the completion."""
+        request = _REQUEST.decode(data)
+        async with self._share.place(request.user_id):
+            waiting: list[Piece] = []
+            sent_s = 0.0
+            async for piece in self._pieces(request):
+                waiting.append(piece)
+                if isinstance(piece, Completion) or time.perf_counter() - sent_s >= TOGETHER_S:
+                    yield msgspec.msgpack.encode(waiting)
+                    waiting, sent_s = [], time.perf_counter()
+
+    async def bare(self, data: bytes) -> bytes:
+        """Requests (MessagePack) all at once, by nothing but the engine: what `jeeves bench llm` compares with."""
+        first_s: list[float] = []
+
+        async def one(request: ModelRequest) -> int:
+            started_s, tokens_out = time.perf_counter(), 0
+            prompt = {"prompt_token_ids": await self._prompt_tokens(request)}
+            async for output in self._engine().generate(prompt, _sampling(request), f"bare-{request.request_id}"):
+                if not tokens_out:
+                    first_s.append(time.perf_counter() - started_s)
+                tokens_out += len(output.outputs[0].token_ids)
+            return tokens_out
+
+        started_s = time.perf_counter()
+        tokens = await asyncio.gather(*(one(request) for request in _REQUESTS.decode(data)))
+        return msgspec.msgpack.encode(Measured(time.perf_counter() - started_s, sum(tokens), first_s))
+
+    async def stats(self) -> dict[str, int]:
+        """Requests in the engine and before it, and what was served: prompt tokens, those of them found in the prefix
+        cache, answer tokens."""
+        return {
+            "pid": os.getpid(),
+            "running": int(self._engine().get_num_unfinished_requests()),
+            "waiting": self._share.waiting,
+            **self._served,
+        }
+
+    def _engine(self) -> Any:
+        engine: Any = self.engine
+        return engine._engine_client
+
+    async def _pieces(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
+        tokens = await self._prompt_tokens(request)
+        text: list[str] = []
+        tokens_out, cached, reason = 0, 0, "other"
+        try:
+            outputs = self._engine().generate(
+                {"prompt_token_ids": tokens}, _sampling(request), f"{request.request_id}-{time.monotonic_ns()}"
+            )
+            async for output in outputs:
+                (written,) = output.outputs
+                tokens_out += len(written.token_ids)
+                cached = output.num_cached_tokens or cached
+                reason = written.finish_reason or reason
+                if written.text:
+                    text.append(written.text)
+                    yield TextDelta(written.text)
+        except (ValueError, VLLMClientError) as error:
+            raise RuntimeError(f"{REFUSED}{error}") from error
+        for name, count in (("requests", 1), ("tokens_in", len(tokens)), ("tokens_cached", cached)):
+            self._served[name] += count
+        self._served["tokens_out"] += tokens_out
+        finish = _FINISH.get(reason, "other")
+        yield Completion("".join(text), finish, len(tokens), tokens_out, cached, self._model)
+
+    async def _prompt_tokens(self, request: ModelRequest) -> list[int]:
+        tokenizer = self._engine().get_tokenizer()
+        if asyncio.iscoroutine(tokenizer):
+            tokenizer = await tokenizer
+        turns = [{"role": message.role, "content": message.content} for message in request.messages]
+        made = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=True, return_dict=False)
+        return list(made)
+
+
+def _sampling(request: ModelRequest) -> SamplingParams:
+    held = None
+    if request.schema is not None:
+        held = StructuredOutputsParams(json=request.schema, disable_any_whitespace=True)
+    return SamplingParams(
+        max_tokens=request.sampling.max_tokens,
+        temperature=request.sampling.temperature,
+        seed=request.sampling.seed,
+        structured_outputs=held,
+        output_kind=RequestOutputKind.DELTA,
+    )
+
+
+def deploy(models: ModelsFile) -> list[str]:
+    """Bring up every vLLM deployment that a role uses, on the connected cluster, and return their applications' names
+    once each has a replica that answers. Raises ClusterError when the cluster lacks what they ask for."""
+    problems = lacking(models, ray.cluster_resources())  # type: ignore[no-untyped-call]
+    if problems:
+        raise ClusterError("; ".join(problems))
+    # It has a handler of its own, on standard error.
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    deployed = []
+    for name in used_deployments(models):
+        deployment = models.deployments[name]
+        if isinstance(deployment, VllmDeployment):
+            config = LLMConfig(**llm_config_of(name, deployment))
+            application = build_llm_deployment(config, deployment_cls=ModelServer)
+            deployed.append(application_name(name))
+            ray_serve.run(application, name=deployed[-1], route_prefix=None)
+    return deployed

@@ -1,0 +1,101 @@
+"""What a vLLM deployment will ask of a cluster: computed from its model file alone, without vLLM, Ray or a GPU.
+
+`jeeves validate` prints it, and a test holds it against what Ray's own builder makes of the same deployment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runtime.llm.model_file import ModelsFile, VllmDeployment
+
+CPU = "cpu"
+
+# How Ray binds a bundle to nodes of a kind of GPU without using that kind up.
+SHARE_OF_KIND = 0.001
+
+# Requests that wait or run in one replica at most.
+MOST_WAITING = 10_000
+
+
+def bundles(deployment: VllmDeployment) -> list[dict[str, float]]:
+    """The resource bundles of one replica, one for each of its workers; the first one hosts the replica as well."""
+    if deployment.accelerator == CPU:
+        return [{"CPU": float(deployment.cpus_per_replica)}]
+    worker = {"GPU": 1.0, f"accelerator_type:{deployment.accelerator}": SHARE_OF_KIND}
+    first = {**worker, "CPU": float(deployment.cpus_per_replica)}
+    return [first, *({**worker} for _ in range(deployment.tensor_parallel - 1))]
+
+
+def lacking(models: ModelsFile, resources: Mapping[str, float]) -> list[str]:
+    """What a cluster with these resources (as `ray.cluster_resources()` tells them) can never give the smallest number
+    of replicas, one sentence for each deployment."""
+    problems = []
+    for name, deployment in models.deployments.items():
+        if not isinstance(deployment, VllmDeployment):
+            continue
+        asked: dict[str, float] = {}
+        for bundle in bundles(deployment):
+            for key, amount in bundle.items():
+                asked[key] = asked.get(key, 0) + amount * max(1, deployment.replicas.min)
+        short = [
+            f"{key} {amount:g} (has {resources.get(key, 0):g})"
+            for key, amount in asked.items()
+            if resources.get(key, 0) < amount
+        ]
+        if short:
+            problems.append(f"deployment '{name}' asks for more than the cluster has: {', '.join(short)}")
+    return problems
+
+
+def described(models: ModelsFile) -> list[str]:
+    """A line for each deployment: what it is and what it asks for."""
+    lines = []
+    for name, deployment in models.deployments.items():
+        if not isinstance(deployment, VllmDeployment):
+            lines.append(f"{name}: {deployment.model} at {deployment.base_url}")
+            continue
+        counts = deployment.replicas
+        replicas = f"{counts.min}" if counts.min == counts.max else f"{counts.min} to {counts.max}"
+        asked = " + ".join(_told(bundle) for bundle in bundles(deployment))
+        lines.append(f"{name}: {deployment.model}, {replicas} replicas, each {asked}")
+    return lines
+
+
+def llm_config_of(name: str, deployment: VllmDeployment) -> dict[str, Any]:
+    """The fields of `ray.serve.llm.LLMConfig` for a deployment."""
+    config: dict[str, Any] = {
+        "model_loading_config": {"model_id": name, "model_source": deployment.model},
+        "engine_kwargs": {
+            "max_model_len": deployment.max_model_len,
+            "tensor_parallel_size": deployment.tensor_parallel,
+            "enable_prefix_caching": True,
+            "max_num_seqs": deployment.concurrent,
+            **deployment.engine,
+        },
+        "deployment_config": {
+            "autoscaling_config": {
+                "min_replicas": deployment.replicas.min,
+                "max_replicas": deployment.replicas.max,
+                "target_ongoing_requests": deployment.replicas.ongoing_requests,
+            },
+            # The turns of users are kept in the replica: what Ray Serve kept waiting would be first come, first served.
+            "max_ongoing_requests": max(MOST_WAITING, deployment.concurrent),
+            "ray_actor_options": {"num_cpus": 0},
+        },
+        "placement_group_config": {"bundles": bundles(deployment)},
+        "runtime_env": {"env_vars": {"VLLM_NO_USAGE_STATS": "1"}},
+    }
+    if Path(deployment.model).is_dir():
+        config["runtime_env"]["env_vars"]["HF_HUB_OFFLINE"] = "1"
+    if deployment.accelerator == CPU:
+        config["accelerator_config"] = {"kind": CPU}
+    else:
+        config["accelerator_type"] = deployment.accelerator
+    return config
+
+
+def _told(bundle: dict[str, float]) -> str:
+    return "{" + ", ".join(f"{key}: {value:g}" for key, value in bundle.items()) + "}"

@@ -1,0 +1,169 @@
+"""Models behind the doors: what is checked before anything starts, and runs against an endpoint that may be broken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from runtime.errors import DocumentFaults, SettingsError, UnknownNameError
+from runtime.settings import Settings, load_settings
+from serve.asking import LocalRuntime
+from serve.cli.inputs import with_models
+from serve.documents import Ask, exit_status
+from serve.wiring import load_named_pipeline
+from tests.capabilities.code_analysis.model_desk import OPENINGS
+from tests.capabilities.code_analysis.test_model_reasoners import GOOD
+from tests.doors.sample_repo import FILES, QUESTION, write_files
+from tests.runtime.llm.endpoint import Endpoint, Handler, event, hangs, refuses, says, sends
+
+
+def settings_with(tmp_path: Path, models: str | None = None, **env: str) -> Settings:
+    """Settings of their own state folder, with a model file."""
+    given = {"JEEVES_STATE_DIR": str(tmp_path / "state"), "JEEVES_RAY__MODE": "in_process", **env}
+    if models is not None:
+        (tmp_path / "models.yaml").write_text(models, encoding="utf-8")
+        given["JEEVES_MODELS__FILE"] = str(tmp_path / "models.yaml")
+    return load_settings(env=given)
+
+
+def endpoint_file(url: str, **more: Any) -> str:
+    deployment = {
+        **{"backend": "openai", "base_url": url, "model": "m", "max_model_len": 16_384, "silence_timeout_s": 0.3},
+        **more,
+    }
+    return json.dumps({"deployments": {"main": deployment}, "roles": {"default": {"deployment": "main"}}})
+
+
+def test_the_reasoner_llm_without_a_model_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="--models"):
+        with_models(settings_with(tmp_path), "llm", None)
+
+
+def test_a_reasoner_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no reasoner 'magic'; there are: rules, llm"):
+        with_models(settings_with(tmp_path), "magic", None)
+
+
+def test_a_model_file_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"openai\.yaml"):
+        with_models(settings_with(tmp_path), None, "gpt")
+
+
+def test_a_model_file_with_faults_is_refused_with_all_of_them(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, "deployments: {main: {backend: openai}}\nroles: {default: {}}\n")
+    with pytest.raises(DocumentFaults, match="faults"):
+        with_models(settings, "llm", None)
+
+
+def test_a_missing_key_is_told_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOME_KEY", raising=False)
+    settings = settings_with(tmp_path, endpoint_file("http://x/v1", api_key_env="SOME_KEY"))
+    with pytest.raises(SettingsError, match="SOME_KEY holds no usable key"):
+        with_models(settings, "llm", None)
+    monkeypatch.setenv("SOME_KEY", "k")
+    assert with_models(settings, "llm", None).reasoner == "llm"
+
+
+def test_naming_a_model_file_asks_for_the_model(tmp_path: Path) -> None:
+    assert with_models(settings_with(tmp_path), None, "openai").reasoner == "llm"
+    assert with_models(settings_with(tmp_path), "rules", "openai").reasoner == "rules"
+    assert with_models(settings_with(tmp_path), None, None).reasoner == "rules"
+
+
+Asked = Callable[..., Awaitable[tuple[dict[str, Any], Endpoint]]]
+
+
+@pytest.fixture
+async def asked(tmp_path: Path) -> AsyncGenerator[Asked, None]:
+    """Ask about the sample repository with an endpoint that plays these handlers."""
+    repo = write_files(tmp_path / "repo", FILES)
+    endpoints: list[Endpoint] = []
+
+    async def ask(*handlers: Handler, is_up: bool = True, **more: Any) -> tuple[dict[str, Any], Endpoint]:
+        endpoint = Endpoint(*handlers)
+        await endpoint.start()
+        url = endpoint.url
+        if is_up:
+            endpoints.append(endpoint)
+        else:
+            await endpoint.stop()
+        settings = with_models(settings_with(tmp_path, endpoint_file(url, **more)), "llm", None)
+        runtime = LocalRuntime(settings, load_named_pipeline(settings, "code_analysis"))
+        try:
+            return await runtime.ask(Ask(QUESTION, str(repo), "code_analysis")), endpoint
+        finally:
+            await runtime.close()
+
+    yield ask
+    for endpoint in endpoints:
+        await endpoint.stop()
+
+
+async def answers_well(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+    """What a good model says to each agent."""
+    user = body["messages"][1]["content"]
+    agent = next(agent for opening, agent in OPENINGS.items() if opening in user)
+    told = dict(GOOD[agent])
+    if agent == "intent":
+        told["goals"] = [{"aspect": "definition", "text": "where it is"}]
+    if agent == "planner":
+        told["steps"] = [{"tool": "locate", "target": QUESTION, "goals": ["definition"], "why": "find it"}]
+    if agent == "synthesizer":
+        told["claims"] = [{"goal": "definition", "fact": 1, "text": "This is the place that was asked for."}]
+    if agent == "critic":
+        told["goals"] = [{"goal": "definition", "status": "satisfied"}]
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    return await says(json.dumps(told), usage=usage)(request, body)
+
+
+async def test_an_endpoint_reasons_for_all_four_agents_and_the_answer_tells_what_it_took(asked: Asked) -> None:
+    document, endpoint = await asked(answers_well)
+    assert document["terminal_reason"] == "completed"
+    assert "This is the place that was asked for. [" in document["answer"]
+    assert (document["reasoner"], document["rules_took_over"]) == ("llm", [])
+    usage = document["usage"]
+    assert (usage["llm_calls"], usage["tokens_in"], usage["tokens_out"]) == (4, 400, 40)
+    assert all("json_schema" in body["response_format"]["type"] for body in endpoint.bodies)
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        refuses(500),
+        refuses(400, "maximum context length is 5 tokens"),
+        refuses(401, "no key"),
+        hangs,
+        sends(event("{"), then_hangs=True),
+        sends(event('{"intent": "half')),
+        sends(b"data: {garbage\n\n"),
+        says("not what was asked for"),
+        says("{}"),
+    ],
+    ids=["500", "400", "401", "hangs", "falls silent", "truncated", "garbage", "prose", "empty object"],
+)
+async def test_a_broken_endpoint_loses_no_run_and_the_answer_says_so(asked: Asked, handler: Handler) -> None:
+    document, _ = await asked(handler)
+    assert exit_status(document) == 0
+    assert document["citations"]
+    agents = [record["agent"] for record in document["rules_took_over"]]
+    assert agents == ["intent", "planner", "synthesizer", "critic"]
+    assert all(record["why"] for record in document["rules_took_over"])
+    assert "rules took its place" in document["answer"]
+
+
+async def test_an_endpoint_that_is_down_loses_no_run(asked: Asked) -> None:
+    document, _ = await asked(says("x"), is_up=False)
+    assert exit_status(document) == 0
+    assert "rules took its place" in document["answer"]
+    assert document["usage"]["tokens_in"] == 0
+
+
+async def test_a_busy_endpoint_is_waited_for(asked: Asked) -> None:
+    document, endpoint = await asked(refuses(429, Retry_After="0"), refuses(503, Retry_After="0"), answers_well)
+    assert document["rules_took_over"] == []
+    assert len(endpoint.bodies) == 6

@@ -1,0 +1,135 @@
+"""Model files: every fault with its place, roles with their defaults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime.clock import FakeClock
+from runtime.errors import DocumentFaults, SettingsError
+from runtime.llm.model_file import ModelsFile, load_models
+from runtime.llm.opening import open_client
+from runtime.settings import shipped_config_dir
+from serve.llm.resources import bundles, described, llm_config_of
+
+ENDPOINT = "{backend: openai, base_url: 'http://x/v1', model: m, max_model_len: 4096}"
+GPU = "{backend: vllm, model: m, accelerator: H100, max_model_len: 4096}"
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "models.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("[]", "", "not a model file"),
+        ("roles: {default: {deployment: a}}", "deployments", "required"),
+        (f"deployments: {{a: {ENDPOINT}}}\nroles: {{planner: {{deployment: a}}}}", "roles", "'default' is missing"),
+        (
+            f"deployments: {{a: {ENDPOINT}}}\nroles: {{default: {{deployment: b}}}}",
+            "roles.default.deployment",
+            "no deployment",
+        ),
+        (
+            f"deployments: {{a: {ENDPOINT}}}\nroles: {{default: {{deployment: a, fallbacks: [a]}}}}",
+            "roles.default.fallbacks",
+            "tried before",
+        ),
+        (
+            f"deployments: {{a: {ENDPOINT}}}\nroles: {{default: {{deployment: a, max_tokens: 4096}}}}",
+            "roles.default.max_tokens",
+            "no room for a prompt",
+        ),
+        ("deployments: {a: {backend: magic}}\nroles: {default: {deployment: a}}", "deployments.a", "magic"),
+        (
+            f"deployments: {{a: {ENDPOINT.replace('http://', 'ftp://')}}}\nroles: {{default: {{deployment: a}}}}",
+            "base_url",
+            "pattern",
+        ),
+        (
+            f"deployments: {{a: {ENDPOINT.replace('4096', '255')}}}\nroles: {{default: {{deployment: a}}}}",
+            "max_model_len",
+            "256",
+        ),
+        (
+            f"deployments: {{a: {GPU.replace('H100', 'cpu, tensor_parallel: 2')}}}\n"
+            "roles: {default: {deployment: a}}",
+            "deployments.a",
+            "tensor_parallel is for GPUs",
+        ),
+        (
+            f"deployments: {{a: {GPU.replace('4096', '4096, engine: {max_model_len: 9}')}}}\n"
+            "roles: {default: {deployment: a}}",
+            "deployments.a",
+            "must not repeat max_model_len",
+        ),
+        (
+            f"deployments: {{a: {GPU.replace('4096', '4096, replicas: {min: 2, max: 1}')}}}\n"
+            "roles: {default: {deployment: a}}",
+            "replicas",
+            "min must not be above max",
+        ),
+    ],
+)
+def test_each_fault_is_told_with_its_place(tmp_path: Path, text: str, place: str, words: str) -> None:
+    with pytest.raises(DocumentFaults) as caught:
+        load_models(written(tmp_path, text))
+    told = " ".join(caught.value.values["faults"])
+    assert place in told
+    assert words in told
+
+
+@pytest.mark.parametrize("path", sorted((shipped_config_dir() / "models").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_model_file_is_valid_and_says_what_it_asks_for(path: Path) -> None:
+    models = load_models(path)
+    assert len(described(models)) == len(models.deployments)
+
+
+@pytest.mark.parametrize(("parallel", "gpus"), [(1, 1), (2, 2), (4, 4), (8, 8)])
+def test_a_replica_asks_for_a_gpu_for_each_of_its_workers(tmp_path: Path, parallel: int, gpus: int) -> None:
+    told = GPU.replace("4096", f"4096, tensor_parallel: {parallel}, cpus_per_replica: 6")
+    models = load_models(written(tmp_path, f"deployments: {{a: {told}}}\nroles: {{default: {{deployment: a}}}}"))
+    deployment = models.deployments["a"]
+    assert deployment.backend == "vllm"
+    asked = bundles(deployment)
+    assert [bundle["GPU"] for bundle in asked] == [1.0] * gpus
+    assert [bundle.get("CPU", 0) for bundle in asked] == [6.0] + [0] * (gpus - 1)
+    assert all(bundle["accelerator_type:H100"] == 0.001 for bundle in asked)
+    assert llm_config_of("a", deployment)["engine_kwargs"]["tensor_parallel_size"] == parallel
+
+
+def test_a_deployment_on_cpu_asks_for_no_gpu() -> None:
+    models = load_models(shipped_config_dir() / "models" / "vllm_tiny.yaml")
+    deployment = models.deployments["main"]
+    assert deployment.backend == "vllm"
+    assert bundles(deployment) == [{"CPU": 1.0}]
+    config = llm_config_of("main", deployment)
+    assert config["accelerator_config"] == {"kind": "cpu"}
+    assert "accelerator_type" not in config
+
+
+def test_roles_can_be_moved_to_another_deployment(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        f"deployments: {{a: {ENDPOINT}, b: {ENDPOINT}}}\nroles: {{default: {{deployment: a, max_tokens: 77}}}}",
+    )
+    models = load_models(path, {"critic": "b"})
+    assert (models.role("critic").deployment, models.role("critic").max_tokens) == ("b", 77)
+    assert models.role("planner").deployment == "a"
+    with pytest.raises(SettingsError, match=r"models\.roles\.critic.*no deployment 'c'; it has a, b"):
+        load_models(path, {"critic": "c"})
+
+
+def test_a_process_that_cannot_reach_vllm_says_so_when_it_opens_the_models(tmp_path: Path) -> None:
+    models = load_models(written(tmp_path, f"deployments: {{a: {GPU}}}\nroles: {{default: {{deployment: a}}}}"))
+    with pytest.raises(SettingsError, match="'a' is vLLM on Ray Serve"):
+        open_client(models, FakeClock())
+
+
+def test_models_travel_as_plain_data() -> None:
+    models = load_models(shipped_config_dir() / "models" / "vllm_h100_replicas.yaml")
+    assert ModelsFile.model_validate(models.model_dump(mode="json")) == models
