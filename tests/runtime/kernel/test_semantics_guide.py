@@ -19,6 +19,7 @@ SECTIONS = (
     "Interrupts",
     "Policies",
     "Budgets",
+    "Models",
     "Delivery and re-issue",
 )
 
