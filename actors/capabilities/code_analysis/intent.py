@@ -71,7 +71,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "because": critic.get("because") if is_reintent else None,
             "add_goals": critic.get("add_goals_hint") if is_reintent else [],
             "drop_goals": critic.get("drop_goals_hint") if is_reintent else [],
-            "clarification_question": critic.get("clarification_question") if is_reintent else None,
+            "clarification_question": critic.get("clarification_question"),
             "clarified": _is_clarified(view),
             "may_ask": bool(view.metadata.get("may_ask")),
             "goals": msgspec.to_builtins(view.goals.remaining),
