@@ -174,6 +174,7 @@ def _summary(view: StageView, output: Mapping[str, Any]) -> RoundSummary:
         satisfied=tuple(GoalId(str(goal)) for goal in satisfied) if isinstance(satisfied, list) else (),
         evidence=int(synthesis.get("new_evidence", 0)),
         synthesis={
+            "rules_took_over": output.get("rules_took_over", []),
             "hints_for_goals": synthesis["hints_for_goals"],
             "entities": synthesis.get("entities", []),
             "ranges": view.outputs["execution"].get("ranges", []),

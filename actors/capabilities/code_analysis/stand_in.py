@@ -38,7 +38,7 @@ def model_or_rules(agent: str, by_model: ByModel, by_rules: Reasoner) -> Reasone
     """A reasoner that asks the model, and the rules where the model fails. A bound that is reached ends the run."""
 
     async def reason(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
-        before = taken_over(view.outputs)
+        before = taken_over({**view.outputs, **{f"round {r.number}": r.synthesis for r in view.goals.finished_rounds}})
         try:
             made = await by_model(context, view, given)
         except ModelFailedError as error:
