@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -67,4 +68,7 @@ def _measure(settings: Settings, models: ModelsFile, concurrent: tuple[int, ...]
         deploy(models)
         asyncio.run(measure())
     finally:
+        # Before the cluster goes: threads of Ray Serve that find none would start one of their own.
+        stop_serving: Callable[[], None] = ray_serve.shutdown
+        stop_serving()
         cluster.shutdown()

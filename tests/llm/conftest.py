@@ -50,7 +50,7 @@ def served(tiny: ModelsFile, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     try:
         (application,) = deploy(tiny)
         yield ray_serve.get_app_handle(application)
+    finally:
         stop: Any = ray_serve.shutdown
         stop()
-    finally:
         cluster.shutdown()
