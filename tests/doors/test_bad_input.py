@@ -291,7 +291,7 @@ def test_through_ray_too_a_pipeline_with_a_stage_that_no_agent_fits_is_refused(
         ({"JEEVES_RAY__NUM_CPUS": "-1"}, "JEEVES_RAY__NUM_CPUS"),
         ({"JEEVES_HTTP__PORT": "70000"}, "JEEVES_HTTP__PORT"),
         ({"JEEVES_REASONER": "magic"}, "JEEVES_REASONER"),
-        ({"JEEVES_REASONER": "llm"}, "not available"),
+        ({"JEEVES_REASONER": "llm"}, "needs a model"),
         ({"JEEVES_RAI__MODE": "local"}, "JEEVES_RAI__MODE"),
         ({"JEEVES_CAPABILITIES": "nope"}, "nope"),
         ({"JEEVES_DEFAULT_PIPELINE": "nope"}, "nope"),

@@ -92,12 +92,12 @@ def test_whatever_happens_who_is_named_has_answered_and_has_been_silent_since(
         told[address].append((what, now_s))
 
 
-def _owed_since(told: list[tuple[str, int]]) -> list[int]:
+def _owed_since(told: list[tuple[str, int]], what_counts: str = "ask") -> list[int]:
     last = max((number for number, (what, _) in enumerate(told) if what in {"answered", "unreachable"}), default=-1)
-    return [at_s for what, at_s in told[last + 1 :] if what == "ask"]
+    return [at_s for what, at_s in told[last + 1 :] if what == what_counts]
 
 
 def _hangs(told: list[tuple[str, int]], now_s: int) -> bool:
     owed = _owed_since(told)
-    judged = [what for what, _ in told if what != "ask"]
-    return bool(owed) and now_s - owed[0] >= 6 and judged[-1:] == ["answered"]
+    silent_since = max([*owed[:1], *_owed_since(told, "named")], default=now_s)
+    return bool(owed) and now_s - silent_since >= 6 and any(what == "answered" for what, _ in told)
