@@ -96,7 +96,7 @@ def _somebody_else() -> dict[str, int]:
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
-            continue
+            continue  # this machine has no such user; the next one may do
         return {"user": entry.pw_uid, "group": entry.pw_gid}
     raise RuntimeError("PostgreSQL does not run as root, and there is no user postgres or nobody")
 

@@ -145,7 +145,7 @@ class OpenAIBackend:
         try:
             return max(0.0, float(header))
         except ValueError:
-            pass
+            pass  # it is no number, so it is read as a date
         try:
             return max(0.0, parsedate_to_datetime(header).timestamp() - self._clock.now_ms() / 1000)
         except (ValueError, TypeError, OverflowError):
