@@ -39,14 +39,17 @@ class LogOwner:
         self._wait_s = wait_s
         self._name = f"{address} of system {system_id}"
         self._clock = clock
+        self._is_released = False
         self.log, self.epoch = self._taken(store, self._own_first(store, names) if follows else names)
 
     def renew(self) -> None:
-        """Stay the owner for another while. Raises FencedError when somebody else took over."""
-        self.log.renew(self.epoch, self._clock.now_ms(), LEASE_MS)
+        """Stay the owner for another while; not once it was released. Raises FencedError when somebody took over."""
+        if not self._is_released:
+            self.log.renew(self.epoch, self._clock.now_ms(), LEASE_MS)
 
     def release(self) -> None:
         """Let another follow at once."""
+        self._is_released = True
         self.log.release(self.epoch)
 
     def _taken(self, store: StoreOptions, names: Sequence[str]) -> tuple[SqlRunLog, int]:
@@ -71,7 +74,8 @@ class LogOwner:
             if name in there:
                 log = open_run_log(store, name, readonly=True)
                 try:
-                    if log.holder(self._clock.now_ms()) == self._name:
+                    lease = log.lease(self._clock.now_ms())
+                    if lease is not None and lease.holder == self._name:
                         return (name, *names)
                 finally:
                     log.close()

@@ -5,12 +5,14 @@ Reading never makes or changes a log.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
 
+from actors.log_owner import LEASE_MS
 from runtime.clock import SystemClock
 from runtime.errors import DocumentFaults, OwnedError, SettingsError, StateStorageError, UnknownNameError, WireError
 from runtime.ids import RunId
@@ -18,9 +20,12 @@ from runtime.pinned_rules import PinnedRules
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings
 from runtime.store.opening import StoreOptions, open_run_log, run_log_names, store_options
-from runtime.store.run_log import RunLog, RunSummary, SqlRunLog
+from runtime.store.run_log import Lease, RunLog, RunSummary, SqlRunLog
 from runtime.supervision.events import Event, RunRequested
 from serve.wiring import load_named_pipeline
+
+LEASE_S = LEASE_MS / 1000
+LOOK_AGAIN_S = 0.1
 
 
 class ListedRun(RunSummary, frozen=True):
@@ -74,20 +79,32 @@ def recorded_run(settings: Settings, run_id: RunId) -> RecordedRun:
 def log_to_go_on_with(settings: Settings, run_id: RunId) -> Iterator[SqlRunLog]:
     """The log of a run, open for writing.
 
-    Raises UnknownNameError, and OwnedError when a system that is alive drives the runs of that log.
+    A lease that nobody renews belongs to a system that is gone and is waited for, at most `LEASE_S`. Raises
+    UnknownNameError, and OwnedError when a system that is alive drives the runs of that log.
     """
     options = store_options(settings)
     log = open_run_log(options, _log_of(options, run_id))
     try:
-        holder = log.holder(SystemClock().now_ms())
-        if holder is not None:
+        lease = _lasting_lease(log)
+        if lease is not None:
             raise OwnedError(
-                f"run {run_id} is in the hands of '{holder}', which is alive; speak to that system, or end it first",
-                holder=holder,
+                f"run {run_id} is in the hands of '{lease.holder}', which is alive; speak to that system, or end it"
+                " first",
+                **msgspec.structs.asdict(lease),
             )
         yield log
     finally:
         log.close()
+
+
+def _lasting_lease(log: SqlRunLog) -> Lease | None:
+    """The lease of one who renews it; None when there is none, or when it ran out while we looked."""
+    clock, until = SystemClock(), time.monotonic() + LEASE_S
+    first = lease = log.lease(clock.now_ms())
+    while lease is not None and lease == first and time.monotonic() < until:
+        time.sleep(LOOK_AGAIN_S)
+        lease = log.lease(clock.now_ms())
+    return lease
 
 
 def _newest(options: StoreOptions, limit: int) -> list[tuple[str, RunSummary]]:

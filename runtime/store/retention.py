@@ -115,7 +115,7 @@ class Sweep:
             self.swept.runs += dropped
             if _is_spent(name) and self._options.backend == "sqlite" and not log.runs(1):
                 self._remove(name)
-            elif dropped and log.holder(self._clock.now_ms()) is None:
+            elif dropped and log.lease(self._clock.now_ms()) is None:
                 self.swept.freed_bytes += _compacted(log.compact)  # an owner at work takes the room itself
         finally:
             log.close()

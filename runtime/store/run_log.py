@@ -16,6 +16,7 @@ from runtime.ids import RunId
 from runtime.store.database import Durability
 from runtime.store.run_records import (
     Entry,
+    Lease,
     RunLog,
     RunSummary,
     Snapshot,
@@ -28,7 +29,7 @@ from runtime.store.sql_run_log import SqlRunLog, started_by
 from runtime.store.sqlite_database import SqliteDatabase
 from runtime.supervision.events import Event
 
-__all__ = ["Entry", "MemoryRunLog", "RunLog", "RunSummary", "Snapshot", "SqlRunLog", "SqliteRunLog"]
+__all__ = ["Entry", "Lease", "MemoryRunLog", "RunLog", "RunSummary", "Snapshot", "SqlRunLog", "SqliteRunLog"]
 
 
 class MemoryRunLog:
@@ -60,8 +61,8 @@ class MemoryRunLog:
         if epoch < self._epoch:
             raise fenced(epoch, self._epoch, self._owner)
 
-    def holder(self, now_ms: int) -> str | None:
-        return self._owner if now_ms < self._until_ms else None
+    def lease(self, now_ms: int) -> Lease | None:
+        return Lease(self._owner, self._until_ms) if now_ms < self._until_ms else None
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all([Entry(pipeline, event, ends)], epoch)

@@ -50,6 +50,13 @@ class Snapshot(msgspec.Struct, frozen=True):
     config_hash: str
 
 
+class Lease(msgspec.Struct, frozen=True):
+    """`holder` has a log to itself until `until_ms` (exclusive)."""
+
+    holder: str
+    until_ms: int
+
+
 class RunLog(Protocol):
     """Append-only log of events by run, with one owner at a time."""
 
@@ -69,8 +76,8 @@ class RunLog(Protocol):
     def check_owner(self, epoch: int) -> None:
         """Raise FencedError when a newer owner took the log over since `epoch`."""
 
-    def holder(self, now_ms: int) -> str | None:
-        """Who holds a lease that is not over; None when nobody does."""
+    def lease(self, now_ms: int) -> Lease | None:
+        """The lease that somebody holds and that is not over; None when nobody does."""
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         """Return once the event is kept; `ends`: it is the last of its run.

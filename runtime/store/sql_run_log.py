@@ -15,6 +15,7 @@ from runtime.ids import RunId
 from runtime.store.database import Database, Migration, Transaction, migrate
 from runtime.store.run_records import (
     Entry,
+    Lease,
     RunSummary,
     Snapshot,
     check_lease,
@@ -105,9 +106,10 @@ class SqlRunLog:
         with self._database.read() as queries:
             _check_epoch(queries, epoch)
 
-    def holder(self, now_ms: int) -> str | None:
+    def lease(self, now_ms: int) -> Lease | None:
         with self._database.read() as queries:
-            return next((name for _, name, until_ms in queries.rows(_OWNER) if now_ms < until_ms), None)
+            leases = (Lease(name, until_ms) for _, name, until_ms in queries.rows(_OWNER))
+            return next((lease for lease in leases if now_ms < lease.until_ms), None)
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all((Entry(pipeline, event, ends),), epoch)

@@ -98,6 +98,14 @@ def test_a_log_that_was_released_is_taken_at_once(store: StoreOptions) -> None:
     assert waiting.waited_s == []
 
 
+def test_an_owner_that_was_released_does_not_take_its_lease_again(store: StoreOptions) -> None:
+    clock = HandClock()
+    former = owner(store, clock, "one")
+    former.release()
+    former.renew()
+    assert former.log.lease(clock.now_ms()) is None
+
+
 @pytest.mark.parametrize(("early_ms", "waits"), [(1, True), (0, False), (-1, False)])
 def test_a_lease_holds_until_its_last_millisecond(store: StoreOptions, early_ms: int, waits: bool) -> None:
     clock = HandClock()

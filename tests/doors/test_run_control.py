@@ -7,11 +7,13 @@ import os
 import pty
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from runtime.clock import SystemClock
 from runtime.ids import RunId
 from runtime.store.run_log import SqliteRunLog
 from tests.doors.program import JEEVES, Outcome, Program, processes_that_mention, wait_until
@@ -68,6 +70,34 @@ def test_a_rejected_answer_is_a_failure(jeeves: Program, repo: Path) -> None:
     run_id = left_waiting(jeeves, repo)
     outcome = resume(jeeves, run_id, "--reject", "--json")
     assert (outcome.status, outcome.document["terminal_reason"]) == (1, "denied_by_policy")
+
+
+def test_a_run_whose_system_died_is_gone_on_with_when_its_lease_is_over(jeeves: Program, repo: Path) -> None:
+    run_id = left_waiting(jeeves, repo)
+    log = SqliteRunLog(jeeves.state_dir / "runs" / "local.sqlite")
+    log.take_over("one that was killed", SystemClock().now_ms(), 3_000)
+    assert resume(jeeves, run_id, "--approve", "--json").answers().document["run_id"] == run_id
+    assert log.lease(SystemClock().now_ms()) is None
+    log.close()
+
+
+def test_a_run_that_a_living_system_may_drive_is_left_to_it(jeeves: Program, repo: Path) -> None:
+    run_id = left_waiting(jeeves, repo)
+    log = SqliteRunLog(jeeves.state_dir / "runs" / "local.sqlite")
+    epoch, until = log.take_over("one that lives", SystemClock().now_ms(), 60_000), threading.Event()
+
+    def keep_alive() -> None:
+        while not until.wait(0.1):
+            log.renew(epoch, SystemClock().now_ms(), 60_000)
+
+    living = threading.Thread(target=keep_alive)
+    living.start()
+    try:
+        resume(jeeves, run_id, "--approve").complains(1, run_id, "one that lives", "alive")
+    finally:
+        until.set()
+        living.join()
+    log.close()
 
 
 def test_one_question_may_follow_another(jeeves: Program, repo: Path) -> None:

@@ -65,7 +65,7 @@ def test_run_logs_of_a_server_are_found_by_their_schemas(on_server: Tree, postgr
         db.execute("DROP SCHEMA jeevesxruns_other")
     for name in run_log_names(options):
         log = open_run_log(options, name, readonly=True)
-        assert log.holder(SystemClock().now_ms()) is None
+        assert log.lease(SystemClock().now_ms()) is None
         log.close()
 
 

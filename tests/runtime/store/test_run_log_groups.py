@@ -7,7 +7,7 @@ import pytest
 from runtime.envelope import Request
 from runtime.errors import FencedError, OwnedError, StateStorageError
 from runtime.ids import RunId
-from runtime.store.run_log import Entry, RunLog, RunSummary, Snapshot
+from runtime.store.run_log import Entry, Lease, RunLog, RunSummary, Snapshot
 from runtime.supervision.events import CancelRequested, Event, Payload, RunRequested
 from tests.runtime.store.conftest import LogOpener
 
@@ -159,14 +159,14 @@ def test_of_finished_runs_that_are_old_enough_nothing_stays(open_log: LogOpener)
 
 @pytest.mark.parametrize(("now_ms", "holder"), [(0, "one"), (99, "one"), (100, None), (101, None)])
 def test_who_holds_the_lease_is_told_as_long_as_it_lasts(open_log: LogOpener, now_ms: int, holder: str | None) -> None:
-    assert open_log().holder(now_ms) is None
+    assert open_log().lease(now_ms) is None
     open_log().take_over("one", 0, 100)
-    assert open_log().holder(now_ms) == holder
+    assert open_log().lease(now_ms) == (Lease(holder, 100) if holder else None)
 
 
 def test_nobody_holds_a_log_that_was_released_or_taken_without_a_lease(open_log: LogOpener) -> None:
     log = open_log()
     log.release(log.take_over("one", 0, 100))
-    assert open_log().holder(1) is None
+    assert open_log().lease(1) is None
     log.take_over("two")
-    assert open_log().holder(1) is None
+    assert open_log().lease(1) is None
