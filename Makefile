@@ -8,15 +8,15 @@ REPO ?= .
 ROUNDS ?= 20
 FAULTS ?=
 
-.PHONY: ask test test-slow test-llm llm-env check lint types contracts bench faults postgres format clean
+.PHONY: ask test test-slow test-llm llm-env check lint types contracts bench faults programs format clean
 
 ask: $(STAMP)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
 
-test: $(STAMP) postgres
+test: $(STAMP) programs
 	$(BIN)/python -m pytest
 
-test-slow: $(STAMP) postgres
+test-slow: $(STAMP) programs
 	$(BIN)/python -m pytest -m "slow"
 
 # vLLM on CPU lives in an environment of its own: its packages and those of a machine with a GPU exclude each other.
@@ -41,15 +41,15 @@ types: $(STAMP)
 contracts: $(STAMP)
 	$(BIN)/lint-imports
 
-bench: $(STAMP) postgres
+bench: $(STAMP) programs
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-enable
 
-faults: $(STAMP) postgres
+faults: $(STAMP) programs
 	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(if $(FAULTS),--faults $(FAULTS))
 
 # The tests start a PostgreSQL server of their own; this only sees to it that there is one to start.
-postgres:
-	@.ci/postgres
+programs:
+	@.ci/programs
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
