@@ -16,6 +16,7 @@ from ray.exceptions import ActorDiedError, RayActorError
 from actors.origin import check_origin
 from actors.ray_transport import NAMESPACE, PROCESS_ID
 from actors.watch import Watch
+from runtime.bundles import Bundler
 from runtime.clock import Clock, SystemClock
 from runtime.commbus import BusTable
 from runtime.dispatch import Delivery, Dispatcher
@@ -58,7 +59,7 @@ class CommBusActor:
         self._dispatcher = Dispatcher(self._table, build_chain(middleware, clock), clock)
         for address, handles in expected.items():
             self._table.expect(address, tuple(handles))
-        self._handles: dict[Address, Any] = {}
+        self._frames_to: dict[Address, Bundler[None]] = {}
         self._process: dict[Address, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         if ray.is_initialized() and ray.get_runtime_context().was_current_actor_reconstructed:
@@ -78,16 +79,19 @@ class CommBusActor:
         except DuplicateHandlerError:
             log.exception("bus.refused_endpoint", extra={"address": address})
             return
-        self._handles[address] = handle
+        self._frames_to[address] = Bundler(handle.on_frames.remote)
         self._process[address] = process_id
         if follows:
             self._hand_over_all(self._dispatcher.replaced(address, parked))
-            await self._tell_lost(address, for_good=False, life=process_id)
+            self._tell_lost(address, for_good=False, life=process_id)
         self._spawn(self._watch(address, handle, process_id))
         self._hand_over_all((address, data) for data in parked)
 
-    async def deliver(self, data: bytes) -> SendOutcome:
-        """Route one frame; says whether it was taken."""
+    async def deliver_all(self, frames: list[bytes]) -> list[SendOutcome]:
+        """Route frames in their order; says of each whether it was taken."""
+        return [self._deliver(data) for data in frames]
+
+    def _deliver(self, data: bytes) -> SendOutcome:
         if len(self._tasks) >= FRAMES_UNDER_WAY:
             return "full"
         taken = self._dispatcher.take(data)
@@ -111,7 +115,7 @@ class CommBusActor:
     async def _hand_over(self, address: Address, data: bytes) -> None:
         while True:
             try:
-                await self._handles[address].on_frame.remote(data)
+                await self._frames_to[address].send(data)
             except RayActorError:
                 # The frame may or may not have been taken. Handing it over again is safe: endpoints' work is keyed, and
                 # a doubled result changes nothing.
@@ -133,7 +137,7 @@ class CommBusActor:
                 await handle.stay_alive.remote()
             except ActorDiedError:
                 if self._lose(address, incarnation, for_good=True):
-                    await self._tell_lost(address, for_good=True)
+                    self._tell_lost(address, for_good=True)
                 return
             except RayActorError:
                 if not self._lose(address, incarnation, for_good=False):
@@ -149,12 +153,12 @@ class CommBusActor:
         self._hand_over_all(failures)
         return news
 
-    async def _tell_lost(self, address: Address, for_good: bool, life: str | None = None) -> None:
+    def _tell_lost(self, address: Address, for_good: bool, life: str | None = None) -> None:
         """`life`: the process that has come in the place of the one that was lost."""
         log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
         body = pack_body({"address": address, "for_good": for_good, "life": life})
         header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS)
-        await self.deliver(encode_frame(Frame(header, body)))
+        self._deliver(encode_frame(Frame(header, body)))
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)

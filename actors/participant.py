@@ -18,9 +18,11 @@ class Participant:
     def __init__(self) -> None:
         check_origin()
 
-    async def on_frame(self, data: bytes) -> None:
-        """Take one frame from the bus."""
-        self.endpoint.on_frame(decode_frame(data))
+    async def on_frames(self, frames: list[bytes]) -> list[None]:
+        """Take frames from the bus, in their order."""
+        for data in frames:
+            self.endpoint.on_frame(decode_frame(data))
+        return [None] * len(frames)
 
     async def rebind(self) -> None:
         """Appear again on a bus that was restarted; it forgot who was there."""

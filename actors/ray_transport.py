@@ -1,4 +1,4 @@
-"""Frames over Ray calls: one call per message, towards the bus and from it.
+"""Frames over Ray calls, several in one when there is much to say, towards the bus and from it.
 
 A first transport, behind `runtime.endpoint.Transport`; a later one takes the data path off Ray.
 """
@@ -15,6 +15,7 @@ import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
 from actors.addresses import BUS_NAME
+from runtime.bundles import Bundler
 from runtime.ids import Address
 from runtime.messages import Frame, SendOutcome, encode_frame
 
@@ -36,6 +37,7 @@ class RayTransport:
         # Looked up by name rather than passed in: an actor that Ray restarts is given its arguments again, and those
         # must not be objects that may be gone by then.
         self._bus: Any = ray.get_actor(BUS_NAME, namespace=NAMESPACE)
+        self._frames: Bundler[SendOutcome] = Bundler(self._deliver)
 
     def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
         """Tell the bus our address and how to reach us; again and again while it is being restarted."""
@@ -58,7 +60,10 @@ class RayTransport:
     async def send(self, frame: Frame) -> SendOutcome:
         """Hand a frame to the bus; a bus that is gone is `unreachable`."""
         try:
-            outcome: SendOutcome = await self._bus.deliver.remote(encode_frame(frame))
+            return await self._frames.send(encode_frame(frame))
         except RayActorError:
             return "unreachable"
-        return outcome
+
+    async def _deliver(self, frames: list[bytes]) -> list[SendOutcome]:
+        outcomes: list[SendOutcome] = await self._bus.deliver_all.remote(frames)
+        return outcomes

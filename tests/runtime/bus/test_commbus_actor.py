@@ -36,14 +36,15 @@ class ActorHandle:
         self.got: list[Frame] = []
         self.loss: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.process = str(new_message_id())
-        self.on_frame = Remote(self._on_frame)
+        self.on_frames = Remote(self._on_frames)
         self.stay_alive = Remote(self._stay_alive)
         self.process_id = Remote(self._process_id)
 
-    async def _on_frame(self, data: bytes) -> None:
+    async def _on_frames(self, frames: list[bytes]) -> list[None]:
         if self.loss.done():
             await self.loss
-        self.got.append(decode_frame(data))
+        self.got += map(decode_frame, frames)
+        return [None for _ in frames]
 
     async def _stay_alive(self) -> None:
         await self.loss
@@ -60,6 +61,10 @@ def frame(kind: Kind, type_: str = "t", target: Address | None = None) -> bytes:
     return encode_frame(Frame(Header(new_message_id(), kind, type_, ASKER, target), b""))
 
 
+async def deliver(bus: CommBusActor, *frames: bytes) -> list[str]:
+    return list(await bus.deliver_all(list(frames)))
+
+
 async def connect(
     bus: CommBusActor, address: Address, handles: tuple[str, ...] = (), hears: tuple[str, ...] = ()
 ) -> Any:
@@ -71,18 +76,18 @@ async def connect(
 async def fail(bus: CommBusActor, asker: ActorHandle, handler: ActorHandle, error: JeevesError) -> JeevesError:
     """Ask `t`, let the handler fail, and return what the asker hears."""
     given = len(handler.got)
-    assert await bus.deliver(frame("query")) == "accepted"
+    assert await deliver(bus, frame("query")) == ["accepted"]
     await settle()
     if len(handler.got) > given:
         body = pack_body(error_to_wire(error))
-        await bus.deliver(encode_frame(reply_to(handler.got[-1].header, HANDLER, body, True, error.code)))
+        await deliver(bus, encode_frame(reply_to(handler.got[-1].header, HANDLER, body, True, error.code)))
         await settle()
     return error_from_wire(unpack_body(asker.got[-1].body))
 
 
 async def test_frames_for_an_expected_endpoint_wait_for_it() -> None:
     bus = CommBusActor({EXPECTED: ("t",)})
-    assert await bus.deliver(frame("query")) == "accepted"
+    assert await deliver(bus, frame("query")) == ["accepted"]
     handle = await connect(bus, EXPECTED, ("t",))
     await settle()
     assert [got.header.type for got in handle.got] == ["t"]
@@ -92,7 +97,7 @@ async def test_an_endpoint_that_is_restarted_gets_what_could_not_be_handed_over(
     bus = CommBusActor({})
     first = await connect(bus, HANDLER, ("t",))
     first.lose(for_good=False)
-    await bus.deliver(frame("command"))
+    await deliver(bus, frame("command"))
     await settle()
     second = await connect(bus, HANDLER, ("t",))
     await settle()
@@ -135,7 +140,7 @@ async def test_an_endpoint_that_binds_again_from_the_same_process_has_lost_nothi
 async def test_a_query_in_the_hands_of_an_endpoint_that_dies_fails_at_once() -> None:
     bus = CommBusActor({})
     asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",))
-    await bus.deliver(frame("query"))
+    await deliver(bus, frame("query"))
     await settle()
     handler.lose(for_good=True)
     await settle()
@@ -152,7 +157,7 @@ async def test_the_default_middleware_drops_copies_counts_and_breaks_circuits() 
     assert [type(error) for error in errors] == [BusError] * 5 + [CircuitOpenError]
     assert len(handler.got) == 5
     doubled = frame("command", target=HANDLER)
-    assert [await bus.deliver(doubled), await bus.deliver(doubled)] == ["accepted", "accepted"]
+    assert await deliver(bus, doubled, doubled) == ["accepted", "accepted"]
     stats = await bus.stats()
     assert stats["middleware"]["circuit_breaker"] == {"t": {"state": "open", "failures": 5, "refused": 1}}
     assert stats["counts"]["doubled"] == 1
@@ -176,7 +181,7 @@ async def test_the_middleware_is_chosen_by_plain_data() -> None:
 async def test_what_nobody_takes_is_refused_logged_and_shown_as_a_dead_letter(caplog: pytest.LogCaptureFixture) -> None:
     bus = CommBusActor({})
     with caplog.at_level(logging.WARNING):
-        assert await bus.deliver(frame("command", "unknown")) == "refused"
+        assert await deliver(bus, frame("command", "unknown")) == ["refused"]
     assert "bus.not_taken" in caplog.text
     (letter,) = (await bus.stats())["latest_dead_letters"]
     assert (letter["type"], letter["reason"]) == ("unknown", "nobody handles 'unknown'")

@@ -1,0 +1,75 @@
+"""Bundles: what is sent to one place while calls to it are under way gathers, and goes with the next call.
+
+A call costs about the same whatever it carries, so a sender that has much to say says it in few calls, and one that
+has little waits for nothing: the first item goes at once, alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+MOST_IN_A_BUNDLE = 256
+MOST_BYTES = 1_000_000
+CALLS_UNDER_WAY = 2
+
+Outcome = TypeVar("Outcome")
+
+
+class Bundler(Generic[Outcome]):
+    """Items for one place, in the order in which they were sent.
+
+    `call` takes up to `MOST_IN_A_BUNDLE` items, of `MOST_BYTES` together or one alone, and returns one outcome for
+    each. What it raises is raised for every item that was in that bundle, and for no other.
+    """
+
+    def __init__(self, call: Callable[[list[bytes]], Awaitable[Sequence[Outcome]]]) -> None:
+        self._call = call
+        self._waiting: deque[tuple[bytes, asyncio.Future[Outcome]]] = deque()
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._is_due = False
+
+    async def send(self, item: bytes) -> Outcome:
+        """The outcome of `item`. Raises what the call raised that carried it."""
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[Outcome] = loop.create_future()
+        self._waiting.append((item, outcome))
+        if not self._is_due and len(self._under_way) < CALLS_UNDER_WAY:
+            self._is_due = True
+            loop.call_soon(self._go)  # what else is sent in this turn of the loop goes along
+        return await outcome
+
+    def _go(self) -> None:
+        self._is_due = False
+        if self._waiting:
+            task = asyncio.get_running_loop().create_task(self._carry(self._take()))
+            self._under_way.add(task)
+            task.add_done_callback(self._next)
+
+    def _take(self) -> list[tuple[bytes, asyncio.Future[Outcome]]]:
+        taken, size = [self._waiting.popleft()], 0
+        while self._waiting and len(taken) < MOST_IN_A_BUNDLE:
+            size += len(taken[-1][0])
+            if size + len(self._waiting[0][0]) > MOST_BYTES:
+                break
+            taken.append(self._waiting.popleft())
+        return taken
+
+    def _next(self, done: asyncio.Task[None]) -> None:
+        self._under_way.discard(done)
+        self._go()
+
+    async def _carry(self, taken: list[tuple[bytes, asyncio.Future[Outcome]]]) -> None:
+        try:
+            outcomes = await self._call([item for item, _ in taken])
+            told = list(zip((future for _, future in taken), outcomes, strict=True))
+        except Exception as error:  # noqa: BLE001 - it is raised where the items came from
+            for _, future in taken:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for future, outcome in told:
+            if not future.done():
+                future.set_result(outcome)
