@@ -55,30 +55,10 @@ async def work_off(
 
     What killed processes of this machine had in hand comes back at once. Raises what writing OUT raises.
     """
-    answered = 0
-    time = clock or SystemClock()
-
-    def write(document: dict[str, Any]) -> None:
-        nonlocal answered
-        if out.add(document):
-            answered += not has_failed(document)
-            advance()
-
-    def on_done(_payload: bytes, document: dict[str, Any] | None) -> None:
-        if document is not None:
-            write(document)
-
-    def on_dead(task: Task) -> None:
-        line = _line_in(task.payload)
-        problem = {"id": line.id, "question": line.question, "error": error_in(task)}
-        write({"schema_version": DOCUMENT_SCHEMA_VERSION, **problem})
+    time, told = clock or SystemClock(), _Told(out, advance)
 
     async def handle(payload: bytes) -> dict[str, Any] | None:
-        return None if has_ended(payload) else await _when_there_is_room(time, answer, _line_in(payload))
-
-    def has_ended(payload: bytes) -> bool:
-        out.look()
-        return out.has(_line_in(payload).id)
+        return None if told.has_ended(payload) else await _when_there_is_room(time, answer, _line_in(payload))
 
     async def take_from_the_dead() -> None:
         for dead in members.of_the_dead():
@@ -93,18 +73,45 @@ async def work_off(
             name,
             time,
             handle,
-            on_done,
-            on_dead,
+            told.on_done,
+            told.on_dead,
             idle_s=IDLE_S,
             key_of=lambda payload: _line_in(payload).id,
-            has_ended=has_ended,
+            has_ended=told.has_ended,
             worker_names=members.workers(),
             on_idle=take_from_the_dead,
         )
         await shared.work_off([msgspec.json.encode(line) for line in lines], workers)
     finally:
         members.leave()
-    return answered
+    return told.answered
+
+
+class _Told:
+    """What of a batch is in OUT; `answered`: how many lines this process answered."""
+
+    def __init__(self, out: BatchFile, advance: Callable[[], None]) -> None:
+        self._out = out
+        self._advance = advance
+        self.answered = 0
+
+    def has_ended(self, payload: bytes) -> bool:
+        self._out.look()
+        return self._out.has(_line_in(payload).id)
+
+    def on_done(self, _payload: bytes, document: dict[str, Any] | None) -> None:
+        if document is not None:
+            self._write(document)
+
+    def on_dead(self, task: Task) -> None:
+        line = _line_in(task.payload)
+        problem = {"id": line.id, "question": line.question, "error": error_in(task)}
+        self._write({"schema_version": DOCUMENT_SCHEMA_VERSION, **problem})
+
+    def _write(self, document: dict[str, Any]) -> None:
+        if self._out.add(document):
+            self.answered += not has_failed(document)
+            self._advance()
 
 
 async def _when_there_is_room(
