@@ -29,6 +29,7 @@ from runtime.errors import (
 from runtime.ids import StageKey
 from runtime.journal_port import QueryJournal
 from runtime.llm.client import ModelClient
+from runtime.llm.kept_answers import PATIENCE_S, KeptAnswers
 from runtime.llm.stage_llm import ModelAsked, StageLlm
 from runtime.output_schema import OutputSchema
 from runtime.pipeline import AgentConfig, ToolAccess
@@ -120,6 +121,8 @@ class Agent:
         self._services = services if services is not None else capability.open_services(settings)
         self._allowed = self._permitted()
         self._journal = QueryJournal(queries, clock) if self._has_effects() else None
+        keeps_answers = self._models is not None and settings.get("journal_models", True)
+        self._answers = QueryJournal(queries, clock, PATIENCE_S) if keeps_answers else None
 
     async def may_begin(self, key: StageKey, by: str) -> bool:
         """False when another process than `by` has begun the attempt: what it did outside may be under way there.
@@ -216,8 +219,9 @@ class Agent:
             return None
         use = self._model_use
         asked = ModelAsked(use.role, use.temperature, use.max_tokens)
-        until_ms = command.deadline_ms
-        return StageLlm(self._models, asked, budget, str(command.key), user_id, self._clock, until_ms)
+        kept = None if self._answers is None else KeptAnswers(self._answers, command.key, command.retries)
+        caller = (str(command.key), user_id)
+        return StageLlm(self._models, asked, budget, *caller, self._clock, command.deadline_ms, kept)
 
     def _tools(self, command: RunStage, budget: StageBudget, report: Report | None) -> ToolExecutor:
         async def on_call(name: str, result: ToolResult) -> None:

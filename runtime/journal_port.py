@@ -35,9 +35,11 @@ class QueryJournal:
     failed for it would lose what it has done.
     """
 
-    def __init__(self, queries: QueryPort, clock: Clock) -> None:
+    def __init__(self, queries: QueryPort, clock: Clock, patience_s: float | None = None) -> None:
+        """With `patience_s` each question is asked for so long and not again; its error is raised then."""
         self._queries = queries
         self._clock = clock
+        self._patience_s = patience_s
 
     async def begin(self, key: StageKey, by: str) -> bool:
         answer = await self._ask(BEGIN, {"key": msgspec.to_builtins(key), "by": by})
@@ -54,6 +56,8 @@ class QueryJournal:
         await self._ask(DONE, {"key": msgspec.to_builtins(key), "result": result})
 
     async def _ask(self, type_: str, body: dict[str, Any]) -> dict[str, Any]:
+        if self._patience_s is not None:
+            return await self._queries.query(type_, body, self._patience_s)
         while True:
             try:
                 return await self._queries.query(type_, body)

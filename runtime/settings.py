@@ -222,10 +222,11 @@ class LimitSettings(_Section):
 
 class ModelSettings(_Section):
     """Which models agents reason with: a model file (a path, or the name of one in configs/models), and roles moved to
-    other deployments of it than the file says."""
+    other deployments of it than the file says. `journal`: answers are kept for stages that are issued again."""
 
     file: str | None = Field(default=None, min_length=1)
     roles: dict[Identifier, Identifier] = {}
+    journal: bool = True
 
 
 class LoggingSettings(_Section):

@@ -79,5 +79,14 @@ class StageBudget:
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
 
+    def book_kept(self, tokens_in: int, tokens_out: int) -> None:
+        """Note what a call took that an attempt before this one made and could not report.
+
+        The call itself was booked with that attempt's grant, and so were its tokens where they are bounded.
+        """
+        if self._tokens is None:
+            self.tokens_in += tokens_in
+            self.tokens_out += tokens_out
+
     async def _asked(self, asked: Grant) -> Grant:
         return Grant(tokens=0) if self._more is None else await self._more(asked)

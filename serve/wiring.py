@@ -98,6 +98,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     if settings.reasoner == MODEL_REASONER:
         models = models_file(settings)
         told["models"] = None if models is None else models.model_dump(mode="json")
+        told["journal_models"] = settings.models.journal
         told["config_folders"] = [str(folder) for folder in config_folders(settings)]
     return told
 

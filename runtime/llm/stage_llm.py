@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from runtime.clock import Clock, wait_at_most
 from runtime.errors import BudgetExhaustedError, InvalidOutputError, ModelBrokeOffError, ModelFailedError
 from runtime.llm.client import ModelClient, OnText
+from runtime.llm.kept_answers import KeptAnswers
 from runtime.llm.messages import Completion, Message, ModelRequest, Sampling
 from runtime.llm.structured import bounded_schema, read_object
 from runtime.llm.tokens import TokenCounter, count_messages
@@ -53,7 +54,9 @@ class StageLlm:
         user_id: str,
         clock: Clock,
         deadline_ms: int,
+        kept: KeptAnswers | None = None,
     ) -> None:
+        """`kept`: answers that earlier attempts were given; without it every call is made."""
         self._clock = clock
         self._until_ms = clock.now_ms() + round(SHARE_OF_TIME * (deadline_ms - clock.now_ms()))
         role = client.role(asked.role)
@@ -62,6 +65,7 @@ class StageLlm:
         self._budget = budget
         self._request_id = request_id
         self._user_id = user_id
+        self._kept = kept
         self._calls = 0
         self._temperature = role.temperature if asked.temperature is None else asked.temperature
         self._max_tokens = min(role.max_tokens, asked.max_tokens or role.max_tokens)
@@ -82,8 +86,12 @@ class StageLlm:
     ) -> Completion:
         """One call. Its tokens are reserved first, and what it did not take is given back.
 
+        What an earlier attempt asked and was answered is not asked again: the same answer costs nothing more.
+
         Raises BudgetExhaustedError before anything is sent, ModelFailedError when there is no answer.
         """
+        self._calls += 1
+        number = self._calls
         prompt_tokens = count_messages(self.counter, messages)
         answer_tokens = min(self._max_tokens, self._backend.max_model_len - prompt_tokens)
         if answer_tokens < MIN_ANSWER_TOKENS:
@@ -92,16 +100,24 @@ class StageLlm:
                 actual=prompt_tokens,
                 allowed=self._backend.max_model_len,
             )
-        reserved = prompt_tokens + answer_tokens
+        sampling = Sampling(answer_tokens, self._temperature)
+        request = ModelRequest(f"{self._request_id}-{number}", tuple(messages), sampling, schema, self._user_id)
+        if self._kept is None:
+            return await self._asked(request, prompt_tokens, on_text)
+        place = self._kept.key_of(number, self._role, request)
+        completion = await self._kept.find(place)
+        if completion is not None:
+            self._budget.book_kept(completion.tokens_in, completion.tokens_out)
+            if on_text is not None:
+                await on_text(completion.text)
+            return completion
+        completion = await self._asked(request, prompt_tokens, on_text)
+        await self._kept.keep(place, completion)
+        return completion
+
+    async def _asked(self, request: ModelRequest, prompt_tokens: int, on_text: OnText | None) -> Completion:
+        reserved = prompt_tokens + request.sampling.max_tokens
         await self._budget.take_llm_call(reserved)
-        self._calls += 1
-        request = ModelRequest(
-            f"{self._request_id}-{self._calls}",
-            tuple(messages),
-            Sampling(answer_tokens, self._temperature),
-            schema,
-            self._user_id,
-        )
         # A call that is called off or broken has taken its prompt, for all we know.
         spent = (prompt_tokens, 0)
         try:

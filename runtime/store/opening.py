@@ -15,7 +15,6 @@ import msgspec
 
 from runtime.clock import Clock
 from runtime.errors import StateStorageError
-from runtime.store.blobs import BlobStore
 from runtime.store.cache import CacheStore
 from runtime.store.database import Backend, Database, Durability
 from runtime.store.run_log import SqlRunLog
@@ -63,10 +62,6 @@ class Stores:
     def work_queue(self) -> SqlWorkQueue:
         """Tasks for workers."""
         return SqlWorkQueue(self._open("queues", "work queues"), self._clock)
-
-    def blobs(self) -> BlobStore:
-        """Large values by hash."""
-        return BlobStore(self._open("blobs", "blobs"))
 
     def cache(self) -> CacheStore:
         """Results worth keeping."""

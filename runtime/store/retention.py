@@ -15,7 +15,6 @@ import msgspec
 from runtime.clock import Clock
 from runtime.errors import OwnedError, StateStorageError
 from runtime.ids import RunId
-from runtime.store.blobs import BlobStore
 from runtime.store.cache import CacheStore
 from runtime.store.database import Database
 from runtime.store.opening import StoreOptions, has_database, open_database, open_run_log, run_log_names
@@ -36,7 +35,6 @@ class Swept(msgspec.Struct):
     runs: int = 0
     logs: int = 0
     journals: int = 0
-    values: int = 0
     sessions: int = 0
     cached: int = 0
     dead_letters: int = 0
@@ -67,7 +65,6 @@ class Sweep:
         self._part("journal", "journal", SqlJournal, self._sweep_journal)
         for name in run_log_names(self._options):
             self._sweep_log(name)
-        self._part("blobs", "blobs", BlobStore, self._sweep_values)
         self._part("sessions", "sessions", SessionStore, self._sweep_sessions)
         self._part("cache", "cache", CacheStore, self._sweep_cache)
         self._part("queues", "work queues", lambda opened: SqlWorkQueue(opened, self._clock), self._sweep_queues)
@@ -109,8 +106,7 @@ class Sweep:
                 self.swept.logs += _is_spent(name) and len(log.runs(2**31)) == len(log.finished_before(self._before_ms))
                 return
             dropped = 0
-            while run_ids := log.finished_before(self._before_ms, RUNS_AT_ONCE):
-                self._release(run_ids)  # first: after a kill in between they are found again
+            while log.finished_before(self._before_ms, 1):
                 dropped += len(log.drop_finished(self._before_ms, RUNS_AT_ONCE))
             self.swept.runs += dropped
             if _is_spent(name) and self._options.backend == "sqlite" and not log.runs(1):
@@ -119,17 +115,6 @@ class Sweep:
                 self.swept.freed_bytes += _compacted(log.compact)  # an owner at work takes the room itself
         finally:
             log.close()
-
-    def _release(self, run_ids: list[RunId]) -> None:
-        if not has_database(self._options, "blobs"):
-            return
-        database = open_database(self._options, "blobs", "blobs")
-        try:
-            values = BlobStore(database)
-            for run_id in run_ids:
-                values.release(run_id)
-        finally:
-            database.close()
 
     def _remove(self, name: str) -> None:
         """Take away the log of a one-off system that is gone. Who comes for it meanwhile finds it owned."""
@@ -148,11 +133,6 @@ class Sweep:
             return
         finally:
             log.close()
-
-    def _sweep_values(self, values: BlobStore) -> int:
-        act = values.unreferenced if self._dry_run else values.drop_unreferenced
-        self.swept.values = act(self._before_ms)
-        return self.swept.values
 
     def _sweep_sessions(self, sessions: SessionStore) -> int:
         act = sessions.unused if self._dry_run else sessions.drop_unused

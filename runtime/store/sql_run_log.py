@@ -1,8 +1,9 @@
 """The run log in a database: events as they came, and one summary row per run, kept in the same transaction.
 
 An event is what changed, never the state that it led to, so that the log grows with what happens. Snapshots spare a
-reader the beginning of a long run; the newest one is kept. Of a run that is dropped nothing stays. The rules
-of pipelines, a few kilobytes for each version of one, stay for good: who has kept them once need not look again.
+reader the beginning of a long run; the newest one is kept. Large values of events lie beside them, once by their hash
+(`runtime.store.event_rows`). Of a run that is dropped nothing stays. The rules of pipelines, a few kilobytes for each
+version of one, stay for good: who has kept them once need not look again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any, NamedTuple
 
 from runtime.errors import WireError
 from runtime.ids import RunId
+from runtime.store import blobs
 from runtime.store.database import Database, Migration, Transaction, migrate
+from runtime.store.event_rows import checked, event_of, row_of
 from runtime.store.run_records import (
     Entry,
     Lease,
@@ -23,7 +26,7 @@ from runtime.store.run_records import (
     check_snapshot,
     fenced,
 )
-from runtime.supervision.events import Event, RunRequested, decode_event, encode_event
+from runtime.supervision.events import Event, RunRequested, decode_event
 
 _COLUMNS = (
     "run_id, pipeline, started_at_ms, last_seq, finished, last_at_ms, user_id, session_id, config_hash,"
@@ -122,14 +125,20 @@ class SqlRunLog:
         doing = f"take event {first.seq} of run {first.run_id}{others}"
         with self._database.transaction(doing, run_id=first.run_id) as changes:
             check_order(_last_seqs(changes, {entry.event.run_id for entry in entries}, epoch), entries)
-            changes.execute_all(_INSERT_EVENT, [_event_row(entry.event) for entry in entries])
+            _keep_events(changes, [entry.event for entry in entries])
             changes.execute_all(_UPSERT_RUN, [_run_row(entry) for entry in entries])
 
     def events(self, run_id: RunId, after_seq: int = 0) -> list[Event]:
-        query = "SELECT body FROM run_events WHERE run_id = ? AND seq > ? ORDER BY seq"
+        query = "SELECT seq, at_ms, body FROM run_events WHERE run_id = ? AND seq > ? ORDER BY seq"
         with self._database.read() as queries:
             rows = queries.rows(query, (run_id, after_seq))
-        return [decode_event(row[0]) for row in rows]
+            references = blobs.references(queries, run_id, after_seq)
+            bodies = blobs.bodies(queries, [reference.hash for reference in references])
+        large: dict[int, list[tuple[bytes, bytes]]] = {}
+        for reference in references:
+            value = checked(self.location, bodies, reference.hash)
+            large.setdefault(reference.seq, []).append((reference.path, value))
+        return [event_of(run_id, seq, at_ms, body, large.get(seq, ())) for seq, at_ms, body in rows]
 
     def runs(self, limit: int, user_id: str | None = None, finished: bool | None = None) -> list[RunSummary]:
         wanted: list[tuple[str, object]] = []
@@ -184,6 +193,7 @@ class SqlRunLog:
             dropped = _finished_before(changes, before_ms, limit)
             for table in _DROPPED_TABLES:
                 changes.execute_all(f"DELETE FROM {table} WHERE run_id = ?", [(run_id,) for run_id in dropped])
+            blobs.release(changes, dropped)
         return dropped
 
     def compact(self) -> int:
@@ -222,8 +232,13 @@ def _last_seqs(queries: Transaction, run_ids: set[RunId], epoch: int | None) -> 
     return last_seqs
 
 
-def _event_row(event: Event) -> tuple[Any, ...]:
-    return (event.run_id, event.seq, event.at_ms, encode_event(event))
+def _keep_events(changes: Transaction, events: Sequence[Event]) -> None:
+    rows = [(event, row_of(event)) for event in events]
+    changes.execute_all(_INSERT_EVENT, [(event.run_id, event.seq, event.at_ms, row.body) for event, row in rows])
+    large = [(event, value) for event, row in rows for value in row.large]
+    if large:
+        references = [blobs.Reference(event.run_id, event.seq, value.path, value.hash) for event, value in large]
+        blobs.keep(changes, references, {value.hash: value.body for _, value in large})
 
 
 def _run_row(entry: Entry) -> tuple[Any, ...]:
@@ -291,4 +306,5 @@ MIGRATIONS: tuple[Migration, ...] = (
         "DROP TABLE ended",
     ),
     ("CREATE TABLE run_rules (config_hash TEXT PRIMARY KEY, rules BYTEA NOT NULL)",),
+    blobs.TABLES,
 )

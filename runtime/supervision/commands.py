@@ -48,13 +48,14 @@ class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunStage(msgspec.Struct, frozen=True, tag="run_stage"):
-    """Let the agent of `stage` work."""
+    """Let the agent of `stage` work; `retries` counts the attempts of this visit that failed before."""
 
     key: StageKey
     stage: StageName
     input: bytes
     grant: Grant
     deadline_ms: int
+    retries: int = 0
 
 
 class CancelStage(msgspec.Struct, frozen=True, tag="cancel_stage"):

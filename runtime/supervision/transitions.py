@@ -149,7 +149,7 @@ class Turn:
             ended_at_ms = self.ending.at_ms if self.ending else self.at_ms
             due_ms = min(due_ms, max(deadline_ms, ended_at_ms) + FINAL_STAGE_GRACE_MS)
         view = msgspec.msgpack.encode(self._view(entry))
-        self._commands.append(RunStage(entry.key, entry.stage, view, grant, due_ms))
+        self._commands.append(RunStage(entry.key, entry.stage, view, grant, due_ms, entry.retries))
         self.set_timer(f"timeout:{key}", due_ms)
 
     def _view(self, entry: InFlight) -> StageView:

@@ -24,7 +24,6 @@ _NAMES = {
     "runs": ("finished run", "finished runs"),
     "logs": ("one-off log", "one-off logs"),
     "journals": ("journal of a run that is over", "journals of runs that are over"),
-    "values": ("unreferenced value", "unreferenced values"),
     "sessions": ("session", "sessions"),
     "cached": ("cached result", "cached results"),
     "dead_letters": ("dead letter", "dead letters"),

@@ -12,7 +12,7 @@ from tests.doors.sample_repo import QUESTION
 from tests.doors.test_runs_and_envelope import Tree, begun_run
 
 NOTHING = {
-    "runs": 0, "logs": 0, "journals": 0, "values": 0, "sessions": 0, "cached": 0, "dead_letters": 0,
+    "runs": 0, "logs": 0, "journals": 0, "sessions": 0, "cached": 0, "dead_letters": 0,
     "abandoned_tasks": 0, "freed_bytes": 0,
 }  # fmt: skip
 

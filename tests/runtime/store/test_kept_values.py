@@ -1,4 +1,4 @@
-"""Sessions, large values, cached results and client events, on every backend."""
+"""Sessions, cached results and client events, on every backend."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from runtime.clock import FakeClock
 from runtime.envelope import Request
-from runtime.errors import InputError, SettingsError, StateStorageError, UnknownNameError
+from runtime.errors import InputError, SettingsError, UnknownNameError
 from runtime.ids import RunId
 from runtime.run_table import RunTable
-from runtime.store.blobs import BlobHash, BlobStore, Packed, content_hash
+from runtime.store.blobs import content_hash
 from runtime.store.cache import USE_NOTED_EVERY_MS, CacheStore
 from runtime.store.opening import StoreOptions, open_run_log, open_store
 from runtime.store.sessions import SessionStore, Turn
@@ -21,8 +21,6 @@ from runtime.supervision.commands import RunStage
 from runtime.supervision.events import StageSucceeded
 from runtime.testing import PipelineBuilder
 from tests.runtime.store.conftest import LogOpener, Place
-
-EMPTY = content_hash(b"")
 
 
 def turn(number: int) -> Turn:
@@ -65,50 +63,6 @@ def test_a_turn_that_is_appended_twice_in_a_row_is_kept_once(place: Place) -> No
     for number in (1, 1, 2, 1):
         store.append("s", turn(number))
     assert store.turns("s") == [turn(1), turn(2), turn(1)]
-
-
-def test_a_value_is_kept_once_for_all_who_refer_to_it(place: Place) -> None:
-    blobs = BlobStore(place.open())
-    data = b"\x00code" * 10_000
-    name = blobs.put(data, "r-1", 1)
-    assert blobs.put(data, "r-2", 2) == name == content_hash(data)
-    assert blobs.put(data, "r-2", 2) == name
-    assert BlobStore(place.open()).get(name) == data
-    assert blobs.get(EMPTY) is None
-    with place.open().read() as queries:
-        assert queries.rows("SELECT count(*) FROM blobs") == [(1,)]
-
-
-def test_a_value_goes_when_nobody_refers_to_it_any_more(place: Place) -> None:
-    blobs = BlobStore(place.open())
-    name = blobs.put(b"x", "r-1", 10)
-    blobs.put(b"x", "r-2", 20)
-    blobs.release("r-1")
-    assert blobs.drop_unreferenced(100) == 0
-    blobs.release("r-2")
-    assert blobs.drop_unreferenced(20) == 0
-    assert blobs.get(name) == b"x"
-    assert blobs.drop_unreferenced(21) == 1
-    assert blobs.get(name) is None
-
-
-@pytest.mark.parametrize(("size", "is_inline"), [(0, True), (99, True), (100, True), (101, False)])
-def test_a_value_over_the_threshold_is_carried_as_a_reference(place: Place, size: int, is_inline: bool) -> None:
-    blobs = BlobStore(place.open(), inline_bytes=100)
-    packed = blobs.packed(b"x" * size, "r-1", 1)
-    assert (packed.inline is not None, packed.hash is None, packed.size_bytes) == (is_inline, is_inline, size)
-    assert blobs.unpacked(packed) == b"x" * size
-
-
-def test_a_value_that_is_gone_or_damaged_is_said(place: Place) -> None:
-    blobs = BlobStore(place.open())
-    with pytest.raises(StateStorageError, match="of 5 bytes is not in"):
-        blobs.unpacked(Packed(5, hash=BlobHash("0" * 64)))
-    name = blobs.put(b"x", "r-1", 1)
-    with place.open().transaction("spoil it") as changes:
-        changes.execute("UPDATE blobs SET body = ?", (b"y",))
-    with pytest.raises(StateStorageError, match="is damaged"):
-        blobs.get(name)
 
 
 def test_a_cached_result_is_found_until_it_is_long_unused(place: Place) -> None:
@@ -156,15 +110,15 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
     prefix = place.schema
     options = StoreOptions(str(tmp_path / "state"), place.backend, dsn, "normal", prefix)  # type: ignore[arg-type]
     stores = open_store(options, FakeClock())
-    parts = [stores.sessions(), stores.journal(), stores.work_queue(), stores.blobs(), stores.cache()]
+    parts = [stores.sessions(), stores.journal(), stores.work_queue(), stores.cache()]
     log = open_run_log(options, "supervisor-0")
     log.close()
     stores.close()
-    assert len(parts) == 5
+    assert len(parts) == 4
     assert "open sesame" not in repr(options)
     if place.server is None:
         found = sorted(str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state").rglob("*.sqlite"))
-        names = ["blobs.sqlite", "cache.sqlite", "journal.sqlite", "queues.sqlite", "sessions.sqlite"]
+        names = ["cache.sqlite", "journal.sqlite", "queues.sqlite", "sessions.sqlite"]
         assert found == sorted([*names, "runs/supervisor-0.sqlite"])
         return
     with place.open().transaction("look, and drop them") as changes:
@@ -173,5 +127,5 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
         ]
         for schema in schemas:
             changes.execute(f'DROP SCHEMA "{schema}" CASCADE')
-    names = ["blobs", "cache", "journal", "queues", "runs_supervisor_0", "sessions"]
+    names = ["cache", "journal", "queues", "runs_supervisor_0", "sessions"]
     assert sorted(schemas) == [f"{prefix}_{name}" for name in names]

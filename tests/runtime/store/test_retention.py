@@ -13,12 +13,13 @@ import pytest
 from runtime.clock import FakeClock
 from runtime.ids import RunId, StageKey
 from runtime.journal import EffectKey
+from runtime.store.event_rows import LARGE_BYTES
 from runtime.store.opening import StoreOptions, Stores, has_database, open_run_log, open_store, run_log_names
 from runtime.store.retention import RUNS_AT_ONCE, Sweep, Swept
 from runtime.store.run_log import Entry, RunLog
 from runtime.store.sessions import Turn
 from runtime.store.sql_work_table import OldTasks
-from runtime.supervision.events import CancelRequested, Event
+from runtime.supervision.events import CancelRequested, Event, StageSucceeded
 from runtime.work_table import WorkerId
 from tests.runtime.store.conftest import BACKENDS
 
@@ -88,7 +89,7 @@ def write(log: RunLog, run_id: str, at_ms: int, ends: bool = True) -> RunId:
 def test_a_store_in_which_nothing_is_has_nothing_to_go_and_nothing_is_made(attic: Attic) -> None:
     assert attic.dry_then_real() == Swept()
     assert run_log_names(attic.options) == []
-    assert not any(has_database(attic.options, name) for name in ("sessions", "journal", "queues", "blobs", "cache"))
+    assert not any(has_database(attic.options, name) for name in ("sessions", "journal", "queues", "cache"))
 
 
 @pytest.mark.parametrize(("at_ms", "goes"), AGES)
@@ -136,23 +137,16 @@ def test_cached_results_go_by_their_last_use(attic: Attic, at_ms: int, goes: boo
     assert (cache.get("k", at_ms) is None) is goes
 
 
-@pytest.mark.parametrize(("at_ms", "goes"), AGES)
-def test_values_go_when_nobody_refers_to_them_and_they_are_old(attic: Attic, at_ms: int, goes: bool) -> None:
-    stores = attic.stores()
-    values = stores.blobs()
-    free, held = values.put(b"free", "r-free", at_ms), values.put(b"held", "r-held", 1)
-    values.release("r-free")
-    assert attic.dry_then_real().values == goes
-    assert (values.get(free) is None) is goes
-    assert values.get(held) == b"held"
-
-
-def test_the_values_of_a_run_go_with_it(attic: Attic) -> None:
-    log, stores = attic.log(), attic.stores()
-    values = stores.blobs()
-    name = values.put(b"large", write(log, "r-1", 1), 1)
-    swept = attic.sweep()
-    assert (swept.runs, swept.values, values.get(name)) == (1, 1, None)
+def test_the_large_values_of_a_run_go_with_it_and_those_of_another_stay(attic: Attic) -> None:
+    log = attic.log()
+    key, large = StageKey(RunId("r"), 1), {"text": "x" * (LARGE_BYTES + 1)}
+    for name, at_ms in (("r-old", 1), ("r-new", CUTOFF_MS)):
+        event = Event(RunId(name), 1, at_ms, StageSucceeded(key, large))
+        log.append_all([Entry("p", event, ends=True)])
+    assert attic.dry_then_real().runs == 1
+    (event,) = log.events(RunId("r-new"))
+    assert isinstance(event.payload, StageSucceeded)
+    assert event.payload.output == large
     log.close()
 
 
