@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -17,6 +17,9 @@ from runtime.llm.tokens import TokenCounter, count_messages
 from runtime.stage_budget import StageBudget
 
 Shape = TypeVar("Shape", bound=BaseModel)
+
+# Gets all that a model has written so far of its answer, each time that more has come.
+OnWritten = Callable[[str], None]
 
 # Under this an answer of any use does not fit.
 MIN_ANSWER_TOKENS = 16
@@ -78,9 +81,11 @@ class StageLlm:
         return max(0, self._backend.max_model_len - 2 * self._max_tokens)
 
     async def generate(
-        self, messages: Sequence[Message], schema: dict[str, Any] | None = None, on_text: OnText | None = None
+        self, messages: Sequence[Message], schema: dict[str, Any] | None = None, on_written: OnWritten | None = None
     ) -> Completion:
         """One call. Its tokens are reserved first, and what it did not take is given back.
+
+        `on_written` sees the answer grow; where that begins anew (a second try), so does what it is given.
 
         Raises BudgetExhaustedError before anything is sent, ModelFailedError when there is no answer.
         """
@@ -105,7 +110,7 @@ class StageLlm:
         # A call that is called off or broken has taken its prompt, for all we know.
         spent = (prompt_tokens, 0)
         try:
-            completion = await self._in_time(self._client.complete(self._role, request, on_text))
+            completion = await self._in_time(self._client.complete(self._role, request, _growing(on_written)))
             spent = (completion.tokens_in, completion.tokens_out)
         except ModelFailedError as error:
             taken = prompt_tokens if isinstance(error, ModelBrokeOffError) else 0
@@ -123,14 +128,18 @@ class StageLlm:
             raise ModelBrokeOffError("the model did not answer within the time of its stage") from error
 
     async def generate_object(
-        self, messages: Sequence[Message], shape: type[Shape], choices: dict[str, list[str]] | None = None
+        self,
+        messages: Sequence[Message],
+        shape: type[Shape],
+        choices: dict[str, list[str]] | None = None,
+        on_written: OnWritten | None = None,
     ) -> Answered[Shape]:
         """An object of `shape`, whose fields take what `choices` lists; an answer that does not fit is mended once.
 
         Raises InvalidOutputError after the second, and what `generate` raises.
         """
         schema = bounded_schema(shape, choices)
-        completion = await self.generate(messages, schema)
+        completion = await self.generate(messages, schema, on_written)
         try:
             return Answered(read_object(completion.text, shape), completion, 1)
         except InvalidOutputError as error:
@@ -139,7 +148,7 @@ class StageLlm:
                 problem = f"it was cut off at {completion.tokens_out} tokens: be brief"
         mending = [*messages, *self._mending(messages, completion.text, problem)]
         try:
-            completion = await self.generate(mending, schema)
+            completion = await self.generate(mending, schema, on_written)
         except BudgetExhaustedError as error:
             raise InvalidOutputError(f"{problem}, and no call is left to mend it", problem=problem) from error
         return Answered(read_object(completion.text, shape), completion, 2)
@@ -149,3 +158,16 @@ class StageLlm:
         taken = count_messages(self.counter, [*messages, Message("assistant", ""), Message("user", told)])
         room = self._backend.max_model_len - taken - self._max_tokens
         return [Message("assistant", self.counter.cut(text, max(0, room)) or "{"), Message("user", told)]
+
+
+def _growing(on_written: OnWritten | None) -> OnText | None:
+    """Puts the pieces of one answer together for `on_written`."""
+    if on_written is None:
+        return None
+    parts: list[str] = []
+
+    async def on_text(piece: str) -> None:
+        parts.append(piece)
+        on_written("".join(parts))
+
+    return on_text
