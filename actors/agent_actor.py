@@ -20,6 +20,7 @@ from runtime.courier import Courier
 from runtime.delivery import NewestAttempts
 from runtime.endpoint import Endpoint
 from runtime.ids import Address, RunId, StageKey
+from runtime.live_text import STAGE_TEXT, StageText, TextSender
 from runtime.llm.opening import open_models
 from runtime.messages import Frame
 from runtime.pipeline import AgentConfig
@@ -69,6 +70,7 @@ class AgentActor(Participant):
             Courier(self.endpoint, clock), clock, address, PROCESS_ID, lambda run_id: supervisor_address(run_id, shards)
         )
         self._epochs = [0] * shards
+        self._texts = TextSender(clock, self._send_text)
         loaded = load_capability(capability)
         models, prompts = open_models(settings, loaded.id, clock, handle_backend)
         self._agent = Agent(
@@ -96,17 +98,26 @@ class AgentActor(Participant):
         async def report(payload: ToolCalled) -> None:
             self._reporter.say(payload)
 
+        def show(text: str) -> None:
+            self._texts.show(command.key, text)
+
         try:
             if not await self._agent.may_begin(command.key, PROCESS_ID):
                 self._reporter.refuse(command.key)
                 return
             self._reporter.say(StageStarted(command.key))
-            self._reporter.say(await self._agent.run(command, cancelled, report, self._more))
+            self._reporter.say(await self._agent.run(command, cancelled, report, self._more, show))
         except asyncio.CancelledError:
             cancelled.set()
             raise
         finally:
+            self._texts.over(command.key)
             self._working.pop(key, None)
+
+    async def _send_text(self, text: StageText) -> None:
+        run_id = text.key.run_id
+        supervisor = supervisor_address(run_id, len(self._epochs))
+        await self.endpoint.command(supervisor, STAGE_TEXT, msgspec.msgpack.encode(text), run_id)
 
     def _is_heeded(self, frame: Frame) -> bool:
         """False for what a supervisor says that another has taken over from."""

@@ -1,7 +1,8 @@
 """The supervisor as an actor: owns the run log, decides through `RunTable`, and carries out what was decided.
 
 Doors call `submit`, `wait_events`, `envelope` and `cancel`; agents reach it over the bus. When its process dies, the
-next one takes the log over and goes on with every run in it: nothing that matters is kept here alone.
+next one takes the log over and goes on with every run in it: nothing that matters is kept here alone. (Over 400 lines:
+what callers, agents, timers and other processes say all ends in one table, under one lease.)
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ from runtime.group_commit import GroupCommit, as_far_as_possible
 from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
 from runtime.holders import Holders
 from runtime.ids import Address, MessageId, RunId, StageKey
+from runtime.live_text import STAGE_TEXT, LiveTexts, decode_marks, decode_text
 from runtime.messages import Frame, unpack_body
 from runtime.pipeline import PipelineConfig
 from runtime.rate_limits import RateLimiter, RateLimits
 from runtime.reporter import RECORDED, REPORT, Report, decode_report
 from runtime.run_table import RunTable
 from runtime.store.opening import StoreOptions
-from runtime.supervision.commands import CancelStage, Command, Finish, GiveGrant, RunStage, SetTimer
+from runtime.supervision.commands import CancelStage, ClientEvent, Command, Finish, GiveGrant, RunStage, SetTimer
 from runtime.supervision.events import ActorLost, CancelRequested, PauseRequested, Payload, StageFailed, TimerFired
 from runtime.timers import Timers
 
@@ -104,6 +106,7 @@ class SupervisorActor(Participant):
         self._commit = GroupCommit(self._table)
         self._timers = Timers(self._clock, self._timer_fired)
         self._watchers: dict[RunId, set[asyncio.Event]] = {}
+        self._texts = LiveTexts()
         self._recovered = asyncio.Event()
         self._has_begun = False
         self._admitting: asyncio.Task[None] | None = None
@@ -115,7 +118,7 @@ class SupervisorActor(Participant):
             address,
             RayTransport(),
             self._clock,
-            frames={REPORT: self._reported, ENDPOINT_LOST: self._endpoint_lost},
+            frames={REPORT: self._reported, ENDPOINT_LOST: self._endpoint_lost, STAGE_TEXT: self._written},
             subscribes=(ENDPOINT_LOST,),
         )
         self._courier = Courier(self.endpoint, self._clock)
@@ -134,12 +137,25 @@ class SupervisorActor(Participant):
         self._follow(run_id, commands)
         return run_id
 
-    async def wait_events(self, run_id: RunId, after_seq: int, timeout_s: float) -> tuple[bytes, bool]:
-        """Client events after `after_seq` as MessagePack, and whether the run is over; waits for the first one."""
+    async def wait_events(
+        self, run_id: RunId, after_seq: int, timeout_s: float, marks: bytes | None = None
+    ) -> tuple[bytes, bool]:
+        """Client events after `after_seq` as MessagePack, and whether the run is over; waits for the first one.
+
+        Who says what it has of the texts that are being written (`marks`) gets what is new of them, too.
+        """
         await self._ready()
-        if not self._table.client_events(run_id, after_seq) and not self._table.is_over(run_id):
+        seen = None if marks is None else decode_marks(marks)
+
+        def news() -> list[ClientEvent]:
+            numbered = self._table.client_events(run_id, after_seq)
+            if seen is None:
+                return numbered
+            return [*numbered, *self._texts.news(run_id, seen, self._table.at_work(run_id))]
+
+        if not news() and not self._table.is_over(run_id):
             await self._news(run_id, min(timeout_s, LONGEST_WAIT_S))
-        return msgspec.msgpack.encode(self._table.client_events(run_id, after_seq)), self._table.is_over(run_id)
+        return msgspec.msgpack.encode(news()), self._table.is_over(run_id)
 
     async def _news(self, run_id: RunId, timeout_s: float) -> None:
         """Return when something has happened to the run, or when the time is up."""
@@ -259,6 +275,12 @@ class SupervisorActor(Participant):
     def _said(self, run_id: RunId, payloads: tuple[Payload, ...]) -> list[Command]:
         return [command for payload in payloads for command in self._table.handle(run_id, payload)]
 
+    async def _written(self, frame: Frame) -> None:
+        text = decode_text(frame.body)
+        stage = self._table.at_work(text.key.run_id).get(str(text.key))
+        if stage is not None and self._texts.show(stage, text, self._clock.now_ms()):
+            self._wake(text.key.run_id)
+
     async def _endpoint_lost(self, frame: Frame) -> None:
         told = unpack_body(frame.body)
         address, life = Address(str(told["address"])), told.get("life")
@@ -344,6 +366,11 @@ class SupervisorActor(Participant):
                 self._timers.set(run_id, command)
             elif isinstance(command, Finish):
                 self._timers.drop(run_id)
+        self._texts.keep(run_id, self._table.at_work(run_id))
+        self._wake(run_id)
+
+    def _wake(self, run_id: RunId) -> None:
+        """Let whoever watches the run look again."""
         for news in self._watchers.get(run_id, ()):
             news.set()
 

@@ -34,6 +34,7 @@ from runtime.envelope import Envelope, InterruptResponse, Request, decode_envelo
 from runtime.errors import ClusterError, InputError, InterruptError
 from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S
 from runtime.ids import Address, RunId, new_run_id
+from runtime.live_text import Marks, with_event
 from runtime.shipped_middleware import DEFAULT_CHAIN
 from runtime.supervision.commands import ClientEvent
 
@@ -93,13 +94,18 @@ class System:
         return accepted
 
     async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
-        """Events of a run from `after_seq` (exclusive) to its end, without a gap whoever dies meanwhile."""
+        """Events of a run from `after_seq` (exclusive) to its end, without a gap whoever dies meanwhile.
+
+        Between them comes what its stages are writing, which is not numbered and may be missed.
+        """
         supervisor, over = self._supervisor_of(run_id), False
+        marks: Marks = {}
         while not over:
-            seen = after_seq
-            data, over = await called(lambda: supervisor.wait_events.remote(run_id, seen, LONG_POLL_S))  # noqa: B023
+            asked = (run_id, after_seq, LONG_POLL_S, msgspec.msgpack.encode(marks))
+            data, over = await called(lambda: supervisor.wait_events.remote(*asked))  # noqa: B023
             for event in _EVENTS_DECODER.decode(data):
-                after_seq = event.seq
+                after_seq = max(after_seq, event.seq)
+                marks = with_event(marks, event)
                 yield event
 
     async def events(self, run_id: RunId, after_seq: int = 0) -> tuple[list[ClientEvent], bool]:

@@ -60,6 +60,7 @@ MAX_OUTPUT_DEPTH = 100
 MAX_ERROR_CHARACTERS = 4_000
 
 Report = Callable[[ToolCalled], Awaitable[None]]
+Show = Callable[[str], None]
 More = Callable[[BudgetRequested], Awaitable[Grant]]
 
 _KIND_OF_ERROR: dict[type[JeevesError], FailureKind] = {
@@ -137,8 +138,12 @@ class Agent:
         cancelled: asyncio.Event,
         report: Report | None = None,
         more: More | None = None,
+        show: Show | None = None,
     ) -> StageSucceeded | StageFailed:
-        """Execute one stage; `more` asks for budget beyond the grant. Raises only asyncio.CancelledError."""
+        """Execute one stage; `more` asks for budget beyond the grant, `show` gets what is being written.
+
+        Raises only asyncio.CancelledError.
+        """
         started_s = time.perf_counter()
         budget = StageBudget(command.grant, _asking(command.key, more))
         tools = self._tools(command, budget, report)
@@ -158,6 +163,7 @@ class Agent:
                 self._model_use,
                 self._llm(command, budget, view.user_id),
                 self._prompts,
+                show,
             )
             result = _on_the_wire(await self._hooked(context, view))
             failure = result if isinstance(result, str) else self._against_schema(result)

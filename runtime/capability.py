@@ -81,6 +81,7 @@ class StageContext:
         model_use: ModelUse | None = None,
         llm: StageLlm | None = None,
         prompts: PromptRegistry | None = None,
+        show: Callable[[str], None] | None = None,
     ) -> None:
         self.key = key
         self.clock = clock
@@ -92,6 +93,15 @@ class StageContext:
         self.model_use = model_use
         self.llm = llm
         self.prompts = prompts
+        self._show = show
+
+    def show(self, text: str) -> None:
+        """Show `text` to whoever watches the run as all that this stage has written so far.
+
+        It is provisional: nothing of it is checked, recorded or sent twice. May be called as often as it changes.
+        """
+        if self._show is not None:
+            self._show(text)
 
     async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run CPU-heavy or blocking work in a thread, so that this agent still hears a cancellation."""

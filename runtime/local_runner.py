@@ -17,6 +17,7 @@ from runtime.clock import Clock
 from runtime.envelope import Envelope, InterruptResponse, Request
 from runtime.errors import UnknownNameError
 from runtime.ids import RunId
+from runtime.live_text import LiveTexts, Marks, StageText, TextSender, with_event
 from runtime.pipeline import PipelineConfig
 from runtime.rate_limits import RateLimiter
 from runtime.run_table import NO_QUOTAS, RunTable
@@ -62,6 +63,8 @@ class LocalRunner:
         self._timers = Timers(clock, self._timer_fired)
         self._changed = asyncio.Condition()
         self._broken: dict[RunId, Exception] = {}
+        self._texts = LiveTexts()
+        self._sender = TextSender(clock, self._take_text)
 
     async def submit(self, request: Request) -> RunId:
         """Start a run; its request is in the log when this returns."""
@@ -78,17 +81,28 @@ class LocalRunner:
         return self._table.envelope(run_id)
 
     async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
-        """Events of a run from `after_seq` (exclusive) to its end. Raises what kept the run from going on, if so."""
+        """Events of a run from `after_seq` (exclusive) to its end, and what its stages are writing meanwhile.
+
+        Raises what kept the run from going on, if so.
+        """
+        marks: Marks = {}
         while True:
             for event in self._table.client_events(run_id, after_seq):
                 after_seq = event.seq
+                yield event
+            for event in self._texts.news(run_id, marks, self._table.at_work(run_id)):
+                marks = with_event(marks, event)
                 yield event
             if self._table.is_over(run_id) and not self._table.client_events(run_id, after_seq):
                 return
             if run_id in self._broken:
                 raise self._broken[run_id]
             async with self._changed:
-                is_news = self._table.is_over(run_id) or run_id in self._broken
+                is_news = (
+                    self._table.is_over(run_id)
+                    or run_id in self._broken
+                    or self._texts.news(run_id, marks, self._table.at_work(run_id))
+                )
                 if not is_news and not self._table.client_events(run_id, after_seq):
                     await self._changed.wait()
 
@@ -165,8 +179,15 @@ class LocalRunner:
                 self._timers.set(run_id, command)
             elif isinstance(command, Finish):
                 self._timers.drop(run_id)
+        self._texts.keep(run_id, self._table.at_work(run_id))
         async with self._changed:
             self._changed.notify_all()
+
+    async def _take_text(self, text: StageText) -> None:
+        stage = self._table.at_work(text.key.run_id).get(str(text.key))
+        if stage is not None and self._texts.show(stage, text, self._clock.now_ms()):
+            async with self._changed:
+                self._changed.notify_all()
 
     async def _stage(self, run_id: RunId, command: RunStage) -> None:
         cancelled = asyncio.Event()
@@ -180,13 +201,16 @@ class LocalRunner:
             await self._happened(run_id, asked)
             return future.result() if future.done() else Grant(tokens=0)
 
+        def show(text: str) -> None:
+            self._sender.show(command.key, text)
+
         try:
             agent = self._agents[self._table.rules_of(run_id).name][command.stage]
             if not await agent.may_begin(command.key, LIFE):
                 await self._happened(run_id, ActorLost(command.stage, (command.key,)))
                 return
             await self._happened(run_id, StageStarted(command.key))
-            await self._happened(run_id, await agent.run(command, cancelled, report, more))
+            await self._happened(run_id, await agent.run(command, cancelled, report, more, show))
         except asyncio.CancelledError:
             cancelled.set()
             raise
@@ -194,6 +218,7 @@ class LocalRunner:
             log.exception("run.broken", extra={"run_id": run_id})
             await self._break(run_id, error)
         finally:
+            self._sender.over(command.key)
             self._tasks.pop(str(command.key), None)
 
     async def _timer_fired(self, run_id: RunId, timer_id: str) -> None:

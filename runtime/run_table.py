@@ -25,7 +25,7 @@ from runtime.errors import (
     StateStorageError,
     UnknownNameError,
 )
-from runtime.ids import RunId, new_run_id
+from runtime.ids import RunId, StageName, new_run_id
 from runtime.interrupts import refusal
 from runtime.pinned_rules import PinnedRules
 from runtime.pipeline import PipelineConfig
@@ -376,6 +376,11 @@ class RunTable:
         if after_seq < shown_from:  # of what was before the snapshot, the log tells
             return [event for event in shown(self._rules[run_id], self._log.events(run_id)) if event.seq > after_seq]
         return self._events[run_id][max(0, after_seq - shown_from) :]
+
+    def at_work(self, run_id: RunId) -> dict[str, StageName]:
+        """The attempts that are under way, by key, with their stages; none of a run that is not in the table."""
+        state = self._states.get(run_id)
+        return {} if state is None else {key: entry.stage for key, entry in state.in_flight.items()}
 
     def rules_of(self, run_id: RunId) -> PipelineConfig:
         """The rules that a run began under. Raises UnknownNameError."""

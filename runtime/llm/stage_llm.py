@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -18,6 +18,9 @@ from runtime.llm.tokens import TokenCounter, count_messages
 from runtime.stage_budget import StageBudget
 
 Shape = TypeVar("Shape", bound=BaseModel)
+
+# Gets all that a model has written so far of its answer, each time that more has come.
+OnWritten = Callable[[str], None]
 
 # Under this an answer of any use does not fit.
 MIN_ANSWER_TOKENS = 16
@@ -82,11 +85,12 @@ class StageLlm:
         return max(0, self._backend.max_model_len - 2 * self._max_tokens)
 
     async def generate(
-        self, messages: Sequence[Message], schema: dict[str, Any] | None = None, on_text: OnText | None = None
+        self, messages: Sequence[Message], schema: dict[str, Any] | None = None, on_written: OnWritten | None = None
     ) -> Completion:
         """One call. Its tokens are reserved first, and what it did not take is given back.
 
         What an earlier attempt asked and was answered is not asked again: the same answer costs nothing more.
+        `on_written` sees the answer grow; where that begins anew (a second try), so does what it is given.
 
         Raises BudgetExhaustedError before anything is sent, ModelFailedError when there is no answer.
         """
@@ -103,25 +107,25 @@ class StageLlm:
         sampling = Sampling(answer_tokens, self._temperature)
         request = ModelRequest(f"{self._request_id}-{number}", tuple(messages), sampling, schema, self._user_id)
         if self._kept is None:
-            return await self._asked(request, prompt_tokens, on_text)
+            return await self._asked(request, prompt_tokens, on_written)
         place = self._kept.key_of(number, self._role, request)
         completion = await self._kept.find(place)
         if completion is not None:
             self._budget.book_kept(completion.tokens_in, completion.tokens_out)
-            if on_text is not None:
-                await on_text(completion.text)
+            if on_written is not None:
+                on_written(completion.text)
             return completion
-        completion = await self._asked(request, prompt_tokens, on_text)
+        completion = await self._asked(request, prompt_tokens, on_written)
         await self._kept.keep(place, completion)
         return completion
 
-    async def _asked(self, request: ModelRequest, prompt_tokens: int, on_text: OnText | None) -> Completion:
+    async def _asked(self, request: ModelRequest, prompt_tokens: int, on_written: OnWritten | None) -> Completion:
         reserved = prompt_tokens + request.sampling.max_tokens
         await self._budget.take_llm_call(reserved)
         # A call that is called off or broken has taken its prompt, for all we know.
         spent = (prompt_tokens, 0)
         try:
-            completion = await self._in_time(self._client.complete(self._role, request, on_text))
+            completion = await self._in_time(self._client.complete(self._role, request, _growing(on_written)))
             spent = (completion.tokens_in, completion.tokens_out)
         except ModelFailedError as error:
             taken = prompt_tokens if isinstance(error, ModelBrokeOffError) else 0
@@ -139,14 +143,18 @@ class StageLlm:
             raise ModelBrokeOffError("the model did not answer within the time of its stage") from error
 
     async def generate_object(
-        self, messages: Sequence[Message], shape: type[Shape], choices: dict[str, list[str]] | None = None
+        self,
+        messages: Sequence[Message],
+        shape: type[Shape],
+        choices: dict[str, list[str]] | None = None,
+        on_written: OnWritten | None = None,
     ) -> Answered[Shape]:
         """An object of `shape`, whose fields take what `choices` lists; an answer that does not fit is mended once.
 
         Raises InvalidOutputError after the second, and what `generate` raises.
         """
         schema = bounded_schema(shape, choices)
-        completion = await self.generate(messages, schema)
+        completion = await self.generate(messages, schema, on_written)
         try:
             return Answered(read_object(completion.text, shape), completion, 1)
         except InvalidOutputError as error:
@@ -155,7 +163,7 @@ class StageLlm:
                 problem = f"it was cut off at {completion.tokens_out} tokens: be brief"
         mending = [*messages, *self._mending(messages, completion.text, problem)]
         try:
-            completion = await self.generate(mending, schema)
+            completion = await self.generate(mending, schema, on_written)
         except BudgetExhaustedError as error:
             raise InvalidOutputError(f"{problem}, and no call is left to mend it", problem=problem) from error
         return Answered(read_object(completion.text, shape), completion, 2)
@@ -165,3 +173,16 @@ class StageLlm:
         taken = count_messages(self.counter, [*messages, Message("assistant", ""), Message("user", told)])
         room = self._backend.max_model_len - taken - self._max_tokens
         return [Message("assistant", self.counter.cut(text, max(0, room)) or "{"), Message("user", told)]
+
+
+def _growing(on_written: OnWritten | None) -> OnText | None:
+    """Puts the pieces of one answer together for `on_written`."""
+    if on_written is None:
+        return None
+    parts: list[str] = []
+
+    async def on_text(piece: str) -> None:
+        parts.append(piece)
+        on_written("".join(parts))
+
+    return on_text

@@ -7,6 +7,7 @@ of the model's own. A weak model under guided decoding would otherwise write to 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 # The key by which a field says that its values come from a list known only when the model is asked.
 CHOICES = "x-choices"
 MAX_TOLD_PROBLEMS = 5
+_HALF_A_CHARACTER = re.compile("[\ud800-\udbff]$")
 _DROPPED = frozenset({"title", "description", "default", "$defs", CHOICES})
 
 
@@ -75,6 +77,22 @@ def read_object(text: str, shape: type[Shape]) -> Shape:
         ]
         told = "; ".join(problems[:MAX_TOLD_PROBLEMS])
         raise InvalidOutputError(f"the answer does not fit {shape.__name__}: {told}", problem=told) from error
+
+
+def strings_so_far(written: str, key: str) -> list[str]:
+    """The texts under `key` in an answer that is still being written, in order; the last may not be whole yet."""
+    found = re.findall(rf'"{re.escape(key)}"\s*:\s*"((?:[^"\\]|\\.)*)', written, re.DOTALL)
+    return [_unescaped(text) for text in found]
+
+
+def _unescaped(text: str) -> str:
+    """A JSON string's text, without what an escape at its end has begun."""
+    for end in range(len(text), max(-1, len(text) - 12), -1):
+        try:
+            return _HALF_A_CHARACTER.sub("", json.loads(f'"{text[:end]}"', strict=False))
+        except ValueError:
+            continue
+    return ""
 
 
 def _json_in(text: str) -> Any:

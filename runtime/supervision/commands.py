@@ -22,8 +22,13 @@ ClientEventType = Literal[
     "bound.warned",
     "interrupt.raised",
     "interrupt.resolved",
+    "text.snapshot",
+    "text.delta",
     "run.finished",
 ]
+
+# What a stage is writing, before anything of it is checked: neither numbered nor recorded.
+TEXT_EVENTS = frozenset({"text.snapshot", "text.delta"})
 
 
 class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -81,7 +86,7 @@ class SetTimer(msgspec.Struct, frozen=True, tag="set_timer"):
 
 
 class ClientEvent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a caller sees happen; `seq` counts from 1 per run without gaps."""
+    """What a caller sees happen; `seq` counts from 1 per run without gaps, and is 0 for TEXT_EVENTS."""
 
     seq: int
     at_ms: int

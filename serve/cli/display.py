@@ -5,7 +5,12 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol
 
-from runtime.supervision.commands import ClientEvent
+from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
+from serve.cli.answering import shown
+
+DRAFT_LINES = 6
+
+Drafts = dict[tuple[int | None, int], str]
 
 
 class Display(Protocol):
@@ -60,6 +65,7 @@ class LiveDisplay:
         self._finished: list[str] = []
         self._current = "starting"
         self._bar = ""
+        self._drafts: Drafts = {}
 
     def __enter__(self) -> LiveDisplay:
         self._live.start()
@@ -71,7 +77,9 @@ class LiveDisplay:
         self._live.stop()
 
     def event(self, event: ClientEvent) -> None:
-        if event.type == "stage.started":
+        if event.type in TEXT_EVENTS:
+            self._drafts = with_text(self._drafts, event)
+        elif event.type == "stage.started":
             self._current = str(event.stage)
         elif event.type == "tool.called":
             self._current = f"{event.stage}: {event.data['tool']} ({event.data['status']})"
@@ -79,6 +87,7 @@ class LiveDisplay:
             mark = "✓" if event.data["status"] == "success" else "✗"
             self._finished.append(f"{mark} {event.stage} {event.data['duration_ms']} ms")
             self._current = ""
+            self._drafts = {place: text for place, text in self._drafts.items() if place[0] != event.hop}
         self._draw()
 
     def indexing(self, done: int, total: int) -> None:
@@ -98,7 +107,21 @@ class LiveDisplay:
             + ([f"… {self._current}"] if self._current else [])
             + ([self._bar] if self._bar else [])
         )
-        self._live.update(Text("\n".join(lines)))
+        told = Text("\n".join(lines))
+        for draft in self._drafts.values():
+            told.append(f"\ndraft, not checked yet:\n{_last_lines(draft)}", style="dim")
+        self._live.update(told)
+
+
+def with_text(drafts: Drafts, event: ClientEvent) -> Drafts:
+    """What is being written (hop and item → text) after a `text.snapshot` or a `text.delta`."""
+    place = (event.hop, int(event.data["item"]))
+    before = drafts.get(place, "")[: event.data.get("at", 0)]
+    return {**drafts, place: before + str(event.data["text"])}
+
+
+def _last_lines(text: str) -> str:
+    return "\n".join(shown(text).splitlines()[-DRAFT_LINES:])
 
 
 def display_for(terminal: bool) -> Display:

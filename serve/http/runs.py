@@ -58,8 +58,12 @@ def first_wanted(after: int | None, last_event_id: str | None) -> int:
 
 
 def as_stream_event(event: ClientEvent) -> str:
-    """One server-sent event; its id is the event's number, so that a reconnect goes on without a gap."""
-    return f"id: {event.seq}\nevent: {event.type}\ndata: {json.dumps(msgspec.to_builtins(event))}\n\n"
+    """One server-sent event; its id is the event's number, so that a reconnect goes on without a gap.
+
+    Text that is being written has none: whoever connects again is shown all of it once more.
+    """
+    numbered = f"id: {event.seq}\n" if event.seq else ""
+    return f"{numbered}event: {event.type}\ndata: {json.dumps(msgspec.to_builtins(event))}\n\n"
 
 
 async def stream(system: System, run_id: RunId, after_seq: int) -> AsyncIterator[str]:

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from runtime.envelope import Request
 from runtime.errors import ClusterError, SettingsError
 from runtime.ids import RunId
 from runtime.store.run_log import SqliteRunLog
+from runtime.supervision.commands import TEXT_EVENTS
 from runtime.supervision.events import RunRequested
 from runtime.testing import PipelineBuilder, replay, wire_form
+from serve.cli.display import Drafts, with_text
 from tests.conformance.hosts import PIPELINES, ClusterUp, Ran, RayHost, ran, run_through
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(90)]
@@ -180,6 +183,23 @@ async def test_waiting_for_events_of_an_idle_run_gives_none_and_does_not_end(sys
     data, over = await supervisor.wait_events.remote(run_id, 2, 0.2)
     assert (data, over) == (b"\x90", False)
     await system.cancel(RunId(run_id), "done")
+
+
+async def test_what_a_stage_writes_is_seen_by_all_who_watch_while_it_works(system: Any) -> None:
+    run_id = await system.submit(request(a=[{"write": ["The", "The oldest", "The oldest parcel"]}]))
+    for _ in range(2):
+        async with aclosing(system.watch(run_id)) as events:
+            drafts: Drafts = {}
+            async for event in events:
+                if event.type in TEXT_EVENTS:
+                    assert (event.seq, event.stage, event.data["provisional"]) == (0, "a", True)
+                    drafts = with_text(drafts, event)
+                if list(drafts.values()) == ["The oldest parcel"]:
+                    break
+    numbered, _ = await system.events(run_id)
+    assert [event.seq for event in numbered] == [1, 2]
+    await system.cancel(run_id, "done")
+    assert [event.type async for event in system.watch(run_id)][-1] == "run.finished"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from runtime.envelope import InterruptRequest
 from runtime.errors import BudgetExhaustedError, ModelFailedError, ToolFailedError
 from runtime.goals import Goal, GoalsPatch
 from runtime.ids import GoalId
+from runtime.live_text import SENT_EVERY_S
 from runtime.supervision.commands import StageView
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
@@ -97,6 +98,14 @@ async def _hang(_context: StageContext, _value: Any) -> StageResult:
     raise AssertionError("an event that nobody sets was set")
 
 
+async def _write(context: StageContext, texts: Any) -> StageResult:
+    """Show one text after the other as what is being written, and then hang."""
+    for text in texts:
+        context.show(text)
+        await context.clock.sleep(SENT_EVERY_S)
+    return await _hang(context, None)
+
+
 async def _exit(_context: StageContext, status: Any) -> StageResult:
     raise SystemExit(status)
 
@@ -152,6 +161,7 @@ STEPS: dict[str, Step] = {
     "too_big": _too_big,
     "unspeakable": _unspeakable,
     "hang": _hang,
+    "write": _write,
     "exit": _exit,
     "die": _die,
     "interrupt": _interrupt,

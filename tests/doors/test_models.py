@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
@@ -12,14 +13,18 @@ from aiohttp import web
 
 from runtime.errors import DocumentFaults, SettingsError, UnknownNameError
 from runtime.settings import Settings, load_settings
-from serve.asking import LocalRuntime
+from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
+from serve.asking import LocalRuntime, OnEvent, ignore_event
+from serve.cli.display import Drafts, with_text
 from serve.cli.inputs import with_models
 from serve.documents import Ask, exit_status
 from serve.wiring import load_named_pipeline
 from tests.capabilities.code_analysis.model_desk import OPENINGS
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 from tests.doors.sample_repo import FILES, QUESTION, write_files
-from tests.runtime.llm.endpoint import Endpoint, Handler, event, hangs, refuses, says, sends
+from tests.runtime.llm.endpoint import Endpoint, Handler, begins, event, hangs, refuses, says, sends
+
+OPENINGS_OF = {agent: opening for opening, agent in OPENINGS.items()}
 
 
 def settings_with(tmp_path: Path, models: str | None = None, **env: str) -> Settings:
@@ -84,7 +89,9 @@ async def asked(tmp_path: Path) -> AsyncGenerator[Asked, None]:
     repo = write_files(tmp_path / "repo", FILES)
     endpoints: list[Endpoint] = []
 
-    async def ask(*handlers: Handler, is_up: bool = True, **more: Any) -> tuple[dict[str, Any], Endpoint]:
+    async def ask(
+        *handlers: Handler, is_up: bool = True, on_event: OnEvent = ignore_event, **more: Any
+    ) -> tuple[dict[str, Any], Endpoint]:
         endpoint = Endpoint(*handlers)
         await endpoint.start()
         url = endpoint.url
@@ -95,13 +102,16 @@ async def asked(tmp_path: Path) -> AsyncGenerator[Asked, None]:
         settings = with_models(settings_with(tmp_path, endpoint_file(url, **more)), "llm", None)
         runtime = LocalRuntime(settings, load_named_pipeline(settings, "code_analysis"))
         try:
-            return await runtime.ask(Ask(QUESTION, str(repo), "code_analysis")), endpoint
+            return await runtime.ask(Ask(QUESTION, str(repo), "code_analysis"), on_event), endpoint
         finally:
             await runtime.close()
 
     yield ask
     for endpoint in endpoints:
         await endpoint.stop()
+
+
+USAGE = {"prompt_tokens": 100, "completion_tokens": 10}
 
 
 async def answers_well(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
@@ -117,8 +127,7 @@ async def answers_well(request: web.Request, body: dict[str, Any]) -> web.Stream
         told["claims"] = [{"goal": "definition", "fact": 1, "text": "This is the place that was asked for."}]
     if agent == "critic":
         told["goals"] = [{"goal": "definition", "status": "satisfied"}]
-    usage = {"prompt_tokens": 100, "completion_tokens": 10}
-    return await says(json.dumps(told), usage=usage)(request, body)
+    return await says(json.dumps(told), usage=USAGE)(request, body)
 
 
 async def test_an_endpoint_reasons_for_all_four_agents_and_the_answer_tells_what_it_took(asked: Asked) -> None:
@@ -129,6 +138,34 @@ async def test_an_endpoint_reasons_for_all_four_agents_and_the_answer_tells_what
     usage = document["usage"]
     assert (usage["llm_calls"], usage["tokens_in"], usage["tokens_out"]) == (4, 400, 40)
     assert all("json_schema" in body["response_format"]["type"] for body in endpoint.bodies)
+
+
+async def test_what_the_model_writes_is_shown_before_it_is_whole_and_never_taken_for_the_answer(asked: Asked) -> None:
+    is_seen = asyncio.Event()
+    drafts: Drafts = {}
+
+    def watch(event: ClientEvent) -> None:
+        nonlocal drafts
+        if event.type in TEXT_EVENTS:
+            assert (event.stage, event.data["provisional"]) == ("synthesizer", True)
+            drafts = with_text(drafts, event)
+            is_seen.set()
+
+    async def waits_until_seen(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        if OPENINGS_OF["synthesizer"] not in body["messages"][1]["content"]:
+            return await answers_well(request, body)
+        made_up = {"goal": "definition", "fact": 1, "text": "It calls launch_rocket() [x.py:1]."}
+        told = json.dumps({"claims": [made_up], "open_questions": []})
+        begun, rest = told[: told.index(")") + 1], told[told.index(")") + 1 :]
+        response = await begins(request, begun)
+        await is_seen.wait()
+        await response.write(event(rest, finish="stop"))
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
+    document, _ = await asked(waits_until_seen, on_event=watch, silence_timeout_s=60)
+    assert [text[:24] for text in drafts.values()] == ["It calls launch_rocket()"]
+    assert "launch_rocket" not in document["answer"]
 
 
 @pytest.mark.parametrize(

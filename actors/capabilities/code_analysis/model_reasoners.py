@@ -34,6 +34,7 @@ from runtime.codebase.tokens import looks_like_identifier
 from runtime.errors import InvalidOutputError
 from runtime.goals import Goal, GoalStatus
 from runtime.llm.stage_llm import StageLlm
+from runtime.llm.structured import strings_so_far
 from runtime.supervision.commands import StageView
 
 FACT_CODE_CHARS = 1_200
@@ -170,7 +171,11 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
         [f"{number}. {_shown(fact)}" for number, fact in enumerate(facts, 1)],
         goals="\n".join(f"- {goal}: {_one_line(texts.get(goal, goal), 160)}" for goal in targets),
     )
-    answered = await _llm(context).generate_object(layout.messages, SynthesisAnswer, {"goals": targets})
+
+    def show(written: str) -> None:
+        context.show("\n".join(_said(text) for text in strings_so_far(written, "text")))
+
+    answered = await _llm(context).generate_object(layout.messages, SynthesisAnswer, {"goals": targets}, show)
     claims, dropped = claims_of(answered.object.claims, facts[: layout.shown], targets)
     hints = {goal: msgspec.to_builtins(claims[goal]) or base["hints_for_goals"].get(goal, []) for goal in targets}
     output = {

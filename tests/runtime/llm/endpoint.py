@@ -95,6 +95,13 @@ def says(*parts: str, usage: dict[str, Any] | None = None, finish: str = "stop")
     return handle
 
 
+async def begins(request: web.Request, part: str) -> web.StreamResponse:
+    """Writes the beginning of an answer; the caller writes the rest."""
+    response = await _streaming(request)
+    await response.write(event(part))
+    return response
+
+
 def sends(*chunks: bytes, then_hangs: bool = False, hangs_up: bool = False) -> Handler:
     """Writes these bytes as an event stream, and ends it, falls silent, or drops the connection."""
 

@@ -124,12 +124,8 @@ async def test_who_watches_an_answer_being_written_sees_a_kept_one_whole() -> No
     desk = Desk("x" * 90)
     await asked(desk.attempt(1)[0], "a")
     seen: list[str] = []
-
-    async def watch(text: str) -> None:
-        seen.append(text)
-
     second, _ = desk.attempt(2)
-    await second.generate([Message("user", "a")], on_text=watch)
+    await second.generate([Message("user", "a")], on_written=seen.append)
     assert seen == ["x" * 90]
 
 

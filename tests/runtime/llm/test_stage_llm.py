@@ -196,3 +196,10 @@ async def test_a_cut_off_answer_is_told_to_be_brief() -> None:
     asker = Asker("z" * 500, GOOD)
     await asker.llm.generate_object(HELLO, Verdict)
     assert "cut off at 100 tokens" in asker.model.requests[1].messages[-1].content
+
+
+async def test_who_watches_an_answer_sees_all_of_it_so_far_and_a_second_try_from_its_beginning() -> None:
+    seen: list[str] = []
+    asker = Asker("no object, and some forty characters of words.", GOOD)
+    await asker.llm.generate_object(HELLO, Verdict, on_written=seen.append)
+    assert seen == ["no object, and some forty characters of ", "no object, and some forty characters of words.", GOOD]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.errors import InvalidOutputError, SettingsError
-from runtime.llm.structured import bounded_schema, chosen, read_object, unbounded_parts
+from runtime.llm.structured import bounded_schema, chosen, read_object, strings_so_far, unbounded_parts
 from runtime.llm.tokens import ByteCounter, TokenCounter, TokenizerCounter
 
 
@@ -137,3 +138,23 @@ def test_a_file_that_is_no_tokenizer_is_said(tmp_path: Path) -> None:
         TokenizerCounter.open(tmp_path)
     with pytest.raises(SettingsError):
         TokenizerCounter.open(tmp_path / "none.json")
+
+
+SAYS = [{"text": 'The "oldest" é \n🚀 line', "why": 'no "text": "here"'}, {"why": "x", "text": "second"}]
+
+
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_an_answer_that_is_being_written_shows_its_texts_and_each_grows(is_ascii: bool) -> None:
+    told = json.dumps({"claims": SAYS, "note": ["text"]}, ensure_ascii=is_ascii)
+    before = ""
+    for end in range(len(told) + 1):
+        shown = "\n".join(strings_so_far(told[:end], "text"))
+        assert shown.startswith(before)
+        shown.encode()  # half of a character would fail here
+        before = shown
+    assert strings_so_far(told, "text") == [str(said["text"]) for said in SAYS]
+
+
+@given(st.text(max_size=200))
+def test_no_text_is_too_odd_to_be_looked_at_while_it_is_written(text: str) -> None:
+    assert all(isinstance(found, str) for found in strings_so_far(text, "text"))
