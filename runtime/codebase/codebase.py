@@ -163,13 +163,13 @@ class Codebase:
 
     # Links between symbols and files
 
-    def references(self, name: str, *, limit: int = 200) -> list[ReferenceRecord]:
-        """Uses of a simple name: calls, bases, decorators, imports, and any other mention in the text of code."""
+    def references(self, name: str | SymbolRecord, *, limit: int = 200) -> list[ReferenceRecord]:
+        """Uses of a simple name or a definition: calls, bases, decorators, imports, any other mention in code."""
         return symbol_links.references(self.index, self.try_source, name, limit)
 
     def callers(self, symbol: SymbolRecord | str, *, limit: int = 200) -> list[ReferenceRecord]:
         """Calls of a symbol, those that most likely mean it first."""
-        return symbol_links.callers(self.index, symbol, limit)
+        return symbol_links.callers(self.index, self.try_source, symbol, limit)
 
     def callees(self, symbol: SymbolRecord, *, limit: int = 100) -> list[Callee]:
         """Calls inside a symbol in order, each with the definition that it most likely means."""

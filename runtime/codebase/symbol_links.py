@@ -11,12 +11,13 @@ import posixpath
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
 from runtime.codebase.languages import DATA, PROSE, language_of
 from runtime.codebase.path_kinds import kind_of_path
-from runtime.codebase.python_scopes import aliases_of, may_mean
+from runtime.codebase.python_scopes import AnyMeaning, Meaning, aliases_of, brings
 from runtime.codebase.source_text import SourceText
 from runtime.codebase.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 from runtime.codebase.tokens import index_terms, looks_like_identifier
@@ -34,6 +35,8 @@ _KIND_ORDER: dict[str, int] = {
 _OTHER_KIND_ORDER = 1
 _NAME_NOISE = re.compile(r"\(.*\)$|[`'\"\s]")
 _SEPARATORS = re.compile(r"::|#|->|/")
+
+Read = Callable[[str], SourceText | None]
 
 
 def normal_name(name: str) -> str:
@@ -87,37 +90,38 @@ def _order(symbol: SymbolRecord, last: str) -> tuple[int, int, int, int, str, in
     )
 
 
-def references(
-    index: IndexReader, read: Callable[[str], SourceText | None], name: str, limit: int
-) -> list[ReferenceRecord]:
-    """Uses that the parsers found, then other mentions in code; source files before tests and the like."""
-    last = normal_name(name).rpartition(".")[2]
+def references(index: IndexReader, read: Read, name: str | SymbolRecord, limit: int) -> list[ReferenceRecord]:
+    """Uses that the parsers found, then other mentions in code; source files before tests and the like.
+
+    Of a definition in Python only those that its scopes, imports and known classes let mean it.
+    """
+    symbol = name if isinstance(name, SymbolRecord) else None
+    last = symbol.name if symbol is not None else normal_name(str(name)).rpartition(".")[2]
     if not last:
         return []
+    meaning: Meaning | AnyMeaning = AnyMeaning(index, read, last)
+    if symbol is not None and language_of(symbol.file) == "python":
+        meaning = Meaning(index, read, symbol)
     found = index.references("r.name = ?", (last,))
     found += [
         ReferenceRecord(item.file, item.line, last, "import", item.module)
         for item in index.imports("i.name = ? OR i.module = ? OR i.module LIKE ?", (last, last, f"%.{last}"))
     ]
     taken = {(item.file, item.line) for item in found}
-    taken.update((symbol.file, symbol.name_line) for symbol in index.symbols_of_name(last) if symbol.name == last)
-    found += _mentions(index, read, last, taken, limit)
+    taken.update((other.file, other.name_line) for other in index.symbols_of_name(last) if other.name == last)
+    found += _mentions(index, read, last, taken, meaning, limit)
     found.sort(key=lambda item: (kind_of_path(item.file) != "source", item.kind == "reference", item.file, item.line))
     unique = {(item.file, item.line): item for item in reversed(found)}
-    return [item for item in found if unique.get((item.file, item.line)) is item][:limit]
+    once = (item for item in found if unique.get((item.file, item.line)) is item)
+    return list(islice(filter(meaning.includes, once), limit))
 
 
 def _mentions(
-    index: IndexReader,
-    read: Callable[[str], SourceText | None],
-    name: str,
-    taken: set[tuple[str, int]],
-    limit: int,
+    index: IndexReader, read: Read, name: str, taken: set[tuple[str, int]], meaning: Meaning | AnyMeaning, limit: int
 ) -> list[ReferenceRecord]:
     term = index_terms(name).partition(" ")[0]
     if not term:
         return []
-    word = re.compile(_shape(name))
     mentions: list[ReferenceRecord] = []
     paths = index.files_with_term(term, MAX_MENTION_FILES)
     for path in sorted(paths, key=lambda path: (kind_of_path(path) != "source", path)):
@@ -126,10 +130,20 @@ def _mentions(
         source = None if language_of(path) in PROSE | DATA else read(path)
         if source is None or name not in source.text:
             continue
-        lines = [number for number, line in enumerate(source.lines, 1) if name in line and word.search(line)]
-        fresh = [line for line in lines if (path, line) not in taken]
+        is_python = language_of(path) == "python"
+        lines = sorted(meaning.uses.of(path, name) or ()) if is_python else _lines_like_code(source, name)
+        fresh = [line for line in lines if (path, line) not in taken and meaning.includes(_bare(path, line, name))]
         mentions += [_mention(index, path, line, name) for line in fresh[: limit - len(mentions)]]
     return mentions
+
+
+def _bare(path: str, line: int, name: str) -> ReferenceRecord:
+    return ReferenceRecord(path, line, name, "reference")
+
+
+def _lines_like_code(source: SourceText, name: str) -> list[int]:
+    word = re.compile(_shape(name))
+    return [number for number, line in enumerate(source.lines, 1) if name in line and word.search(line)]
 
 
 def _shape(name: str) -> str:
@@ -149,37 +163,38 @@ def _mention(index: IndexReader, path: str, line: int, name: str) -> ReferenceRe
     return ReferenceRecord(path, line, name, "reference", "", inner.qualified_name, inner.id)
 
 
-def callers(index: IndexReader, symbol: SymbolRecord | str, limit: int) -> list[ReferenceRecord]:
+def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: int) -> list[ReferenceRecord]:
     """Calls of a name; for a definition, those from its own class, file and importers come first."""
     if isinstance(symbol, str):
         last = normal_name(symbol).rpartition(".")[2]
-        calls = index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (last,))
+        calls = _calls_of(index, last)
         calls.sort(key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
         return calls[:limit]
-    # A class is called where it is instantiated; its constructor is never named.
-    name = symbol.owner.rpartition(".")[2] if symbol.name in ("__init__", "constructor") else symbol.name
-    calls = index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (name or symbol.name,))
+    means = _called(index, symbol)
+    calls = _calls_of(index, means.name)
     imports = importers(index, symbol.file, 5000)
-    if language_of(symbol.file) == "python":
-        calls = _in_scope(index, calls, symbol, imports)
     importing = {item.file for item in imports}
+    is_python = language_of(symbol.file) == "python"
+    if is_python and not means.owner:
+        for alias, files in aliases_of(means, imports).items():
+            calls += [call for call in _calls_of(index, alias) if call.file in files]
     calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
-    return calls[:limit]
+    if not is_python:
+        return calls[:limit]
+    meaning = Meaning(index, read, means)
+    return list(islice((call for call in calls if meaning.includes(call)), limit))
 
 
-def _in_scope(
-    index: IndexReader, calls: list[ReferenceRecord], symbol: SymbolRecord, imports: list[ImportRecord]
-) -> list[ReferenceRecord]:
-    """The calls that Python's scopes let mean the symbol, those by another name included."""
-    imports_of = functools.cache(lambda file: index.imports("f.path = ?", (file,)))
-    means = symbol
-    if symbol.name == "__init__":
-        # The class stands for its constructor.
-        means = replace(symbol, name=symbol.owner.rpartition(".")[2], qualified_name=symbol.owner, kind="class")
-    for alias, files in aliases_of(means, imports).items():
-        renamed = index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (alias,))
-        calls = calls + [call for call in renamed if call.file in files]
-    return [call for call in calls if language_of(call.file) != "python" or may_mean(call, means, imports_of)]
+def _calls_of(index: IndexReader, name: str) -> list[ReferenceRecord]:
+    return index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (name,))
+
+
+def _called(index: IndexReader, symbol: SymbolRecord) -> SymbolRecord:
+    """What calls of a symbol name: a class is called where it is instantiated, its constructor is never named."""
+    if symbol.name not in ("__init__", "constructor") or not symbol.owner:
+        return symbol
+    holder = index.symbol(symbol.parent_id) if symbol.parent_id is not None else None
+    return holder or symbol
 
 
 def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]) -> int:
@@ -248,6 +263,28 @@ def _definition_of(
     outside = via is not None and via.target is None
     is_clear = points(best) >= 4 or (len(candidates) == 1 and not outside)
     return best if is_clear and not (outside and best.file != inside.file) else None
+
+
+def importers_of_symbol(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[ImportRecord]:
+    """Imports of a definition by name, through files that hand it on as well; when there are none, of its file."""
+    top = symbol.qualified_name.partition(".")[0]
+    by_name = [item for item in importers(index, symbol.file, limit) if item.name in (symbol.name, top)]
+    if language_of(symbol.file) == "python":
+        head = replace(symbol, name=top, qualified_name=top)
+        imports_of = functools.cache(lambda file: index.imports("f.path = ?", (file,)))
+        named = index.imports("i.name = ? AND i.target IS NOT NULL", (top,), limit)
+        direct = {(item.file, item.line) for item in by_name}
+        by_name += [
+            item
+            for item in named
+            if item.target is not None
+            and (item.file, item.line) not in direct
+            and brings(item.target, top, head, imports_of, 1)
+        ]
+    if by_name:
+        return sorted(by_name, key=lambda item: (item.file, item.line))
+    imports = importers(index, symbol.file, limit)
+    return [item for item in imports if item.name in ("", "*") or symbol.kind == "module"] or imports
 
 
 def importers(index: IndexReader, module_or_path: str, limit: int) -> list[ImportRecord]:

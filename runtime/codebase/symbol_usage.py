@@ -14,7 +14,7 @@ from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
 from runtime.codebase.path_kinds import kind_of_path
-from runtime.codebase.symbol_links import normal_name
+from runtime.codebase.symbol_links import importers_of_symbol, normal_name
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 500
@@ -63,8 +63,8 @@ def _usage(
     main = found[0]
     many = sheet.limit + 1
     calls = log.run("callers", lambda: codebase.callers(main, limit=4 * many))
-    uses = log.run("references", lambda: codebase.references(main.name, limit=4 * many))
-    imports = log.run("importers", lambda: _importers(codebase, main))
+    uses = log.run("references", lambda: codebase.references(main, limit=4 * many))
+    imports = log.run("importers", lambda: importers_of_symbol(codebase.index, main, 500))
     callees = log.run("callees", lambda: codebase.callees(main, limit=many))
     called = {(call.file, call.line) for call in calls}
     others = [use for use in uses if (use.file, use.line) not in called and use.kind != "import"]
@@ -84,14 +84,6 @@ def _usage(
 
 def _is_test(file: str) -> bool:
     return kind_of_path(file) == "test"
-
-
-def _importers(codebase: Codebase, symbol: SymbolRecord) -> list[ImportRecord]:
-    """Imports of the symbol by name, or, when there are none, of its file."""
-    imports = codebase.importers(symbol.file)
-    top = symbol.qualified_name.partition(".")[0]
-    by_name = [item for item in imports if item.name in (symbol.name, top)]
-    return by_name or [item for item in imports if item.name in ("", "*") or symbol.kind == "module"] or imports
 
 
 def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
