@@ -36,13 +36,15 @@ def explain_code_history(
     start_line: int | None = None,
     end_line: int | None = None,
     max_commits: int = 20,
+    origin: bool = False,
 ) -> ToolResult:
     """Commits, authorship and uncommitted changes of a file, of some of its lines, or of a symbol.
 
     `data`: file, symbol, start_line, end_line, commits [{hash, author, date, subject}] newest first, blame
     [{start_line, end_line, hash, author, date, subject, citation}] for lines and symbols, authors {name: lines}, diff
-    (of what is not committed). When the lines' own history cannot be had, that of the file is given. `unsupported`
-    without git or commits, `not_found`, `denied`; `partial` when a part failed or was cut.
+    (of what is not committed), boundary [hash] at which a shallow clone ends, origin (with `origin`, of a symbol: the
+    commit that brought its name in, or None). When the lines' own history cannot be had, that of the file is given.
+    `unsupported` without git or commits, `not_found`, `denied`; `partial` when a part failed or was cut.
     """
     log = AttemptLog()
     limit = max(1, min(max_commits, MAX_COMMITS))
@@ -54,7 +56,9 @@ def explain_code_history(
         git = Git(codebase.root)
         if not git.is_repository():
             return log.result("unsupported", place, [], error="the folder is no git repository with commits")
-        return _History(codebase, git, log, place, limit).result()
+        if place["file"] != "." and not git_history.is_tracked(git, place["file"]):
+            return log.result("empty", place, [], error=f"{place['file']} is not committed to git")
+        return _History(codebase, git, log, place, limit).result(origin)
     except RepositoryError as error:
         status: ToolStatus = "denied" if is_denied(error) else "not_found"
         return log.result(status, {"asked_path": path, "symbol": symbol}, [], error=error.message)
@@ -73,7 +77,8 @@ def _place(
         found = [item for item in found if item.file == wanted] or found
         if not found:
             return None
-        best = found[0]
+        around = (item for item in found if start is not None and item.start_line <= start <= item.end_line)
+        best = next(around, found[0])
         return {
             "file": best.file,
             "symbol": best.qualified_name,
@@ -110,7 +115,7 @@ class _History:
         self._errors: list[str] = []
         self._citations: list[Citation] = []
 
-    def result(self) -> ToolResult:
+    def result(self, with_origin: bool) -> ToolResult:
         file, start, end = self._place["file"], self._place["start_line"], self._place["end_line"]
         whole = None if file == "." else file
         commits: list[Commit] = []
@@ -120,14 +125,18 @@ class _History:
                 lambda: git_history.log_of_lines(self._git, file, start, end, limit=self._limit + 1),
             )
         if not commits:
-            commits = self._part("log", lambda: git_history.log(self._git, whole, limit=self._limit + 1))
+            commits = self._part("log", lambda: self._log_of(whole))
         blamed: list[BlamedLine] = []
         if start is not None:
             last = min(end, start + MAX_BLAMED_LINES - 1)
             blamed = self._part("blame", lambda: git_history.blame(self._git, file, start, last))
         changes = self._part("diff", lambda: [git_history.diff(self._git, "HEAD", whole)])
         text, cut = changes[0] if changes else ("", False)
+        name = str(self._place["symbol"] or "").rpartition(".")[2]
+        first = self._part("origin", lambda: [git_history.first_with(self._git, name)]) if with_origin and name else []
         data = self._place | {
+            "boundary": git_history.boundary(self._git),
+            "origin": asdict(first[0]) if first and first[0] else None,
             "commits": [asdict(commit) for commit in commits[: self._limit]],
             "blame": self._blame_rows(blamed),
             "authors": _authors(blamed),
@@ -141,6 +150,10 @@ class _History:
             status = "empty"
         error = "; ".join(self._errors) or None
         return self._log.result(status, data, self._citations, truncated=truncated, error=error)
+
+    def _log_of(self, whole: str | None) -> list[Commit]:
+        is_file = whole is not None and (self._codebase.root / whole).is_file()
+        return git_history.log(self._git, whole, limit=self._limit + 1, follow=is_file, merges=False)
 
     def _part(self, name: str, read: Callable[[], Sequence[_T]]) -> list[_T]:
         try:

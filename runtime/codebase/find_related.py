@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from runtime.codebase import git_history
@@ -39,7 +40,9 @@ def find_related(
     """Files that belong to a file or symbol, best first, at most `max_results`.
 
     `data`: file, symbol, related [{file, kind, reasons, score, start_line, end_line, citation}]; reasons are `imports`,
-    `imported_by`, `calls_it`, `tests`, `documents`, `similar` and `changes_with`. Without git the last is left out.
+    `imported_by`, `calls_it`, `tests`, `documents`, `similar` and `changes_with`. Without git the last
+    is left out; with it, its rows have `changes` {commits, hash, author, date, subject}: how many commits both are in,
+    and the newest of them, and `boundary` is where a shallow clone ends (hashes).
     """
     log = AttemptLog()
     limit = max(1, min(max_results, MAX_RESULTS))
@@ -48,7 +51,8 @@ def find_related(
     except RepositoryError as error:
         status: ToolStatus = "denied" if is_denied(error) else "not_found"
         return log.result(status, {"asked_path": path, "symbol": symbol}, [], error=error.message)
-    lists = _Neighbours(codebase, file, name).lists(log)
+    neighbours = _Neighbours(codebase, file, name)
+    lists = neighbours.lists(log)
     scores: dict[str, float] = {}
     reasons: dict[str, list[str]] = {}
     places: dict[str, _Related] = {}
@@ -76,10 +80,11 @@ def find_related(
                 "start_line": made.start_line,
                 "end_line": made.end_line,
                 "citation": len(citations),
+                **({"changes": neighbours.changes[other]} if other in neighbours.changes else {}),
             }
         )
         citations.append(made)
-    data = {"file": file, "symbol": name, "related": rows}
+    data = {"file": file, "symbol": name, "related": rows, "boundary": neighbours.boundary}
     return log.result("ok" if rows else "empty", data, citations, truncated=len(scores) > len(rows) == limit)
 
 
@@ -111,6 +116,8 @@ class _Neighbours:
         self._file = file
         self._symbol = symbol
         self._known = set(codebase.readable_paths())
+        self.changes: dict[str, dict[str, Any]] = {}
+        self.boundary: list[str] = []
 
     def lists(self, log: AttemptLog) -> dict[str, list[_Related]]:
         """Places by reason, best first."""
@@ -159,8 +166,11 @@ class _Neighbours:
         return similar_files(self._codebase, self._file)
 
     def _co_changed(self) -> list[_Related]:
-        found = git_history.co_changed(Git(self._codebase.root), self._file, limit=30)
-        return [(path, 1, 1) for path, _, _ in found if path in self._known]
+        git = Git(self._codebase.root)
+        found = [other for other in git_history.co_changed(git, self._file, limit=30) if other.path in self._known]
+        self.changes = {other.path: {"commits": other.commits, **asdict(other.newest)} for other in found}
+        self.boundary = git_history.boundary(git)
+        return [(other.path, 1, 1) for other in found]
 
 
 def similar_files(codebase: Codebase, file: str) -> list[tuple[str, int, int]]:

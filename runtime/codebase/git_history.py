@@ -41,6 +41,16 @@ class BlamedLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CoChange:
+    """A file that changed together with another: in how many commits, how telling they are, and the newest of them."""
+
+    path: str
+    commits: int
+    score: float
+    newest: Commit
+
+
+@dataclass(frozen=True, slots=True)
 class WorkTree:
     """State of the work tree: branch (None when detached), HEAD, and paths by what happened to them."""
 
@@ -51,17 +61,48 @@ class WorkTree:
     changes: tuple[tuple[str, str], ...]
 
 
-def log(git: Git, path: str | None, *, limit: int) -> list[Commit]:
-    """Commits that touched a file or folder (None: any), newest first; renames of a file are followed."""
-    place = ["--", path] if path else []
+def log(git: Git, path: str | None, *, limit: int, follow: bool = False, merges: bool = True) -> list[Commit]:
+    """Commits that touched a file or folder (None: any), newest first.
+
+    `follow`: of a file, under older names, too. `merges`: with those that merely merge.
+    """
+    place = ["--no-merges"] * (not merges) + ["--follow"] * follow + (["--", path] if path else [])
     return list(_commits(git.run("log", f"--max-count={limit}", f"--format={_FORMAT}", *place)))
 
 
+def is_tracked(git: Git, path: str) -> bool:
+    """True when HEAD has that file, or a file below that folder."""
+    return bool(git.run("ls-tree", "--name-only", "HEAD", "--", path).strip())
+
+
+def first_with(git: Git, text: str) -> Commit | None:
+    """The oldest commit that changed how often a text occurs in the repository: the one that brought it in."""
+    found = list(_commits(git.run("log", f"-S{text}", f"--format={_FORMAT}")))
+    return found[-1] if found else None
+
+
+def boundary(git: Git) -> list[str]:
+    """The hashes at which a shallow clone ends: what they changed cannot be told. Empty for a full one."""
+    if git.run("rev-parse", "--is-shallow-repository").strip() != "true":
+        return []
+    return git.run("rev-list", "--max-parents=0", "HEAD").split()
+
+
 def log_of_lines(git: Git, path: str, start: int, end: int, *, limit: int) -> list[Commit]:
-    """Commits that changed lines `start` to `end` of a file as it is in HEAD, newest first."""
+    """Commits that changed lines `start` to `end` of a file as it is in HEAD, newest first, without merges."""
     lines = f"-L{start},{end}:{path}"
     return list(
-        _commits(git.run("log", f"--max-count={limit}", f"--format={_FORMAT}", "--no-patch", "--no-textconv", lines))
+        _commits(
+            git.run(
+                "log",
+                "--no-merges",
+                f"--max-count={limit}",
+                f"--format={_FORMAT}",
+                "--no-patch",
+                "--no-textconv",
+                lines,
+            )
+        )
     )
 
 
@@ -105,27 +146,30 @@ def _since(base: str, path: str | None) -> list[str]:
     return [base, "--", path] if path else [base, "--"]
 
 
-def co_changed(git: Git, path: str, *, limit: int) -> list[tuple[str, int, float]]:
-    """(path, commits shared, score) of the files that changed with this one most often, best first.
+def co_changed(git: Git, path: str, *, limit: int) -> list[CoChange]:
+    """The files that changed with this one most often, best first.
 
     A commit of many files says little about any two of them, so each counts by the logarithm of its size; commits of
     more than 40 files do not count at all.
     """
-    hashes = [commit.hash for commit in log(git, path, limit=MAX_COMMITS_FOR_CHANGES)]
-    if not hashes:
+    known = {commit.hash: commit for commit in log(git, path, limit=MAX_COMMITS_FOR_CHANGES, merges=False)}
+    if not known:
         return []
-    text = git.run("show", "--format=%x1e", "--name-only", "--relative", "--no-renames", "--no-ext-diff", *hashes)
+    text = git.run("show", "--format=%x1e%H", "--name-only", "--relative", "--no-renames", "--no-ext-diff", *known)
     shared: Counter[str] = Counter()
     scores: dict[str, float] = {}
+    newest: dict[str, Commit] = {}
     for record in text.split("\x1e")[1:]:
-        files = {name for name in record.split("\n") if name}
+        made, *names = record.split("\n")
+        files = {name for name in names if name}
         if path not in files or not 2 <= len(files) <= MAX_FILES_OF_COMMIT:
             continue
         for other in files - {path}:
             shared[other] += 1
             scores[other] = scores.get(other, 0.0) + 1 / math.log2(1 + len(files))
+            newest.setdefault(other, known[made])
     ranked = sorted(scores, key=lambda other: (-scores[other], other))
-    return [(other, shared[other], round(scores[other], 4)) for other in ranked[:limit]]
+    return [CoChange(other, shared[other], round(scores[other], 4), newest[other]) for other in ranked[:limit]]
 
 
 def work_tree(git: Git) -> WorkTree:

@@ -23,7 +23,8 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("module", ""),
     ("step", "**How it goes**"),
     ("setting", "**Where it is configured**"),
-    ("change", "**Changes**"),
+    ("change", "**History**"),
+    ("together", "**What changes with it**"),
     ("caller", "**Used by**"),
     ("importer", "**Imported by**"),
     ("test", "**Tests**"),
@@ -39,9 +40,23 @@ _MISSING: dict[str, str] = {
     "definition": "No definition of it was found.",
     "listing": "Nothing to list was found.",
     "structure": "The layout could not be read.",
-    "history": "No history of it was found: that needs a git repository with commits.",
+    "history": "No commit that changed it was found.",
+    "together": "No file was found that changes together with it.",
 }
 
+_NO_REPOSITORY = "Its history cannot be told: the folder is no git repository with commits."
+_NOT_COMMITTED = "Its history cannot be told: it is not committed to git."
+_SHALLOW = "Its history cannot be told: the clone is shallow and has no commit that changed it."
+
+
+# Sections that stand right behind the lead, by the kind of question.
+_FIRST: dict[str, tuple[ClaimRole, ...]] = {
+    "changed": ("change",),
+    "changes_with": ("together",),
+    "tested": ("test",),
+    "who_calls": ("caller", "importer"),
+    "configured": ("setting",),
+}
 
 _NOTHING_YET = "Nothing worth citing had been found when the run was ended."
 ROUNDS_ENDED = "This answer may be incomplete, with goals left open: {because}."
@@ -61,6 +76,18 @@ class Finding(msgspec.Struct, frozen=True):
             "text": "\n".join(render(claim) for claim in self.claims),
             "citations": [citation_document(citation) for claim in self.claims for citation in claim.citations],
         }
+
+
+def history_reason(steps: Sequence[Mapping[str, Any]]) -> str:
+    """Why the steps that asked git found no commit."""
+    said = " ".join(str(error) for step in steps for error in step.get("errors") or ())
+    if "no git repository" in said:
+        return _NO_REPOSITORY
+    if "not committed" in said:
+        return _NOT_COMMITTED
+    if any(step.get("is_shallow") for step in steps):
+        return _SHALLOW
+    return "No commit was found that tells of it."
 
 
 def citation_document(citation: Citation) -> dict[str, Any]:
@@ -89,23 +116,28 @@ def compose(
     skipped: Mapping[str, int],
     ended_by: str | None,
     remarks: Sequence[str] = (),
+    reasons: Mapping[str, str] | None = None,
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
+    `reasons`: aspect → why nothing was found for it.
     """
     claims = _each_once([claim for finding in findings for claim in finding.claims])
     parts: list[str] = []
-    if not claims:
+    why = {**_MISSING, **(reasons or {})}
+    missing = [why[aspect_of(f.goal)] for f in findings if not f.claims and aspect_of(f.goal) in why]
+    if not claims and ended_by is None and findings and all(aspect_of(f.goal) in (reasons or {}) for f in findings):
+        parts += missing
+    elif not claims:
         parts.append(_nothing_found(question) if ended_by is None else _NOTHING_YET)
-    for role, heading in _HEADINGS:
+    for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
             parts.append(_section(role, heading, of_role))
         if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
             parts.append(diagram)
     if claims:
-        missing = [_MISSING[aspect_of(f.goal)] for f in findings if not f.claims and aspect_of(f.goal) in _MISSING]
         parts += missing
     if skipped:
         listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
@@ -115,6 +147,12 @@ def compose(
     if ended_by is not None:
         parts.append(f"This answer is partial: the run was ended by a bound ({ended_by}).")
     return "\n\n".join(parts)
+
+
+def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
+    """The sections in order: what the question asks for first, right behind what it is."""
+    asked = _FIRST.get(question.kind, ())
+    return sorted(_HEADINGS, key=lambda section: section[0] != "lead" and section[0] not in asked)
 
 
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:

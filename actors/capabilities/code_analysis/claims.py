@@ -11,11 +11,26 @@ from typing import Literal
 
 import msgspec
 
+from actors.capabilities.code_analysis.commits import CommitNote
 from runtime.tools.result import Citation
 
 ClaimRole = Literal[
-    "lead", "code", "step", "caller", "test", "importer", "related", "module", "item", "setting", "change"
+    "lead",
+    "code",
+    "step",
+    "caller",
+    "test",
+    "importer",
+    "related",
+    "module",
+    "item",
+    "setting",
+    "change",
+    "together",
 ]
+
+# What may rest on commits alone; all else needs lines of a file.
+ROLES_OF_COMMITS: frozenset[ClaimRole] = frozenset({"change", "together"})
 
 # What `plain` looks at: brackets, the line numbers before a closing one, and the ends of lines, which no mark spans.
 _BRACKETS = re.compile(r"\[|(:\d+(?:-\d+)?)?\]|\n")
@@ -25,7 +40,7 @@ _TICKS = re.compile(r"`+")
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     """One statement of an answer. `code` is an excerpt that is shown below the sentence as it stands in the file.
 
-    `subject` is what it speaks of; `source`, of a step, is what calls the subject.
+    `subject` is what it speaks of; `source`, of a step, is what calls the subject. `commits`: those that it tells.
     """
 
     role: ClaimRole
@@ -34,6 +49,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     code: str = ""
     subject: str = ""
     source: str = ""
+    commits: tuple[CommitNote, ...] = ()
 
 
 def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:
@@ -76,6 +92,12 @@ def code_span(text: str) -> str:
     tick = "`" * (1 + _longest_ticks(text))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{tick}{pad}{text}{pad}{tick}"
+
+
+def told(commit: CommitNote) -> str:
+    """A commit in an answer: short hash, day, author and subject, the words of others as code."""
+    author, subject = code_span(commit.author or "-"), code_span(commit.subject or "-")
+    return f"`{commit.short}`, {commit.date}, {author}: {subject}"
 
 
 def _longest_ticks(text: str) -> int:

@@ -178,6 +178,7 @@ def _summary(view: StageView, output: Mapping[str, Any]) -> RoundSummary:
             "hints_for_goals": synthesis["hints_for_goals"],
             "entities": synthesis.get("entities", []),
             "ranges": view.outputs["execution"].get("ranges", []),
+            "commits": view.outputs["execution"].get("commits", []),
             "attempts": view.outputs["execution"].get("attempt_history", {}),
             "plan": {name: plan.get(name) for name in ("rationale", "feasibility_score", "tries", "risk_factors")},
             "steps": view.outputs["execution"].get("results", []),

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from actors.capabilities.code_analysis.commits import CommitNote, note_of
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.tools.result import Citation, ToolResult
 
@@ -22,8 +23,23 @@ MAX_DOC_CHARS = 400
 MAX_SIGNATURE_CHARS = 200
 
 FactKind = Literal[
-    "definition", "excerpt", "code", "caller", "callee", "reference", "importer", "test", "module", "trace", "change"
+    "definition",
+    "excerpt",
+    "code",
+    "caller",
+    "callee",
+    "reference",
+    "importer",
+    "test",
+    "module",
+    "trace",
+    "change",
+    "together",
 ]
+
+# What a commit did: wrote the cited lines; changed what the fact is about; brought its name in; is where a shallow
+# clone ends. `open`: the cited lines are not committed.
+Deed = Literal["", "wrote", "changed", "began", "ends", "open"]
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,6 +47,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `about` is the symbol whose uses were explored, for facts about uses, and what calls it, for traced calls. `at_line`
     is the line of a call in the file of the caller, 0 when it is not known. `also_by`: other steps that found it.
+    `commit` and `deed`, of facts about changes; lines are cited as those of a commit only where it `wrote` them.
+    `count` is in how many commits two files changed together.
     """
 
     kind: FactKind
@@ -45,6 +63,9 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     score: float = 0.0
     is_test: bool = False
     at_line: int = 0
+    commit: CommitNote | None = None
+    deed: Deed = ""
+    count: int = 0
     also_by: tuple[str, ...] = ()
 
     @property
@@ -96,9 +117,9 @@ def ranges_of(result: ToolResult) -> list[ProducedRange]:
 
 def distinct(facts: Iterable[Fact]) -> list[Fact]:
     """Facts without repeats of the same kind at the same place: the first one, with the steps that found it again."""
-    kept: dict[tuple[str, tuple[str, int, int]], Fact] = {}
+    kept: dict[tuple[str, tuple[str, int, int], str], Fact] = {}
     for fact in facts:
-        key = (fact.kind, fact.place)
+        key = (fact.kind, fact.place, fact.name if fact.commit is not None else "")
         first = kept.setdefault(key, fact)
         again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
         if again:
@@ -170,16 +191,53 @@ def _traced(result: ToolResult) -> Iterator[Fact]:
 
 
 def _changed(result: ToolResult) -> Iterator[Fact]:
-    """Who changed which lines when; the words of a commit are not the file's, so they are told and not quoted."""
-    for place, row in enumerate(result.data.get("blame", [])):
+    """Commits that changed a place, newest first; the words of a commit are not the file's: they are told, not quoted.
+
+    Of a shallow clone the commits at its end are told as its end: what they changed cannot be seen.
+    """
+    data, ends = result.data, set(result.data.get("boundary", ()))
+    about = data.get("symbol") or data.get("file") or ""
+    wrote: dict[str, Citation] = {}
+    for row in data.get("blame", ()):
         if row["citation"] is not None:
+            wrote.setdefault(row["hash"], result.citations[row["citation"]])
+    place = result.citations[0] if result.citations else Citation(str(data.get("file") or "."), 1, 1)
+    for name, lines in wrote.items():
+        if not name.strip("0"):
+            yield Fact("change", lines, name="open", about=about, deed="open", score=1.0)
+    for order, row in enumerate(data.get("commits", ())):
+        if (note := note_of(row)) is None:
+            continue
+        deed: Deed = "ends" if note.hash in ends else "wrote" if note.hash in wrote else "changed"
+        lines = wrote[note.hash] if deed == "wrote" else place
+        yield Fact("change", lines, name=note.short, about=about, commit=note, deed=deed, score=1 / (order + 2))
+    origin = note_of(data.get("origin") or {})
+    if origin is not None and origin.hash not in ends:
+        yield Fact("change", place, name=f"{origin.short} began", about=about, commit=origin, deed="began")
+
+
+def _related(result: ToolResult) -> Iterator[Fact]:
+    """Files that changed in the same commits, and tests that belong to a file."""
+    data = result.data
+    ends = set(data.get("boundary", ()))
+    for order, row in enumerate(data.get("related", ())):
+        citation, file, changes = result.citations[row["citation"]], row["file"], row.get("changes") or {}
+        about, is_test = data.get("symbol") or data["file"], row["kind"] == "test"
+        if "tests" in row["reasons"]:
+            yield Fact("test", citation, name=file, about=about, score=0.1 / (order + 1), is_test=True)
+        note = note_of(changes)
+        if note is not None and note.hash not in ends:
+            count = int(changes["commits"])
+            score = count / (count + 1)
             yield Fact(
-                kind="change",
-                citation=result.citations[row["citation"]],
-                name=str(row["hash"])[:10],
-                text=f"{row['date']} by {row['author']}: {row['subject']}",
-                about=result.data.get("symbol") or "",
-                score=1 / (place + 1),
+                "together",
+                citation,
+                name=file,
+                about=data["file"],
+                score=score,
+                commit=note,
+                count=count,
+                is_test=is_test,
             )
 
 
@@ -217,4 +275,5 @@ _RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {
     "map_module": _mapped,
     "trace_entry_point": _traced,
     "explain_code_history": _changed,
+    "find_related": _related,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,9 +19,11 @@ from actors.capabilities.code_analysis.answer import (
     Finding,
     citation_document,
     compose,
+    history_reason,
     ranked_citations,
 )
-from actors.capabilities.code_analysis.claims import Claim, plain, read_claims
+from actors.capabilities.code_analysis.claims import ROLES_OF_COMMITS, Claim, plain, read_claims, told
+from actors.capabilities.code_analysis.commits import CommitNote, invented
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.question import Question, analyse
 from actors.capabilities.code_analysis.stand_in import with_note
@@ -56,7 +58,8 @@ async def remember_all(
     if repository is None:
         return {"memory_updated": kept_turn, "traversal_state_persisted": False}
     codebase = context.services.codebase(repository)
-    claims = [claim for found in _collected(view)[0].values() for claim in found]
+    collected = _collected(view)
+    claims = [claim for found in collected.claims.values() for claim in found]
     cited = {(c["file"], c["start_line"], c["end_line"]) for c in output["citations"]}
     checked = [
         c for c in claims if c.citations and all((q.file, q.start_line, q.end_line) in cited for q in c.citations)
@@ -65,7 +68,7 @@ async def remember_all(
     if view.ended_by is None and not output.get("partial"):
         kept_answer = await memory.keep_answer(context, codebase, _question(view).text, checked)
     facts = view.outputs.get("execution", {}).get("facts", [])
-    kept_facts = await memory.keep_summaries(context, msgspec.convert(facts, list[Fact]), _collected(view)[1])
+    kept_facts = await memory.keep_summaries(context, msgspec.convert(facts, list[Fact]), collected.ranges)
     state = grown(
         read_state(view.outputs["perception"].get("traversal_state"), view.session_id), _explored(view, output)
     )
@@ -78,7 +81,7 @@ def _explored(view: StageView, output: Mapping[str, Any]) -> Explored:
     rounds = view.goals.finished_rounds
     entities = [entity for done in rounds for entity in _list(done.synthesis.get("entities"))]
     named = tuple(str(entity["name"]) for entity in entities if entity.get("name"))
-    claims = [claim for found in _collected(view)[0].values() for claim in found]
+    claims = [claim for found in _collected(view).claims.values() for claim in found]
     return Explored(
         intent=str(view.outputs.get("intent", {}).get("intent", "")),
         files=tuple(output["files_examined"]),
@@ -105,21 +108,21 @@ async def assemble(
     if repository is None:
         return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
     codebase = context.services.codebase(repository)
-    claims_by_goal, ranges, unreadable = _collected(view)
-    checked, dropped = await context.run_blocking(_checked, codebase, claims_by_goal, ranges, check)
-    if unreadable:
-        dropped["unreadable"] = unreadable
+    collected = _collected(view)
+    checked, dropped = await context.run_blocking(_checked, codebase, collected, check)
+    if collected.unreadable:
+        dropped["unreadable"] = collected.unreadable
     question = _question(view)
     goals = [goal for goal in view.goals.goals if goal.status != "dropped"]
     findings = [Finding(goal, tuple(checked.get(goal.id, ()))) for goal in goals]
     citations = ranked_citations(findings)
     skipped = repository["stats"].get("skipped", {})
-    answer = compose(question, findings, skipped, view.ended_by, _remarks(view))
+    answer = compose(question, findings, skipped, view.ended_by, _remarks(view), missing_reasons(view))
     output = {
         "final_response": with_note(answer, view.outputs),
         "citations": [citation_document(citation) for citation in citations],
         "findings": [finding.as_document() for finding in findings],
-        "files_examined": sorted({produced.file for produced in ranges}),
+        "files_examined": sorted({produced.file for produced in collected.ranges}),
         "open_goals": [goal.text for goal in view.goals.unanswered],
         "partial": _last(view).get("route") == "complete_limit",
         "ended_because": _last(view).get("ended_because"),
@@ -157,8 +160,29 @@ def _remarks(view: StageView) -> list[str]:
     return remarks
 
 
-def _collected(view: StageView) -> tuple[dict[str, list[Claim]], list[ProducedRange], int]:
-    """Claims per goal, produced ranges, and the number of unreadable claims, of all rounds.
+class Collected(msgspec.Struct, frozen=True):
+    """Claims per goal, what tools produced, and the number of unreadable claims, of all rounds."""
+
+    claims: dict[str, list[Claim]]
+    ranges: list[ProducedRange]
+    commits: list[CommitNote]
+    unreadable: int
+
+
+def missing_reasons(view: StageView) -> dict[str, str]:
+    """aspect → why nothing was found for it, where the steps say so."""
+    parts = [done.synthesis.get("steps") for done in view.goals.finished_rounds]
+    steps = [step for part in (*parts, view.outputs.get("execution", {}).get("results")) for step in _list(part)]
+    reasons = {}
+    for aspect, tool in (("history", "explain_code_history"), ("together", "find_related")):
+        told_by = [step for step in steps if step.get("tool") == tool]
+        if told_by:
+            reasons[aspect] = history_reason(told_by)
+    return reasons
+
+
+def _collected(view: StageView) -> Collected:
+    """What the rounds left.
 
     A round that a bound cut short counts too; one that was finished before the bound is met twice and counts once.
     """
@@ -166,30 +190,30 @@ def _collected(view: StageView) -> tuple[dict[str, list[Claim]], list[ProducedRa
     execution = view.outputs.get("execution")
     if view.ended_by is not None and execution is not None:
         hints = view.outputs["synthesis"]["hints_for_goals"] if "synthesis" in view.outputs else claims_from_facts(view)
-        parts.append({"hints_for_goals": hints, "ranges": execution["ranges"]})
+        parts.append({**execution, "hints_for_goals": hints})
     claims: dict[str, list[Claim]] = {}
     ranges: dict[ProducedRange, None] = {}
+    commits: dict[CommitNote, None] = {}
     unreadable = 0
     for part in parts:
         ranges |= dict.fromkeys(msgspec.convert(part.get("ranges", []), list[ProducedRange]))
+        commits |= dict.fromkeys(msgspec.convert(part.get("commits", []), list[CommitNote]))
         read, bad = read_claims(part.get("hints_for_goals"))
         unreadable += bad
         for goal, found in read.items():
             known = claims.setdefault(goal, [])
             known += [claim for claim in found if claim not in known]
-    return claims, list(ranges), unreadable
+    return Collected(claims, list(ranges), list(commits), unreadable)
 
 
-def _checked(
-    codebase: Codebase, claims_by_goal: dict[str, list[Claim]], ranges: Iterable[ProducedRange], check: Check
-) -> tuple[dict[str, list[Claim]], Counter[str]]:
+def _checked(codebase: Codebase, collected: Collected, check: Check) -> tuple[dict[str, list[Claim]], Counter[str]]:
     """The claims that hold, and how many citations or claims were dropped for each reason."""
     produced: dict[str, list[ProducedRange]] = {}
-    for made in ranges:
+    for made in collected.ranges:
         produced.setdefault(made.file, []).append(made)
     kept: dict[str, list[Claim]] = {}
     dropped: Counter[str] = Counter()
-    for goal, claims in claims_by_goal.items():
+    for goal, claims in collected.claims.items():
         for claim in claims:
             verdicts = [_verdict(codebase, citation, produced, check) for citation in claim.citations]
             bad = [str(verdict.reason) for verdict in verdicts if not verdict.valid]
@@ -197,8 +221,12 @@ def _checked(
                 bad.append("name_like_a_mark")
             if not bad and claim.code and not _shows_its_lines(codebase, claim):
                 bad = ["code_missing"]
-            if bad or not claim.citations:
-                dropped.update(bad or ["no_citation"])
+            if not bad and not _tells_true_commits(codebase, claim, collected.commits):
+                bad = ["commit_not_produced"]
+            if not claim.citations and not (claim.commits and claim.role in ROLES_OF_COMMITS):
+                bad = bad or ["no_citation"]
+            if bad:
+                dropped.update(bad)
             else:
                 kept.setdefault(goal, []).append(claim)
     return kept, dropped
@@ -227,6 +255,15 @@ def _verdict(
     return verdict or check(codebase, citation, {})
 
 
+def _tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
+    """True when each commit that a claim names was told by a tool, and stands in the claim as it was told."""
+    if any(told(commit) not in claim.text for commit in claim.commits):
+        return False
+    sources = [codebase.try_source(file) for file in dict.fromkeys(citation.file for citation in claim.citations)]
+    shown = "\n".join((*(source.text for source in sources if source), *(told(commit) for commit in claim.commits)))
+    return not invented(claim.commits, claim.text, commits, shown)
+
+
 def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
     """True when the excerpt stands in the lines that the claim cites, line by line and in order."""
     sources = [(citation, codebase.try_source(citation.file)) for citation in claim.citations]
@@ -237,7 +274,7 @@ def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
 def _turn(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> dict[str, Any] | None:
     if view.session_id is None:
         return None
-    leads = [claim for finding in findings for claim in finding.claims if claim.role == "lead"]
+    leads = [claim for finding in findings for claim in finding.claims if claim.role == "lead" and claim.citations]
     return {
         "question": question.text,
         "answer": " ".join(claim.text for claim in leads)[:TURN_ANSWER_CHARS],

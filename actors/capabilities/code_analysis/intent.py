@@ -28,7 +28,8 @@ _GOAL_TEXT: dict[Aspect, str] = {
     "configuration": "Find where {subject} is configured",
     "listing": "List {subject}",
     "structure": "Describe how the repository is laid out",
-    "history": "Tell when {subject} was changed last, and why",
+    "history": "Tell who changed {subject}, and when",
+    "together": "Find what changes together with {subject}",
 }
 
 _IMPERATIVE: dict[str, str] = {
@@ -38,6 +39,9 @@ _IMPERATIVE: dict[str, str] = {
     "who_calls": "Show who uses {subject}",
     "what_happens": "Trace {subject}",
     "why": "Give the reason for {subject}",
+    "changed": "Tell the history of {subject}",
+    "changes_with": "Show what changes together with {subject}",
+    "tested": "Show the tests of {subject}",
     "configured": "Show where {subject} is configured",
     "extend": "Show how to extend {subject}",
     "compare": "Compare {subject}",
@@ -46,7 +50,7 @@ _IMPERATIVE: dict[str, str] = {
 }
 
 # Goals without which an answer still is one: they never make the critic ask for another round.
-OPTIONAL_ASPECTS: frozenset[str] = frozenset({"usage", "tests", "history"})
+OPTIONAL_ASPECTS: frozenset[str] = frozenset({"usage", "tests", "history", "together"})
 
 
 MAX_ADDED_GOALS = 3
@@ -84,7 +88,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     facts = given.facts
     question = _with_hint(_in_context(analyse(str(facts["question"])), facts["turns"]), facts)
     subject = _short(question.subject)
-    if question.kind == "who_calls" and question.identifiers:
+    if question.kind in {"who_calls", "changed", "changes_with", "tested"} and question.identifiers:
         subject = question.identifiers[0]
     goals = [
         {"id": aspect, "text": _GOAL_TEXT[aspect].format(subject=subject), "priority": order}

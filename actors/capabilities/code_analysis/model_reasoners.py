@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis import critic, intent, planner, synthesizer
-from actors.capabilities.code_analysis.claims import Claim, ClaimRole, plain
+from actors.capabilities.code_analysis.claims import Claim, ClaimRole, plain, told
 from actors.capabilities.code_analysis.facts import Fact, FactKind
 from actors.capabilities.code_analysis.model_prompts import laid_out
 from actors.capabilities.code_analysis.model_shapes import (
@@ -29,6 +29,7 @@ from actors.capabilities.code_analysis.planner import READ_LINES, READ_PLACES, S
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import rank_entities
 from actors.capabilities.code_analysis.stand_in import ModelOutput
+from actors.capabilities.code_analysis.wording import change_claim, together_claim
 from runtime.capability import StageContext, StageInput
 from runtime.codebase.tokens import looks_like_identifier
 from runtime.errors import InvalidOutputError
@@ -63,6 +64,7 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "importer": "importer",
     "test": "test",
     "module": "module",
+    "trace": "step",
 }
 
 _STATUS: dict[str, GoalStatus] = {
@@ -121,6 +123,11 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     choices = {"goals": [str(goal.id) for goal in goals], "tools": tools}
     answered = await _llm(context).generate_object(layout.messages, PlanAnswer, choices)
     steps = _steps(answered.object.steps, goals, tools)
+    # What git is asked follows from the goals: which place it is about is known when the searches have run.
+    found_by = tuple(step.id for step in steps if step.tool == "locate")
+    by_aspect = {intent.aspect_of(goal): str(goal.id) for goal in goals}
+    of_git = planner.history_steps(question, by_aspect, found_by) if found_by or question.paths else []
+    steps += [step for step in of_git if step.tool in given.facts["tools"]]
     if not steps:
         raise InvalidOutputError("the plan has no step that can be carried out", problem="no usable step")
     feasibility = answered.object.feasibility
@@ -207,9 +214,18 @@ def claims_of(
             dropped["names_what_is_not_there"] += 1
         else:
             fact = facts[claim.fact - 1]
-            made = Claim(_ROLE_OF_FACT[fact.kind], text, (fact.citation,), subject=fact.name)
+            made = _claim_of(fact, text)
             claims[claim.goal] += [] if made in claims[claim.goal] else [made]
     return claims, dropped
+
+
+def _claim_of(fact: Fact, text: str) -> Claim:
+    """The claim to a fact in the model's words; what commits did is told in ours."""
+    if fact.kind == "change":
+        return change_claim(fact)
+    if fact.kind == "together":
+        return together_claim(fact)
+    return Claim(_ROLE_OF_FACT[fact.kind], text, (fact.citation,), subject=fact.name)
 
 
 def unsupported_names(text: str, fact: Fact) -> list[str]:
@@ -279,6 +295,8 @@ def _shown(fact: Fact) -> str:
     place = f"{fact.citation.file}:{fact.citation.start_line}-{fact.citation.end_line}"
     about = f" uses {fact.about}" if fact.about and fact.kind in {"caller", "reference", "importer", "test"} else ""
     said = _one_line(fact.docstring or fact.citation.quote, FACT_DOC_CHARS)
+    if fact.commit is not None:
+        return f"{fact.kind} {fact.about}: {_one_line(told(fact.commit), FACT_DOC_CHARS)}"
     head = f"{fact.kind} {fact.signature or fact.name}{about} ({place}) {said}".rstrip()
     return f"{head}\n{fact.text[:FACT_CODE_CHARS]}" if fact.kind == "code" and fact.text else head
 

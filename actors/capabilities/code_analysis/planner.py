@@ -24,8 +24,11 @@ MAX_NAMED = 4
 MAX_WORDS = 6
 READ_PLACES = 4
 READ_LINES = 80
+WHOLE_LINES = 200
 TRACED_CALLS = 3
 MAX_RECALLED = 2
+HISTORIES = 2
+MAX_RELATED = 50
 HEAD_START_S = 2.0
 MIN_FEASIBILITY = 40
 
@@ -33,7 +36,8 @@ MIN_FEASIBILITY = 40
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     """One tool call, or, with `top_of`, one for each of the best `count` places that those earlier steps found.
 
-    `fill`: parameter → what it takes of each place (`file`, `start_line`, `end_line` or `name`).
+    `fill`: parameter → what it takes of each place (`file`, `start_line`, `end_line` or `name`). `named_only`: where
+    the question names something, places of that name alone.
     """
 
     id: str
@@ -44,6 +48,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     top_of: tuple[str, ...] = ()
     count: int = 1
     fill: dict[str, str] = {}
+    named_only: bool = False
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
@@ -245,7 +250,18 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     read = Step(
         "read", "read_code", {"max_lines": READ_LINES}, goals, "read the best places", found_by, READ_PLACES, lines
     )
-    steps = [read, *_history_steps(by_aspect, found_by)]
+    whole = Step(
+        "whole",
+        "read_code",
+        {"max_lines": WHOLE_LINES},
+        goals,
+        "read all of what fits best",
+        found_by,
+        1,
+        {"path": "file", "symbol": "name"},
+    )
+    reads = [read, whole] if "mechanism" in by_aspect and question.kind != "compare" else [read]
+    steps = [*reads, *history_steps(question, by_aspect, found_by)]
     used = tuple(by_aspect[aspect] for aspect in ("usage", "tests", "mechanism") if aspect in by_aspect)
     if not used:
         return steps
@@ -259,12 +275,36 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     return [*steps, *named, best, *follow]
 
 
-def _history_steps(by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
-    if "history" not in by_aspect:
-        return []
-    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-    goal = (by_aspect["history"],)
-    return [Step("history", "explain_code_history", {}, goal, "who changed the best place", found_by, 1, lines)]
+def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
+    """Commits of the paths and things that are asked about; and what changed together with them."""
+    steps: list[Step] = []
+    symbol = {"path": "file", "symbol": "name", "start_line": "start_line"}
+    paths = () if question.identifiers else question.paths[:MAX_NAMED]
+    if "history" in by_aspect:
+        goal, origin = (by_aspect["history"],), {"origin": True} if question.asks_for_origin else {}
+        places = (".",) if question.is_of_whole else paths
+        steps += [
+            Step(f"history{n}", "explain_code_history", {"path": path}, goal, f"who changed {path}")
+            for n, path in enumerate(places)
+        ]
+        if not places:
+            count = HISTORIES if question.kind == "changed" and question.identifiers else 1
+            why = "who changed the best place"
+            steps.append(
+                Step("history", "explain_code_history", origin, goal, why, found_by, count, symbol, named_only=True)
+            )
+    if "together" in by_aspect:
+        goal, more = (by_aspect["together"],), {"max_results": MAX_RELATED}
+        steps += [
+            Step(f"together{n}", "find_related", {"path": path, **more}, goal, f"what changes with {path}")
+            for n, path in enumerate(paths)
+        ]
+        if not paths:
+            why = "what changes with the best place"
+            steps.append(
+                Step("together", "find_related", more, goal, why, found_by, 1, {"path": "file"}, named_only=True)
+            )
+    return steps
 
 
 def _locate(step_id: str, query: str, goals: tuple[str, ...], max_results: int) -> Step:

@@ -20,6 +20,9 @@ QuestionKind = Literal[
     "who_calls",
     "what_happens",
     "why",
+    "changed",
+    "changes_with",
+    "tested",
     "configured",
     "extend",
     "compare",
@@ -27,7 +30,17 @@ QuestionKind = Literal[
     "overview",
 ]
 
-Aspect = Literal["definition", "mechanism", "usage", "tests", "configuration", "listing", "structure", "history"]
+Aspect = Literal[
+    "definition",
+    "mechanism",
+    "usage",
+    "tests",
+    "configuration",
+    "listing",
+    "structure",
+    "history",
+    "together",
+]
 
 ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
     "where": ("definition",),
@@ -36,6 +49,9 @@ ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
     "who_calls": ("definition", "usage", "tests"),
     "what_happens": ("definition", "mechanism"),
     "why": ("definition", "mechanism", "history"),
+    "changed": ("history", "definition"),
+    "changes_with": ("together", "definition"),
+    "tested": ("tests", "definition"),
     "configured": ("configuration", "definition"),
     "extend": ("definition", "mechanism", "usage", "tests"),
     "compare": ("definition", "mechanism"),
@@ -44,6 +60,11 @@ ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
 }
 
 _THIS_PROJECT = r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|package|library|program|folder|code)"
+
+_WROTE = (
+    r"(?:(?:chang|add|edit|touch|introduc|creat|remov|delet|updat|fix|committ|implement|renam|mov)ed|modified"
+    r"|(?:re)?wr(?:ote|itten)|made)"
+)
 
 # First match wins, so the narrow patterns stand before the wide ones.
 _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
@@ -54,6 +75,27 @@ _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
     (
         "overview",
         rf"\b(?:structure|architecture|layout) of {_THIS_PROJECT}\b|how is {_THIS_PROJECT} (?:organi|struct)",
+    ),
+    (
+        "changes_with",
+        r"\b(?:what|which)\b.{0,40}\bchang(?:e|es|ed)\b(?: \w+){0,2} with\b|\bco-?chang"
+        r"|\bchang(?:e|es|ed) (?:together|along|in step)\b",
+    ),
+    ("changed", rf"^\W*when (?:was|were|did|has|have)\b.{{1,60}}\b{_WROTE}\b"),
+    ("changed", r"^\W*(?:since|in) (?:when|which commit)\b"),
+    ("changed", rf"^\W*(?:who|which (?:commit|author|person))(?: has| had)?(?: \w+ly)?(?: last| first)? {_WROTE}\b"),
+    ("changed", r"\b(?:by whom|last commit|(?:recent|last|latest) changes?)\b|\bwho (?:is|was) .{0,20}author\b"),
+    (
+        "changed",
+        rf"\bhow (?:has|did) .{{1,60}} (?:chang|evolv|come)\w*"
+        rf"|\bwhat (?:was |has been )?{_WROTE} (?:last|recently|lately)\b",
+    ),
+    ("changed", r"\b(?:change |commit |git )?(?:history|log|blame) (?:of|for|behind)\b|\bhow old\b"),
+    (
+        "tested",
+        r"\bhow (?:is|are|do|does) .{1,60} tested\b|\b(?:what|which|where are|are there|is there|list|show|find)\b"
+        r".{0,24}\btests?\b.{0,12} (?:of|for|cover|covers|check|checks|exercise|exercises)\b|\btests? (?:of|for)\b"
+        r"|\b(?:what|which) tests \S+|\bis \S+ (?:tested|covered)\b|\b(?:its|their) tests?\b",
     ),
     (
         "who_calls",
@@ -76,8 +118,7 @@ _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
         r"|\bwhich (?:\w+ )?\w+s (?:are|exist|does|do)\b",
     ),
     ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
-    ("why", r"^\W*why\b|\breason for\b|\bhistory of\b"),
-    ("why", r"\b(?:who|when|which commit) .{0,40}(?:changed|added|wrote|introduced)\b"),
+    ("why", r"^\W*why\b|\breason for\b"),
     ("what_happens", r"\bwhat happens\b|\bstep by step\b|\bflow of\b|\bwhat (?:is done|goes on) when\b"),
     ("where", r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"),
     ("how", r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
@@ -111,9 +152,10 @@ _LEAD = re.compile(
 )
 # «who calls decide?», «what is Route?»: a bare word in the place of a name is meant as one.
 _BARE_NAME = re.compile(
-    r"\b(?:who (?:calls|uses|invokes)|callers? of|usages? of|what (?:calls|uses|is|does)|where is)\s+(?:the\s+)?"
+    r"\b(?:who (?:calls|uses|invokes|(?:last )?changed|wrote|added)|callers? of|usages? of|history of"
+    r"|tests? (?:of|for|covers?)|what (?:calls|uses|is|does)|where is|how is|when was)\s+(?:the\s+)?"
     r"(?:(?:function|class|method|module)\s+)?([A-Za-z_][\w.]*)(?:\s+(?:function|class|method))?"
-    r"(?:\s+(?:called|used|defined|implemented|declared|do|for|from|and|in)\b.*)?\s*\??\s*$",
+    r"(?:\s+(?:called|used|defined|implemented|declared|tested|added|changed|introduced|do|for|from|and|in)\b.*)?\s*\??\s*$",
     re.IGNORECASE,
 )
 # «this» and «that» point back by themselves or with a word for code in general; «this library», «that parses» do not.
@@ -125,9 +167,24 @@ _FOLLOW_UP = re.compile(
 # Words that say what is asked about a thing rather than which thing.
 _ABOUT = (
     "call caller invoke test depend import user usage example differ difference compare reason flow step part raise"
+    " who when last change add write commit history extend configure cover"
 )
+_NEW = re.compile(r"\b(?:add|introduc|creat|wr[io]t|implement|new|old|since|first)", re.IGNORECASE)
+_WHOLE = re.compile(rf"\b{_THIS_PROJECT}\b", re.IGNORECASE)
 _ASKING = frozenset(query_terms(_ABOUT).counts)
 _CONFIGURED = frozenset(query_terms("configure configuration").counts)
+# What is said of changes and tests in general, and of no thing that changed or is tested.
+_OF_KIND: Mapping[str, frozenset[str]] = {
+    "changed": frozenset(
+        query_terms(
+            "who whom when since last latest recent first recently lately change modify edit touch write wrote written"
+            " add introduce create remove delete update fix commit author person history log blame git old evolve come"
+            " implement rename done move made make"
+        ).counts
+    ),
+    "changes_with": frozenset(query_terms("change usually often together along file else co-change cochange").counts),
+    "tested": frozenset(query_terms("test tested cover covered covering check exercise exist list show find").counts),
+}
 _ABBREVIATIONS = frozenset({"e.g", "i.e"})
 
 
@@ -155,8 +212,24 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def topic(self) -> str:
-        """The question without a clause that asks where the same thing is configured."""
+        """What is to be looked for: the question without what it asks about it."""
+        if self.kind in _OF_KIND:
+            wanted = {*self.terms, *(name.lower() for name in self.identifiers)}
+            kept = [word for word in self.text.split() if not wanted.isdisjoint(query_terms(word).counts)]
+            return " ".join(kept) or self.text
         return _CONFIGURED_CLAUSE.sub("", self.text)
+
+    @property
+    def is_of_whole(self) -> bool:
+        """True when it asks for changes of the whole repository."""
+        if self.kind != "changed" or self.identifiers or self.paths:
+            return False
+        return _WHOLE.search(self.text) is not None or _OF_KIND["changed"].issuperset(self.terms)
+
+    @property
+    def asks_for_origin(self) -> bool:
+        """True when it asks since when there is something."""
+        return self.kind == "changed" and _NEW.search(self.text) is not None
 
     @property
     def asks_for_doing(self) -> bool:
@@ -186,20 +259,28 @@ def analyse(text: str) -> Question:
     capitalised = tuple(dict.fromkeys(_CAPITALISED.findall(text)))
     if kind == "compare":
         identifiers = tuple(dict.fromkeys((*identifiers, *capitalised)))
-    return Question(
+    asked = Question(
         text=text,
         kind=kind,
         aspects=aspects,
         subject=_LEAD.sub("", _CONFIGURED_CLAUSE.sub("", text)).strip(" ?.!") or text.strip(),
         identifiers=identifiers,
         paths=paths,
-        terms=_subject_terms(terms.counts, aspects),
+        terms=_subject_terms(terms.counts, kind, aspects),
         capitalised=capitalised,
     )
+    if kind in _OF_KIND:
+        asked = msgspec.structs.replace(
+            asked, subject="this repository" if asked.is_of_whole else asked.topic.strip(" ?.!")
+        )
+    of_paths = kind in {"changed", "changes_with"} and bool(paths) and not identifiers
+    return msgspec.structs.replace(asked, aspects=aspects[:1]) if of_paths or asked.is_of_whole else asked
 
 
-def _subject_terms(counts: Mapping[str, int], aspects: Sequence[Aspect]) -> tuple[str, ...]:
-    """The question's words, without «configured» where that is what is asked about something else."""
+def _subject_terms(counts: Mapping[str, int], kind: QuestionKind, aspects: Sequence[Aspect]) -> tuple[str, ...]:
+    """The question's words, without those that say what is asked about something else: «configured», «last changed»."""
+    if kind in _OF_KIND:
+        return tuple(term for term in counts if term not in _OF_KIND[kind]) or tuple(counts)
     if "configuration" not in aspects:
         return tuple(counts)
     return tuple(term for term in counts if term not in _CONFIGURED) or tuple(counts)

@@ -94,6 +94,8 @@ def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fac
     """Share of the question's words and names that the best places mention, 0 to 1; 1 when there is none to mention."""
     if question.kind == "overview":
         return 1.0 if any(fact.kind in {"module", "code"} for fact in facts) else 0.0
+    if question.kind in {"changed", "changes_with"} and any(fact.commit is not None for fact in facts):
+        return 1.0
     wanted = set(question.terms) | {name.lower() for name in question.identifiers}
     if not wanted:
         return 1.0 if facts else 0.0
@@ -258,12 +260,13 @@ def _is_of(name: str, capitalised: Iterable[str]) -> bool:
 
 
 def _code_of(citation: Citation, codes: list[Fact]) -> Fact | None:
-    """The code that was read of a place: a read that begins within its lines."""
-    for code in codes:
-        read = code.citation
-        if read.file == citation.file and citation.start_line <= read.start_line <= citation.end_line:
-            return code
-    return None
+    """The code that was read of a place: the longest read that begins within its lines."""
+    inside = [
+        code
+        for code in codes
+        if code.citation.file == citation.file and citation.start_line <= code.citation.start_line <= citation.end_line
+    ]
+    return max(inside, key=lambda code: len(code.text), default=None)
 
 
 def _text_of(entity: Entity) -> str:

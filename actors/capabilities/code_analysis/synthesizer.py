@@ -6,7 +6,7 @@ No claim is made without a citation that occurs among the facts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -35,8 +35,11 @@ from actors.capabilities.code_analysis.wording import (
     setting_claim,
     step_claim,
     test_claim,
+    together_claim,
 )
 from runtime.capability import StageContext, StageInput
+from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.tokens import index_terms
 from runtime.supervision.commands import StageView
 from runtime.tools.result import Citation
 
@@ -53,12 +56,16 @@ RELATED_SHARE = 0.35
 SECOND_SHARE = 0.7
 MIN_COVERAGE = 0.25
 MAX_TRACED = 14
-MAX_CHANGES = 5
+MAX_CHANGES = 4
+MAX_TOGETHER = 8
 LISTED_SHARE = 0.5
 
 TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type", "object", "protocol"})
 
 KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
+
+# Who asks for changes or tests of a thing is told where it is, and of no others.
+KINDS_OF_ONE_THING = frozenset({"changed", "changes_with", "tested"})
 
 # Methods that every container and stream has: a call of one seldom means the definition of that name in a repository.
 COMMON_METHODS = frozenset(
@@ -133,7 +140,9 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     """Claims per goal from the facts."""
     evidence = _evidence(given.facts["question"], given.facts["facts"])
     hints = write_claims(evidence, given.facts["target_goals"])
-    places = {(c.file, c.start_line) for claims in hints.values() for claim in claims for c in claim.citations}
+    written = [claim for claims in hints.values() for claim in claims]
+    places = {(c.file, c.start_line) for claim in written for c in claim.citations}
+    places |= {(commit.hash, 0) for claim in written for commit in claim.commits}
     seen = _places_of_earlier_rounds(view)
     return {
         "entities": [entity.as_document() for entity in evidence.entities[:MAX_RELATED]],
@@ -174,14 +183,24 @@ def _definition(evidence: Evidence) -> list[Claim]:
     if evidence.question.kind in KINDS_WITH_CODE:
         shown |= {entity.name for entity in _with_code(evidence)}
     others = [entity for entity in evidence.entities if entity.name not in shown]
+    if evidence.question.kind in KINDS_OF_ONE_THING:
+        return [lead_claim(entity) for entity in evidence.leads]
     enough = evidence.entities[0].score * RELATED_SHARE if evidence.entities else 0.0
     related = [related_claim(entity) for entity in others[:MAX_RELATED] if entity.score >= enough]
     return [lead_claim(entity) for entity in evidence.leads] + related
 
 
 def _mechanism(evidence: Evidence) -> list[Claim]:
-    claims = [claim for entity in _with_code(evidence) if (claim := code_claim(entity, evidence.question)) is not None]
+    claims: list[Claim] = []
+    for entity in _with_code(evidence):
+        claim = code_claim(entity, evidence.question)
+        if claim is not None and not any(_overlap(claim.citations[0], other.citations[0]) for other in claims):
+            claims.append(claim)
     return claims + _steps(evidence)
+
+
+def _overlap(one: Citation, other: Citation) -> bool:
+    return one.file == other.file and one.start_line <= other.end_line and other.start_line <= one.end_line
 
 
 def _steps(evidence: Evidence) -> list[Claim]:
@@ -233,10 +252,42 @@ def _configuration(evidence: Evidence) -> list[Claim]:
 
 
 def _history(evidence: Evidence) -> list[Claim]:
-    seen: dict[str, Claim] = {}
+    """For each thing its newest commits, those first that speak of the question where it asks for reasons."""
+    by_thing: dict[str, list[Fact]] = {}
     for fact in evidence.of("change"):
-        seen.setdefault(fact.name, change_claim(fact))
-    return list(seen.values())[:MAX_CHANGES]
+        by_thing.setdefault(fact.about, []).append(fact)
+    claims = [claims_of_thing(evidence.question, facts) for facts in list(by_thing.values())[:MAX_COMPARED]]
+    return [claim for found in claims for claim in found]
+
+
+def claims_of_thing(question: Question, facts: Sequence[Fact]) -> list[Claim]:
+    """What is told of the changes of one thing: the commits worth telling, since when it is there, what is open."""
+    by_deed = {deed: [fact for fact in facts if fact.deed == deed] for deed in ("began", "open", "ends")}
+    changed = [fact for fact in facts if fact.deed in {"wrote", "changed"}]
+    shown = _worth_telling(question, changed)
+    order: Literal["last", "some"] = "last" if shown[:1] == changed[:1] else "some"
+    claims = [change_claim(fact, "before" if place else order) for place, fact in enumerate(shown)]
+    began = [change_claim(fact) for fact in by_deed["began"]]
+    return [*began, *claims, *map(change_claim, by_deed["open"][:1]), *map(change_claim, by_deed["ends"][:1])]
+
+
+def _worth_telling(question: Question, changed: list[Fact]) -> list[Fact]:
+    """The newest changes; where a reason is asked for, those first that share words with the question."""
+    if question.kind != "why":
+        return changed[:MAX_CHANGES]
+    wanted = set(question.terms)
+    shares = {
+        fact.name: len(wanted.intersection(index_terms(fact.commit.subject).split())) for fact in changed if fact.commit
+    }
+    best = sorted(changed, key=lambda fact: -shares[fact.name])[:MAX_CHANGES]
+    return [fact for fact in changed if fact in best]
+
+
+def _together(evidence: Evidence) -> list[Claim]:
+    """Files that changed in the same commits most often, documents last; of those that did so once, a few."""
+    found = sorted(evidence.of("together"), key=lambda fact: (kind_of_path(fact.name) == "docs", -fact.count))
+    often = [fact for fact in found if fact.count > 1]
+    return [together_claim(fact, is_first=not place) for place, fact in enumerate((often or found[:3])[:MAX_TOGETHER])]
 
 
 def _listing(evidence: Evidence) -> list[Claim]:
@@ -262,13 +313,14 @@ def _structure(evidence: Evidence) -> list[Claim]:
 
 
 def _places_of_earlier_rounds(view: StageView) -> set[tuple[str, int]]:
-    return {
-        (citation.file, citation.start_line)
+    earlier = [
+        claim
         for done in view.goals.finished_rounds
         for claims in read_claims(done.synthesis.get("hints_for_goals"))[0].values()
         for claim in claims
-        for citation in claim.citations
-    }
+    ]
+    places = {(citation.file, citation.start_line) for claim in earlier for citation in claim.citations}
+    return places | {(commit.hash, 0) for claim in earlier for commit in claim.commits}
 
 
 _WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {
@@ -280,4 +332,5 @@ _WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {
     "listing": _listing,
     "structure": _structure,
     "history": _history,
+    "together": _together,
 }

@@ -60,13 +60,14 @@ class TraceEntryPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExplainCodeHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How did a file, some lines of it, or a symbol come to be as they are?"""
+    """How did a file, some lines of it, or a symbol come to be as they are? `origin`: and when was its name new?"""
 
     path: Path | None = None
     symbol: Text | None = None
     start_line: Line | None = None
     end_line: Line | None = None
     max_commits: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    origin: bool = False
 
 
 class FindRelated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,7 +107,7 @@ def _trace(codebase: Codebase, given: TraceEntryPoint) -> ToolResult:
 
 
 def _history(codebase: Codebase, given: ExplainCodeHistory) -> ToolResult:
-    return explain_code_history(codebase, given.path, given.symbol, given.start_line, given.end_line, given.max_commits)
+    return explain_code_history(codebase, **msgspec.structs.asdict(given))
 
 
 def _related(codebase: Codebase, given: FindRelated) -> ToolResult:

@@ -7,16 +7,17 @@ and the others go on.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis.commits import commits_of
 from actors.capabilities.code_analysis.context_limits import capped, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.planner import Step
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import rank_entities
+from actors.capabilities.code_analysis.relevance import is_named, rank_entities
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
 from runtime.supervision.commands import StageView
@@ -57,6 +58,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
             "results": [_report(run) for run in done.values()],
             "facts": [msgspec.to_builtins(fact) for fact in facts],
             "ranges": [list(key) for key in ranges],
+            "commits": _commits([result for run in done.values() for result in run.results]),
             "files_read": sorted(
                 {fact.citation.file for run in done.values() for fact in run.facts if fact.kind == "code"}
             ),
@@ -86,6 +88,7 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
             "results": sorted(reports, key=lambda report: place[report["step"]]),
             "facts": [msgspec.to_builtins(fact) for fact in _within(facts, budget_chars)],
             "ranges": [list(key) for key in ranges],
+            "commits": _each_once(commit for group in groups for commit in group["commits"]),
             "files_read": sorted({file for group in groups for file in group["files_read"]}),
             "context": {
                 name: sum(group["context"][name] for group in groups) for name in ("raw_tokens", "fact_tokens")
@@ -104,6 +107,8 @@ def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dic
     facts = [fact for step_id in step.top_of if step_id in done for fact in done[step_id].facts]
     calls: list[dict[str, Any]] = []
     for entity in rank_entities(question, distinct(facts)):
+        if step.named_only and question.identifiers and not is_named(entity.name, question.identifiers):
+            continue
         place = entity.as_document()
         values = {parameter: place.get(field) for parameter, field in step.fill.items()}
         if all(values.values()) and values not in calls:
@@ -162,6 +167,15 @@ def _context_size(results: Sequence[ToolResult], facts: Sequence[Fact]) -> dict[
     }
 
 
+def _commits(results: Sequence[ToolResult]) -> list[dict[str, str]]:
+    """Every commit that a tool told of: the only ones that an answer may speak of."""
+    return _each_once(msgspec.to_builtins(commit) for result in results for commit in commits_of(result))
+
+
+def _each_once(commits: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    return list({commit["hash"]: commit for commit in commits}.values())
+
+
 def _report(run: StepRun) -> dict[str, Any]:
     errors = [result.error for result in run.results if result.error]
     return {
@@ -171,6 +185,7 @@ def _report(run: StepRun) -> dict[str, Any]:
         "calls": len(run.results),
         "found": sum(len(result.citations) for result in run.results),
         "truncated": any(result.truncated for result in run.results),
+        "is_shallow": any(result.data.get("boundary") for result in run.results),
         "errors": errors,
     }
 

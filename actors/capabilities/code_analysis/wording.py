@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
-from actors.capabilities.code_analysis.claims import Claim, code_span
+from actors.capabilities.code_analysis.claims import Claim, code_span, told
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import Entity
@@ -22,7 +24,14 @@ SHORT_SENTENCE_CHARS = 25
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n\s*\n")
 _DOC_QUOTES = ('"""', "'" * 3)
 _DEFINITION = re.compile(r"\s*(?:async\s+def|def|@)\b|\s*@")
+_ORDERS = {
+    "last": "{about} was changed last in {commit}",
+    "before": "{commit}",
+    "some": "{about} was changed in {commit}",
+}
 _HEAD_FILES = frozenset({"__init__.py", "index.js", "index.ts", "lib.rs", "main.go", "doc.go"})
+# Values that a question may name and that no search looks for.
+_LITERALS = re.compile(r"\b(?:None|True|False|null|nil|undefined|NaN|\d{2,})\b")
 _KIND_WORDS = {"section": "a section", "key": "a key", "constant": "a constant", "variable": "a variable"}
 
 
@@ -89,12 +98,33 @@ def setting_claim(entity: Entity) -> Claim:
     )
 
 
-def change_claim(fact: Fact) -> Claim:
-    """Which commit wrote lines: told in our words, since no file holds a commit's."""
-    said = " ".join(fact.text.split())
-    return Claim(
-        "change", f"Commit {code_span(fact.name)}, {code_span(_cut(said))}", (fact.citation,), subject=fact.name
-    )
+def change_claim(fact: Fact, order: Literal["last", "before", "some"] = "some") -> Claim:
+    """What a commit did to a thing: told in our words, since no file holds a commit's.
+
+    `order`: whether it is the newest of the thing's commits, one before it, or that is not said. Lines are cited where
+    they stem from the commit.
+    """
+    about = code_span(fact.about) if fact.about != "." else "The repository"
+    if fact.commit is None:
+        return Claim("change", f"Lines of {about} are changed and not committed", (fact.citation,), subject=fact.about)
+    commit = told(fact.commit)
+    if fact.deed == "began":
+        text = f"The name {code_span(fact.about.rpartition('.')[2])} first appears in {commit}"
+    elif fact.deed == "ends":
+        text = f"This clone is shallow and ends at {commit}; what changed {about} before cannot be told"
+    else:
+        text = _ORDERS[order].format(about=about, commit=commit)
+    lines = (fact.citation,) if fact.deed == "wrote" else ()
+    return Claim("change", text, lines, subject=fact.about, commits=(fact.commit,))
+
+
+def together_claim(fact: Fact, is_first: bool = True) -> Claim:
+    """A file that changed in the same commits as another; `is_first`: of a list about that other one."""
+    assert fact.commit is not None
+    times = "once" if fact.count == 1 else f"in {fact.count} commits"
+    together = f" changed together with {code_span(fact.about)}" if is_first else ""
+    text = f"{code_span(fact.name)}{together} {times}, last in {told(fact.commit)}"
+    return Claim("together", text, (), subject=fact.name, commits=(fact.commit,))
 
 
 def code_claim(entity: Entity, question: Question) -> Claim | None:
@@ -102,7 +132,7 @@ def code_claim(entity: Entity, question: Question) -> Claim | None:
     if entity.code is None or not entity.code.text.strip():
         return None
     lines = entity.code.text.split("\n")
-    start, end = excerpt(lines, question.terms)
+    start, end = excerpt(lines, question.terms, _LITERALS.findall(question.text))
     first = entity.code.citation.start_line
     shown = lines[start:end]
     citation = msgspec.structs.replace(
@@ -138,8 +168,12 @@ def _self_description(fact: Fact) -> Claim | None:
     return Claim("lead", f"{code_span(citation.file)} says: {first_sentence(' '.join(words), 400)}", (citation,))
 
 
-def excerpt(lines: Sequence[str], terms: Sequence[str], limit: int = MAX_EXCERPT_LINES) -> tuple[int, int]:
-    """The window [start, end) of at most `limit` lines that shares most words with `terms`.
+def excerpt(
+    lines: Sequence[str], terms: Sequence[str], literals: Sequence[str] = (), limit: int = MAX_EXCERPT_LINES
+) -> tuple[int, int]:
+    """The window [start, end) of at most `limit` lines that shares most with `terms`, and `literals` as they stand.
+
+    What few lines have says more of them than what is everywhere.
 
     Docstrings and the signature before one are left out, blank lines at both ends trimmed; ties go to the earlier
     window. Never empty for non-blank lines.
@@ -148,10 +182,14 @@ def excerpt(lines: Sequence[str], terms: Sequence[str], limit: int = MAX_EXCERPT
     if in_doc and max(in_doc) < len(lines) - 1 and _DEFINITION.match(lines[0]):
         in_doc |= set(range(min(in_doc)))
     wanted = set(terms)
+    shared = [wanted.intersection(index_terms(line).split()) for line in lines]
+    shared = [words | {word for word in literals if word in line} for words, line in zip(shared, lines, strict=True)]
+    lines_with = Counter(word for number, words in enumerate(shared) if number not in in_doc for word in words)
     scores = [0.0 if n in in_doc or not line.strip() else 0.2 for n, line in enumerate(lines)]
-    for number, line in enumerate(lines):
+    for number in range(len(lines)):
         if number not in in_doc:
-            scores[number] += len(wanted.intersection(index_terms(line).split()))
+            for word in shared[number]:
+                scores[number] += 2 / (1 + lines_with[word] ** 0.5)
     size = min(limit, len(lines))
     first = next((n for n in range(len(lines)) if n not in in_doc and lines[n].strip()), 0)
     starts = range(min(first, len(lines) - size), len(lines) - size + 1)

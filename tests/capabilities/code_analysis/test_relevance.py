@@ -68,7 +68,7 @@ def test_tests_stand_behind_code_unless_they_are_asked_for() -> None:
     code = definition("refund", score=0.5)
     test = definition("test_refund", "tests/test_a.py", 5, 1.0, is_test=True)
     assert names("How is money refunded?", code, test) == ["refund", "test_refund"]
-    assert names("Which test covers a refund?", code, test) == ["test_refund", "refund"]
+    assert names("Explain the refund test", code, test) == ["test_refund", "refund"]
 
 
 def test_a_heading_and_the_imports_of_a_file_seldom_answer() -> None:

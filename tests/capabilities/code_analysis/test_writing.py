@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from actors.capabilities.code_analysis.claims import Claim
 from actors.capabilities.code_analysis.diagram import MAX_EDGES, MIN_EDGES, call_diagram
-from actors.capabilities.code_analysis.facts import Fact, facts_of
+from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import analyse
 from actors.capabilities.code_analysis.relevance import rank_entities
 from actors.capabilities.code_analysis.synthesizer import Evidence, write_claims
-from runtime.tools.result import Citation, ToolResult
 from tests.capabilities.code_analysis.support import Desk, cited, mark_faults
 
 CODE = "def deliver(a):\n    b = release(a)\n    return accept(b)"
@@ -95,22 +92,6 @@ def test_a_list_of_types_leaves_their_members_and_what_merely_shares_a_word_out(
 def test_a_list_of_functions_is_kept_whole() -> None:
     functions = [of_class(f"{name}_error", n, "function") for n, name in enumerate(("raise", "log", "show"), 1)]
     assert set(listed(*functions, of_class("LateError", 9))) == {"raise_error", "log_error", "show_error", "LateError"}
-
-
-def blamed(**row: Any) -> ToolResult:
-    usual = {"hash": "0123456789abcdef", "author": "Ann", "date": "2024-05-01", "subject": "Ten at most", "citation": 0}
-    return ToolResult("ok", {"symbol": None, "blame": [{**usual, **row}]}, (Citation("depot.py", 3, 4),))
-
-
-def test_who_changed_lines_is_told_with_those_lines() -> None:
-    changes = facts_of("history", "explain_code_history", blamed())
-    (claim,) = write_claims(evidence("Why does deliver wait?", *deliver(), *changes), ["history"])["history"]
-    assert claim.text == "Commit `0123456789`, `2024-05-01 by Ann: Ten at most`"
-    assert claim.citations == (Citation("depot.py", 3, 4),)
-
-
-def test_blame_without_a_place_that_may_be_cited_is_no_fact() -> None:
-    assert facts_of("history", "explain_code_history", blamed(citation=None)) == []
 
 
 def step(source: str, subject: str, file: str = "a.py") -> Claim:
