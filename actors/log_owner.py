@@ -13,6 +13,9 @@ from runtime.store.run_log import SqlRunLog
 
 LEASE_MS = 5_000
 
+# An owner writes on the event loop that answers heartbeats: no call may take as long as a lease.
+PATIENCE_S = 2.5
+
 
 class LogOwner:
     """The owner of the first log of `names` that nobody else has.
@@ -57,7 +60,9 @@ class LogOwner:
         for name in names:
             log = open_run_log(store, name)
             try:
-                return log, self._epoch_of(log, may_wait=len(names) == 1)
+                epoch = self._epoch_of(log, may_wait=len(names) == 1)
+                log.wait_at_most(PATIENCE_S)
+                return log, epoch
             except OwnedError as error:
                 refused = error
                 log.close()

@@ -27,6 +27,9 @@ Handler = TypeVar("Handler")
 
 REMEMBERED_MESSAGES = 5_000
 
+# A query that kills whoever handles it would otherwise do so until its time is over; stages have the same number.
+MAX_ASKED_AGAIN = 3
+
 Undo = Callable[[], Awaitable[None]]
 
 
@@ -102,16 +105,27 @@ class Endpoint:
     ) -> dict[str, Any]:
         """The answer of whoever handles `type_`.
 
-        A handler whose process dies is asked again when it is back, as long as there is time: it may be asked twice.
+        A handler whose process dies is asked again when it is back, as long as there is time, and three times at most:
+        it may be asked more than once.
 
-        Raises NoHandlerError, QueryTimeoutError, QueryCancelledError, MessageStoppedError, or the handler's error. A
-        task that is cancelled while it waits calls the query off.
+        Raises NoHandlerError, QueryTimeoutError, QueryCancelledError, MessageStoppedError, HandlerLostError (with
+        `deaths` when the query was given up because of them), or the handler's error. A task that is cancelled while it
+        waits calls the query off.
         """
-        gives_up_s, left_s = self._clock.monotonic_s() + timeout_s, timeout_s
+        gives_up_s, left_s, deaths = self._clock.monotonic_s() + timeout_s, timeout_s, 0
         while True:
             try:
                 return await self._asking.ask(self._frame("query", type_, pack_body(body), None, None, left_s), left_s)
-            except HandlerLostError:
+            except HandlerLostError as error:
+                if "deaths" in error.values:
+                    raise  # the handler asked on, and gave that up
+                deaths += 1
+                if deaths > MAX_ASKED_AGAIN:
+                    raise HandlerLostError(
+                        f"whoever handles '{type_}' died {deaths} times with it in hand; it is not asked again",
+                        type=type_,
+                        deaths=deaths,
+                    ) from error
                 left_s = gives_up_s - self._clock.monotonic_s()
                 if left_s <= 0:
                     raise

@@ -71,6 +71,8 @@ class QueryJournal:
 def _passes(error: JeevesError) -> bool:
     if isinstance(error, StateStorageError):
         return error.values.get("problem") in PASSING_PROBLEMS
+    if isinstance(error, HandlerLostError) and "deaths" in error.values:
+        return False  # it is this question that kills the store
     return isinstance(error, CircuitOpenError | HandlerLostError | QueryTimeoutError) or type(error) is BusError
 
 

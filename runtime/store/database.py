@@ -68,6 +68,12 @@ class Database(Protocol):
     def read(self, doing: str = "be read") -> AbstractContextManager[Transaction]:
         """Queries that all see the same state. Raises StateStorageError."""
 
+    def wait_at_most(self, patience_s: float) -> None:
+        """From now on nobody is waited for much longer than that, for whoever has an event loop to serve.
+
+        Other writers that take longer are `busy`; a server that says nothing for so long is `away`.
+        """
+
     def work_on_copy(self) -> None:
         """Go on with a private copy of a database that was opened to look only, so that it can be migrated.
 

@@ -2,7 +2,8 @@
 
 `durability` full waits until the server has the commit on its disk (synchronous_commit on). normal does not: what was
 accepted outlives the death of this process, the newest commits (some 0.6 s) may be lost when the server itself dies.
-A connection that was lost is made anew before the next transaction; one that was under way fails.
+A connection that was lost is made anew before the next transaction; one that was under way fails. A server that was
+given up after a while is left alone for as long, so that whoever is in a hurry waits half of the time at most.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -20,9 +22,11 @@ from psycopg import conninfo
 
 from runtime.errors import StateStorageError
 from runtime.store.database import Backend, Durability, Problem
+from runtime.store.postgres_patience import BoundedConnection, SilentServerError
 
 CONNECT_TIMEOUT_S = 10
 LOCK_TIMEOUT_S = 30
+LOCK_SHARE = 0.75
 
 _COMMITS: dict[Durability, str] = {"full": "on", "normal": "off"}
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -42,6 +46,7 @@ _PROBLEMS: dict[str, tuple[Problem, str, str]] = {
     "25006": ("read_only", "it was opened to look only", "open it for writing"),
 }
 _OTHER: tuple[Problem, str, str] = ("invalid", "the server refused", "look at the server's log")
+_SILENT = (SilentServerError, psycopg.errors.ConnectionTimeout)
 _AWAY: tuple[Problem, str, str] = ("away", "the server cannot be reached", "start it, or check store.dsn")
 
 
@@ -72,6 +77,8 @@ class PostgresDatabase:
         self.location = f"{label} {_without_password(dsn)}, schema {schema}"
         self._lock = threading.RLock()
         self._is_closed = False
+        self._patience_s: float | None = None
+        self._left_alone_until_s = 0.0
         self._begin_writing = f"BEGIN; SELECT pg_advisory_xact_lock({_lock_number(schema)})"
         self._begin_reading = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         try:
@@ -87,17 +94,35 @@ class PostgresDatabase:
                 self._db.close()
                 raise
 
-    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
-        db = _connection(self._dsn)
+    def _connected(self) -> BoundedConnection:
+        db = _connection(self._dsn, self._patience_s)
+        try:
+            self._set_up(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _set_up(self, db: BoundedConnection) -> None:
+        lock_timeout_s = LOCK_TIMEOUT_S if self._patience_s is None else self._patience_s * LOCK_SHARE
         settings = {
             "search_path": f'"{self.schema}"',
             "synchronous_commit": _COMMITS[self.durability],
-            "lock_timeout": f"{LOCK_TIMEOUT_S}s",
+            "lock_timeout": f"{round(lock_timeout_s * 1000)}ms",
             "client_encoding": "UTF8",
         }
         for name, value in settings.items():
             db.execute("SELECT set_config(%s, %s, false)", (name, value))
-        return db
+
+    def wait_at_most(self, patience_s: float) -> None:
+        """See `Database.wait_at_most`. A lock is waited for a little less long, so that the server can say so."""
+        with self._lock:
+            self._patience_s = patience_s
+            try:
+                self._db.close()
+                self._db = self._connected()
+            except psycopg.Error as error:
+                raise self._failed("be opened", error) from error
 
     @contextmanager
     def transaction(self, doing: str, **about: Any) -> Iterator[PostgresTransaction]:
@@ -123,6 +148,7 @@ class PostgresDatabase:
         with self._lock:
             if self._is_closed:
                 raise self._closed(doing, about)
+            began_s = time.monotonic()
             try:
                 self._start(begin)
                 try:
@@ -136,14 +162,21 @@ class PostgresDatabase:
                             self._db.execute("ROLLBACK")
                     raise
             except psycopg.Error as error:
+                if self._patience_s is not None and isinstance(error, _SILENT):
+                    now_s = time.monotonic()
+                    self._left_alone_until_s = now_s + (now_s - began_s)
                 raise self._failed(doing, error, about) from error
 
     def _start(self, begin: str) -> None:
         """Begin, on a new connection when the old one was lost: nothing has been done on it that could be doubled."""
+        if time.monotonic() < self._left_alone_until_s:
+            raise psycopg.OperationalError("it was silent a moment ago and is left alone for now")
         try:
             if not self._db.closed:
                 self._db.execute(begin)
                 return
+        except SilentServerError:
+            raise
         except psycopg.OperationalError:
             if not self._db.closed:
                 self._db.execute("ROLLBACK")
@@ -236,10 +269,14 @@ def schemas(dsn: str, prefix: str) -> list[str]:
         raise _failure(location, "be opened", error, {}) from error
 
 
-def _connection(dsn: str) -> psycopg.Connection[tuple[Any, ...]]:
+def _connection(dsn: str, patience_s: float | None = None) -> BoundedConnection:
     given = conninfo.conninfo_to_dict(dsn)
     timeout_s = int(given.pop("connect_timeout", None) or CONNECT_TIMEOUT_S)
-    return psycopg.connect(conninfo.make_conninfo("", **given, connect_timeout=timeout_s), autocommit=True)
+    if patience_s is not None:
+        timeout_s = min(timeout_s, int(patience_s)) if timeout_s > 0 else int(patience_s)
+    db = BoundedConnection.connect(conninfo.make_conninfo("", **given, connect_timeout=timeout_s), autocommit=True)
+    db.patience_s = patience_s
+    return db
 
 
 def _failure(location: str, doing: str, error: psycopg.Error, about: dict[str, Any]) -> StateStorageError:

@@ -196,6 +196,10 @@ class SqlRunLog:
             blobs.release(changes, dropped)
         return dropped
 
+    def wait_at_most(self, patience_s: float) -> None:
+        """See `Database.wait_at_most`. Raises StateStorageError."""
+        self._database.wait_at_most(patience_s)
+
     def compact(self) -> int:
         """Give back the room of what was dropped; how many bytes that were. Raises StateStorageError."""
         return self._database.compact()

@@ -137,6 +137,11 @@ class SqliteDatabase:
             except (sqlite3.Error, OverflowError) as error:
                 raise self._failed(doing, error, about) from error
 
+    def wait_at_most(self, patience_s: float) -> None:
+        """See `Database.wait_at_most`."""
+        with self._lock:
+            self._db.execute(f"PRAGMA busy_timeout={round(patience_s * 1000)}")
+
     def work_on_copy(self) -> None:
         """See `Database.work_on_copy`: the copy is held in memory."""
         with self._lock:

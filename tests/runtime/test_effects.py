@@ -207,7 +207,12 @@ async def test_a_journal_that_is_away_for_a_while_is_asked_again() -> None:
 
 @pytest.mark.parametrize(
     "trouble",
-    [StateStorageError("it is damaged", problem="damaged"), FencedError("overtaken"), NoHandlerError("nobody")],
+    [
+        StateStorageError("it is damaged", problem="damaged"),
+        FencedError("overtaken"),
+        NoHandlerError("nobody"),
+        HandlerLostError("it died 4 times", deaths=4),
+    ],
 )
 async def test_a_trouble_of_the_journal_that_does_not_pass_is_told(trouble: JeevesError) -> None:
     with pytest.raises(type(trouble), match=trouble.message):

@@ -53,22 +53,48 @@ async def test_an_endpoint_can_ask_itself(bus: MemoryBus) -> None:
     assert await join(bus, ASKER, queries={"echo": echo}).query("echo", {}) == {"heard": {}}
 
 
-async def test_a_query_whose_handler_dies_is_asked_again_as_long_as_there_is_time(bus: MemoryBus) -> None:
-    asked = 0
+class Mortal:
+    """Answers after it has died so many times."""
 
-    async def dies_twice(body: dict[str, Any]) -> dict[str, Any]:
-        nonlocal asked
-        asked += 1
-        if asked <= 2:
+    def __init__(self, deaths: int) -> None:
+        self._deaths = deaths
+        self.asked = 0
+
+    async def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.asked += 1
+        if self.asked <= self._deaths:
             raise HandlerLostError("its process died", type="echo")
         return body
 
-    join(bus, ANSWERER, queries={"echo": dies_twice})
-    asker = join(bus, ASKER)
-    assert await asker.query("echo", {"n": 1}) == {"n": 1}
-    asked = -1_000_000
-    with pytest.raises((HandlerLostError, QueryTimeoutError)):
-        await asker.query("echo", {}, timeout_s=0.05)
+
+@pytest.mark.parametrize("deaths", [0, 2, 3])
+async def test_a_query_whose_handler_dies_is_asked_again_three_times(bus: MemoryBus, deaths: int) -> None:
+    mortal = Mortal(deaths)
+    join(bus, ANSWERER, queries={"echo": mortal.answer})
+    assert await join(bus, ASKER).query("echo", {"n": 1}) == {"n": 1}
+    assert mortal.asked == deaths + 1
+
+
+async def test_a_query_that_kills_whoever_handles_it_is_given_up_at_the_fourth_death(bus: MemoryBus) -> None:
+    mortal = Mortal(4)
+    join(bus, ANSWERER, queries={"echo": mortal.answer})
+    with pytest.raises(HandlerLostError, match="'echo' died 4 times with it in hand; it is not asked again") as caught:
+        await join(bus, ASKER).query("echo", {})
+    assert caught.value.values["deaths"] == mortal.asked == 4
+
+
+async def test_what_a_handler_gave_up_is_not_asked_for_again_by_who_asked_the_handler(bus: MemoryBus) -> None:
+    mortal = Mortal(99)
+    join(bus, ANSWERER, queries={"echo": mortal.answer})
+    between = join(bus, Address("between"))
+
+    async def ask_on(body: dict[str, Any]) -> dict[str, Any]:
+        return await between.query("echo", body)
+
+    await between.register_handler("on", ask_on)
+    with pytest.raises(HandlerLostError, match="died 4 times"):
+        await join(bus, ASKER).query("on", {})
+    assert mortal.asked == 4
 
 
 @pytest.mark.parametrize(("dies_after_s", "times"), [(9.99, 2), (10, 1), (10.001, 1)])

@@ -291,6 +291,27 @@ def test_a_run_goes_on_under_the_rules_that_it_began_under() -> None:
     assert finish(runs, *runs.submit(Request("sample", "?"))).terminal_reason == "completed"
 
 
+def test_a_run_that_waited_through_a_change_is_answered_and_goes_on_under_its_own_rules() -> None:
+    asked = Asked()
+    today = PipelineBuilder(clarification_resume_stage="c").stage("a", default_next="b").stage("b").stage("c").build()
+    runs = table(asked.log, today, asked.clock)
+    ((run_id, _),) = list(runs.recover())
+    commands = runs.answer(run_id, "r-1-q1", "ada", InterruptResponse("this"))
+    envelope = finish(runs, run_id, commands)
+    assert [record.stage for record in envelope.history] == ["a", "a", "b"]
+    assert (envelope.terminal_reason, envelope.config_hash) == ("completed", PIPELINE.config_hash)
+
+
+def test_a_run_that_stays_goes_on_when_the_agents_fit_it_again() -> None:
+    log = MemoryRunLog()
+    run_id, _ = table(log).submit(Request("sample", "?"))
+    assert list(table(log, OTHER_AGENTS).recover()) == []
+    runs = table(log, CHANGED)
+    ((taken_up, commands),) = list(runs.recover())
+    assert finish(runs, taken_up, commands).terminal_reason == "completed"
+    assert runs.rules_of(run_id) == PIPELINE
+
+
 def test_a_run_that_is_over_is_read_and_forked_under_the_rules_that_it_began_under() -> None:
     log = MemoryRunLog()
     earlier = table(log)

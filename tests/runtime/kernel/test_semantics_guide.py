@@ -20,6 +20,7 @@ SECTIONS = (
     "Policies",
     "Budgets",
     "Models",
+    "The rules of a run",
     "Delivery and re-issue",
 )
 
