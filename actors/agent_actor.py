@@ -81,6 +81,11 @@ class AgentActor(Participant):
         self._grants: dict[str, asyncio.Future[Grant]] = {}
         self.endpoint.bind()
 
+    async def model_stats(self) -> tuple[str, bytes | None]:
+        """The process that this agent lives in, and what it has counted of its model calls, if it makes any."""
+        stats = self._agent.model_stats()
+        return PROCESS_ID, None if stats is None else msgspec.msgpack.encode(stats)
+
     async def _run(self, frame: Frame) -> None:
         if not self._is_heeded(frame):
             return

@@ -80,6 +80,15 @@ class HandleBackend:
             if not is_over:
                 response.cancel()
 
+    async def check(self) -> None:
+        from ray.exceptions import RayError
+        from ray.serve.exceptions import RayServeException
+
+        try:
+            await self._opened().options(stream=False).stats.remote()
+        except (RayError, RayServeException) as error:
+            raise ModelDownError(f"{self._application} does not answer: {error}") from error
+
     async def close(self) -> None:
         self._handle = None
 

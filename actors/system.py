@@ -8,18 +8,22 @@ by the bus.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import secrets
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import msgspec
 import ray
+from ray.exceptions import RayError
 
 from actors.addresses import (
     BUS_NAME,
     INDEX,
     STORE,
     agent_addresses,
+    place_of,
     shard_of,
     supervisor_addresses,
 )
@@ -35,15 +39,20 @@ from runtime.errors import ClusterError, InputError, InterruptError
 from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S
 from runtime.ids import Address, RunId, new_run_id
 from runtime.live_text import Marks, with_event
+from runtime.llm.call_metrics import ModelStats
 from runtime.shipped_middleware import DEFAULT_CHAIN
 from runtime.supervision.commands import ClientEvent
 
+log = logging.getLogger(__name__)
+
 LONG_POLL_S = 10.0
+STATS_TIMEOUT_S = 2.0
 CALLS_AT_ONCE = 1_000
 SLOTS_OF_ONE_OFF_SYSTEMS = 64
 
 NO_CLAIM: Mapping[str, Any] = {"num_cpus": 0}
 
+_STATS_DECODER = msgspec.msgpack.Decoder(ModelStats)
 _EVENTS_DECODER = msgspec.msgpack.Decoder(list[ClientEvent])
 
 
@@ -75,7 +84,10 @@ class SystemSpec(msgspec.Struct, frozen=True):
 class System:
     """Handles to a running system. What it does twice has the effect of once: processes may die under any call."""
 
-    def __init__(self, bus: Any, supervisors: list[Any], index: Any, others: list[Any]) -> None:
+    def __init__(
+        self, bus: Any, supervisors: list[Any], index: Any, others: list[Any], agents: list[Any] | None = None
+    ) -> None:
+        self._agents = agents or []
         self._bus = bus
         self._supervisors = supervisors
         self._index = index
@@ -166,6 +178,12 @@ class System:
         stats: dict[str, Any] = await called(self._bus.stats.remote)
         return stats
 
+    async def model_stats(self) -> dict[str, ModelStats]:
+        """What each agent's process has counted of its model calls, by process; who does not answer is left out."""
+        asked = [_stats_of(agent) for agent in self._agents]
+        found = [answer for answer in await asyncio.gather(*asked) if answer is not None]
+        return {life: _STATS_DECODER.decode(data) for life, data in found if data is not None}
+
     async def ready(self) -> None:
         """Return when every actor has come up. Raises ClusterError that names what failed."""
         for actor in [*self._supervisors, self._index, *self._others]:
@@ -198,7 +216,7 @@ def start_system(spec: SystemSpec) -> System:
     for address, pipeline_name, config in agents:
         arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings, spec.shards)
         others.append(_create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
-    return System(bus, supervisors, index, others)
+    return System(bus, supervisors, index, others, others[1:])
 
 
 def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[str, ...]) -> list[Any]:
@@ -239,7 +257,8 @@ def attach_system() -> System:
         raise ClusterError("no jeeves system runs on this cluster; start one with `jeeves up`")
     shards = [address for address in supervisor_addresses(len(there)) if address in there]
     bus, index, *supervisors = (ray.get_actor(name, namespace=NAMESPACE) for name in [*names[:2], *shards])
-    return System(bus, supervisors, index, [])
+    agents = [ray.get_actor(name, namespace=NAMESPACE) for name in sorted(there) if place_of(Address(name))]
+    return System(bus, supervisors, index, [], agents)
 
 
 def claim_of(resources: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,6 +281,15 @@ def _create(kind: type, name: str, *arguments: Any, claim: Mapping[str, Any] = N
         "max_task_retries": 0,
     }
     return ray.remote(kind).options(**options).remote(*arguments)
+
+
+async def _stats_of(agent: Any) -> tuple[str, bytes | None] | None:
+    try:
+        answer: tuple[str, bytes | None] = await asyncio.wait_for(agent.model_stats.remote(), STATS_TIMEOUT_S)
+        return answer
+    except (RayError, TimeoutError) as error:
+        log.info("model_stats.no_answer", extra={"reason": str(error)[:200]})
+        return None
 
 
 def _is_answer_of(envelope: Envelope, interrupt_id: str, response: InterruptResponse) -> bool:

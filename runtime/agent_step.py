@@ -28,6 +28,7 @@ from runtime.errors import (
 )
 from runtime.ids import StageKey
 from runtime.journal_port import QueryJournal
+from runtime.llm.call_metrics import ModelStats
 from runtime.llm.client import ModelClient
 from runtime.llm.kept_answers import PATIENCE_S, KeptAnswers
 from runtime.llm.stage_llm import ModelAsked, StageLlm
@@ -186,6 +187,10 @@ class Agent:
             failure = f"{type(error).__name__}: {error}"
         usage = _usage(budget, started_s)
         return StageFailed(command.key, kind, _speakable(failure or ""), bound, recoverable, usage)
+
+    def model_stats(self) -> ModelStats | None:
+        """What has been counted of its calls of models; None for an agent without one."""
+        return None if self._models is None else self._models.stats()
 
     async def close(self) -> None:
         """Give back the connections to models; agents of a process may share them."""

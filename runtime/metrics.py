@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 
 import msgspec
@@ -15,6 +16,14 @@ class Sample(msgspec.Struct, frozen=True):
 
     labels: dict[str, str]
     value: int
+
+
+class HistogramSample(msgspec.Struct, frozen=True):
+    """How often a value fell under each bound (and above the last one, in the end), and the sum of all values."""
+
+    labels: dict[str, str]
+    counts: list[int]
+    total: float
 
 
 class LabelledCounter:
@@ -47,3 +56,28 @@ class LabelledCounter:
                 return OTHER
             known.add(value)
         return value
+
+
+class LabelledHistogram:
+    """Counts values under labels by the smallest of `bounds` that they do not exceed."""
+
+    def __init__(self, name: str, help_text: str, labels: tuple[str, ...], bounds: tuple[float, ...]) -> None:
+        self.name = name
+        self.help_text = help_text
+        self.labels = labels
+        self.bounds = bounds
+        self._counts: dict[tuple[str, ...], list[int]] = {}
+        self._totals: dict[tuple[str, ...], float] = {}
+
+    def observe(self, value: float, *values: str) -> None:
+        """Count one value. The caller sees to it that labels take few values."""
+        counts = self._counts.setdefault(values, [0] * (len(self.bounds) + 1))
+        counts[bisect_left(self.bounds, value)] += 1
+        self._totals[values] = self._totals.get(values, 0.0) + value
+
+    def samples(self) -> list[HistogramSample]:
+        """What has been counted, one sample for each set of labels."""
+        return [
+            HistogramSample(dict(zip(self.labels, values, strict=True)), list(counts), self._totals[values])
+            for values, counts in sorted(self._counts.items())
+        ]

@@ -7,6 +7,7 @@ makes model servers drop the request. Nothing is retried here: errors say whethe
 from __future__ import annotations
 
 import json
+import math
 import ssl
 from collections.abc import AsyncGenerator
 from email.utils import parsedate_to_datetime
@@ -82,6 +83,17 @@ class OpenAIBackend:
         except (aiohttp.ClientError, ValueError) as error:
             raise answer.broke_off(f"{self._url} broke off: {type(error).__name__}: {error}") from error
 
+    async def check(self) -> None:
+        """Raises ModelDownError unless the endpoint answers, whatever it says, with no error of its own."""
+        aiohttp = _aiohttp()
+        url = self._deployment.base_url.rstrip("/") + "/models"
+        try:
+            async with self._opened().get(url, allow_redirects=False) as response:
+                if response.status >= 500:
+                    raise ModelDownError(f"{url} answered {response.status}", status=response.status)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise ModelDownError(f"{url} cannot be reached: {type(error).__name__}: {error}") from error
+
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
@@ -143,7 +155,8 @@ class OpenAIBackend:
         if header is None:
             return None
         try:
-            return max(0.0, float(header))
+            seconds = float(header)
+            return max(0.0, seconds) if math.isfinite(seconds) else None
         except ValueError:
             pass  # it is no number, so it is read as a date
         try:

@@ -27,6 +27,9 @@ class ModelBackend(Protocol):
         something may have been.
         """
 
+    async def check(self) -> None:
+        """Return when the deployment answers, at the cost of no tokens. Raises ModelDownError when it does not."""
+
     async def close(self) -> None:
         """Give back connections."""
 

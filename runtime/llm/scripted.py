@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
+from runtime.errors import ModelDownError
 from runtime.llm.messages import Completion, ModelRequest, Piece, TextDelta
 from runtime.llm.tokens import ByteCounter, TokenCounter, count_messages
 
@@ -51,6 +52,11 @@ class ScriptedModel:
             tokens_out=self.counter.count(written),
             model="scripted",
         )
+
+    async def check(self) -> None:
+        step = self._script[min(len(self.requests), len(self._script) - 1)]
+        if isinstance(step, ModelDownError):
+            raise step
 
     async def close(self) -> None:
         self.closed = True

@@ -120,12 +120,31 @@ class StageLlm:
         return completion
 
     async def _asked(self, request: ModelRequest, prompt_tokens: int, on_written: OnWritten | None) -> Completion:
+        """One call; where an answer breaks off, the role's fallbacks are asked, each under a reservation of its own."""
+        broke_off: ModelBrokeOffError | None = None
+        while True:
+            behind = None if broke_off is None else broke_off.values["deployment"]
+            try:
+                return await self._called(request, prompt_tokens, on_written, behind)
+            except ModelBrokeOffError as error:
+                at = error.values.get("deployment")  # none where the stage's time was over
+                if at is None or not self._client.behind(self._role, at):
+                    raise
+                broke_off = error
+            except BudgetExhaustedError as error:
+                if broke_off is None:
+                    raise
+                raise broke_off from error
+
+    async def _called(
+        self, request: ModelRequest, prompt_tokens: int, on_written: OnWritten | None, behind: str | None
+    ) -> Completion:
         reserved = prompt_tokens + request.sampling.max_tokens
         await self._budget.take_llm_call(reserved)
         # A call that is called off or broken has taken its prompt, for all we know.
         spent = (prompt_tokens, 0)
         try:
-            completion = await self._in_time(self._client.complete(self._role, request, _growing(on_written)))
+            completion = await self._in_time(self._client.complete(self._role, request, _growing(on_written), behind))
             spent = (completion.tokens_in, completion.tokens_out)
         except ModelFailedError as error:
             taken = prompt_tokens if isinstance(error, ModelBrokeOffError) else 0

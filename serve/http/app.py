@@ -31,7 +31,8 @@ from runtime.ids import RunId
 from runtime.store.opening import StoreOptions
 from runtime.store.sessions import check_session_id
 from serve.documents import LOCAL_USER, Ask, asked_in, document_of
-from serve.http.metrics import BusMetrics, RequestMetrics
+from serve.http.metrics import BusMetrics, ModelMetrics, RequestMetrics
+from serve.http.model_state import ModelState
 from serve.http.problems import problem, problem_of
 from serve.http.runs import (
     EVENT_STREAM,
@@ -56,7 +57,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     """What a replica needs to know, in plain data.
 
     `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
-    `store`: where the run logs are.
+    `store`: where the run logs are; `models`: the model file that agents reason with, if they do.
     """
 
     default_pipeline: str
@@ -65,6 +66,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     reasoner: str
     max_question_chars: int
     store: StoreOptions
+    models: dict[str, Any] | None = None
 
 
 class ChatMessage(BaseModel):
@@ -157,6 +159,8 @@ class ChatService:
         self._runtime = RayRuntime(self._system, self._spec.reasoner, cluster=None)
         self._metrics = RequestMetrics(CollectorRegistry())
         self._bus_metrics = BusMetrics(self._metrics.registry)
+        self._model_metrics = ModelMetrics(self._metrics.registry)
+        self._models = None if self._spec.models is None else ModelState.open(self._spec.models)
 
     @api.post("/api/v1/chat/messages")
     async def chat(self, message: ChatMessage) -> dict[str, Any]:
@@ -221,20 +225,28 @@ class ChatService:
 
     @api.get("/ready")
     async def ready(self) -> JSONResponse:
-        """The system behind this replica answers."""
+        """The system behind this replica answers, and for each role of a model file a model does."""
         try:
             running = await self._runtime.system.running()
             await self._runtime.system.bus_stats()
         except JeevesError as error:
             return problem(503, error.code, error.message)
-        return JSONResponse({"status": "ready", "runs_under_way": running})
+        told: dict[str, Any] = {"status": "ready", "runs_under_way": running}
+        if self._models is not None:
+            told["models"] = said = await self._models.look()
+            if without := self._models.roles_without(said):
+                why = "; ".join(f"{name}: {state}" for name, state in said.items())
+                return problem(503, "llm_down", f"no model answers for the roles {', '.join(without)} ({why})")
+        return JSONResponse(told)
 
     @api.get("/metrics")
     async def metrics(self) -> Response:
-        """Counters for Prometheus; those of the bus are there as long as it answers."""
+        """Counters for Prometheus; those of the bus are there as long as it answers, those of models with a model."""
         try:
             self._bus_metrics.update(await self._runtime.system.bus_stats())
         except JeevesError:
             # That it does not answer is what the metrics then say.
             self._bus_metrics.update(None)
+        if self._models is not None:
+            self._model_metrics.update(await self._system.model_stats())
         return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from itertools import accumulate
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from runtime.breaker import State
+from runtime.llm.call_metrics import BOUNDS_S, COUNTERS, HISTOGRAMS, ModelStats, together
 from runtime.metrics import MOST_VALUES_PER_LABEL
 
 LATENCY_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -21,6 +24,8 @@ LATENCY_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 # What the bus counts of frames that took no straight way.
 BUS_TROUBLES = ("dead_letter", "dropped", "parked", "doubled", "stopped", "handler_failed")
 BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
+# Processes whose last word is remembered one by one; of more, those that are silent are added up.
+MOST_LIVES = 500
 PRESENCES = ("connected", "away", "dead")
 
 
@@ -82,6 +87,49 @@ class BusMetrics(Collector):
         if "metrics" in middleware:
             yield _messages(middleware["metrics"]["jeeves_bus_messages"])
         yield _breakers(middleware.get("circuit_breaker", {}))
+
+
+class ModelMetrics(Collector):
+    """What the agents' processes have counted of their model calls, those of processes that are gone included."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._gone = ModelStats()
+        self._lives: dict[str, ModelStats] = {}
+        self._breakers: dict[str, State] = {}
+        registry.register(self)
+
+    def update(self, by_life: Mapping[str, ModelStats]) -> None:
+        """Take up what each process says now; of one that says nothing, the last word counts."""
+        self._breakers = together(by_life.values()).breakers
+        self._lives.update(by_life)
+        silent = [life for life in self._lives if life not in by_life]
+        for life in silent[: max(0, len(self._lives) - MOST_LIVES)]:
+            self._gone = together([self._gone, self._lives.pop(life)])
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
+        """The families that Prometheus is shown."""
+        counted = together([self._gone, *self._lives.values()])
+        for name, (labels, told) in COUNTERS.items():
+            family = CounterMetricFamily(name, told, labels=list(labels))
+            for sample in counted.counters[name]:
+                family.add_metric([sample.labels[label] for label in labels], sample.value)
+            yield family
+        for name, told in HISTOGRAMS.items():
+            histogram = HistogramMetricFamily(name, told, labels=["deployment"])
+            for found in counted.histograms[name]:
+                histogram.add_metric([found.labels["deployment"]], _cumulative(found.counts), found.total)
+            yield histogram
+        states = GaugeMetricFamily(
+            "jeeves_model_breaker_state", "Deployments: 0 closed, 1 half open, 2 open.", labels=["deployment"]
+        )
+        for deployment, state in sorted(self._breakers.items()):
+            states.add_metric([deployment], BREAKER_STATES[state])
+        yield states
+
+
+def _cumulative(counts: list[int]) -> list[tuple[str, float]]:
+    bounds = [*(str(bound) for bound in BOUNDS_S), "+Inf"]
+    return [(bound, float(total)) for bound, total in zip(bounds, accumulate(counts), strict=True)]
 
 
 def _endpoints(presence_of: Mapping[str, str]) -> GaugeMetricFamily:

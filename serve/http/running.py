@@ -15,7 +15,7 @@ from ray.serve.config import HTTPOptions
 from runtime.agent_step import MODEL_REASONER
 from runtime.bounds import known_limits
 from runtime.errors import SettingsError
-from runtime.llm.model_file import VllmDeployment
+from runtime.llm.model_file import ModelsFile, VllmDeployment
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings
 from runtime.store.opening import store_options
@@ -35,6 +35,7 @@ def run_service(
     runtime = start_runtime(settings, pipelines, keeper="service")
     try:
         asyncio.run(runtime.system.ready())
+        models = models_file(settings) if settings.reasoner == MODEL_REASONER else None
         spec = ServiceSpec(
             default_pipeline=settings.default_pipeline,
             limits={pipeline.name: known_limits(pipeline) for pipeline in pipelines},
@@ -42,11 +43,12 @@ def run_service(
             reasoner=settings.reasoner,
             max_question_chars=settings.limits.max_question_chars,
             store=store_options(settings),
+            models=None if models is None else models.model_dump(mode="json"),
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
         ray_serve.start(proxy_location="HeadOnly", http_options=HTTPOptions(host=settings.http.host, port=port))
-        _deploy_models(settings)
+        _deploy_models(models)
         # Ray Serve's decorators are untyped: `bind` comes from them.
         service: Any = ChatService
         ray_serve.run(service.bind(msgspec.to_builtins(spec)), name="jeeves", route_prefix="/")
@@ -58,9 +60,8 @@ def run_service(
         _close(runtime)
 
 
-def _deploy_models(settings: Settings) -> None:
+def _deploy_models(models: ModelsFile | None) -> None:
     """Bring up the models that agents reason with, where they are vLLM on Ray Serve. Raises SettingsError."""
-    models = models_file(settings) if settings.reasoner == MODEL_REASONER else None
     if models is None or not any(isinstance(each, VllmDeployment) for each in models.deployments.values()):
         return
     try:

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from runtime.llm.model_file import ModelsFile, VllmDeployment
+from runtime.llm.opening import used_deployments
 
 CPU = "cpu"
 
@@ -31,23 +33,32 @@ def bundles(deployment: VllmDeployment) -> list[dict[str, float]]:
 
 def lacking(models: ModelsFile, resources: Mapping[str, float]) -> list[str]:
     """What a cluster with these resources (as `ray.cluster_resources()` tells them) can never give the smallest number
-    of replicas, one sentence for each deployment."""
+    of replicas: a sentence for each deployment that roles use, or one for all that do not fit together."""
     problems = []
-    for name, deployment in models.deployments.items():
+    in_all: defaultdict[str, float] = defaultdict(float)
+    for name in used_deployments(models):
+        deployment = models.deployments[name]
         if not isinstance(deployment, VllmDeployment):
             continue
-        asked: dict[str, float] = {}
+        asked: defaultdict[str, float] = defaultdict(float)
         for bundle in bundles(deployment):
             for key, amount in bundle.items():
-                asked[key] = asked.get(key, 0) + amount * max(1, deployment.replicas.min)
-        short = [
-            f"{key} {amount:g} (has {resources.get(key, 0):g})"
-            for key, amount in asked.items()
-            if resources.get(key, 0) < amount
-        ]
-        if short:
-            problems.append(f"deployment '{name}' asks for more than the cluster has: {', '.join(short)}")
+                asked[key] += amount * max(1, deployment.replicas.min)
+        for key, amount in asked.items():
+            in_all[key] += amount
+        if short := _short(asked, resources):
+            problems.append(f"deployment '{name}' asks for more than the cluster has: {short}")
+    if not problems and (short := _short(in_all, resources)):
+        problems.append(f"the deployments together ask for more than the cluster has: {short}")
     return problems
+
+
+def _short(asked: Mapping[str, float], resources: Mapping[str, float]) -> str:
+    return ", ".join(
+        f"{key} {amount:g} (has {resources.get(key, 0):g})"
+        for key, amount in asked.items()
+        if resources.get(key, 0) < amount
+    )
 
 
 def described(models: ModelsFile) -> list[str]:

@@ -55,12 +55,12 @@ class Answer:
 class Service:
     """A running service."""
 
-    def __init__(self, program: Program, repos: list[Path], port: int) -> None:
+    def __init__(self, program: Program, repos: list[Path], port: int, *options: str) -> None:
         self.program = program
         self.repos = repos
         self.port = port
         arguments = [argument for repo in repos for argument in ("--repo", str(repo))]
-        self.process = program.start("serve", "--port", str(port), *arguments)
+        self.process = program.start("serve", "--port", str(port), *arguments, *options)
 
     def wait_until_it_listens(self) -> str:
         assert self.process.stdout is not None

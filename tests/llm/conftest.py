@@ -34,7 +34,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> ModelsFile:
 def deployment(tiny: ModelsFile) -> VllmDeployment:
     found = tiny.deployments["main"]
     assert isinstance(found, VllmDeployment)
-    return found
+    return found.model_copy(update={"total_timeout_s": 600})
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ Handler = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 class Endpoint:
     """Plays handlers in order, the last one again and again; `bodies` and `headers` are what it was sent."""
 
-    def __init__(self, *handlers: Handler) -> None:
+    def __init__(self, *handlers: Handler, status_of_models: int = 200) -> None:
         self._handlers = list(handlers)
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -31,6 +31,11 @@ class Endpoint:
         self.most_at_work = 0
         app = web.Application()
         app.router.add_post("/v1/chat/completions", self._handle)
+
+        async def list_models(_request: web.Request) -> web.StreamResponse:
+            return web.json_response({"data": []}, status=status_of_models)
+
+        app.router.add_get("/v1/models", list_models)
         self._server = TestServer(app)
 
     async def start(self, tls: ssl.SSLContext | None = None) -> None:

@@ -11,7 +11,7 @@ from runtime.errors import DocumentFaults, SettingsError
 from runtime.llm.model_file import ModelsFile, load_models
 from runtime.llm.opening import open_client
 from runtime.settings import shipped_config_dir
-from serve.llm.resources import bundles, described, llm_config_of
+from serve.llm.resources import bundles, described, lacking, llm_config_of
 
 ENDPOINT = "{backend: openai, base_url: 'http://x/v1', model: m, max_model_len: 4096}"
 GPU = "{backend: vllm, model: m, accelerator: H100, max_model_len: 4096}"
@@ -110,6 +110,44 @@ def test_a_deployment_on_cpu_asks_for_no_gpu() -> None:
     config = llm_config_of("main", deployment)
     assert config["accelerator_config"] == {"kind": "cpu"}
     assert "accelerator_type" not in config
+
+
+def asking_for(tmp_path: Path, *accelerators: str) -> ModelsFile:
+    told = {f"m{number}": GPU.replace("H100", kind) for number, kind in enumerate(accelerators)}
+    deployments = ", ".join(f"{name}: {text}" for name, text in told.items())
+    fallbacks = ", ".join(list(told)[1:])
+    return load_models(
+        written(
+            tmp_path,
+            f"deployments: {{{deployments}}}\nroles: {{default: {{deployment: m0, fallbacks: [{fallbacks}]}}}}",
+        )
+    )
+
+
+def test_a_cluster_without_a_gpu_is_told_what_is_missing_before_anything_waits_for_one(tmp_path: Path) -> None:
+    (problem,) = lacking(asking_for(tmp_path, "H100"), {"CPU": 8.0, "memory": 1e9})
+    assert "'m0'" in problem
+    assert "GPU 1 (has 0)" in problem
+    assert "accelerator_type:H100 0.001 (has 0)" in problem
+
+
+@pytest.mark.parametrize(("gpus", "is_enough"), [(1.0, False), (2.0, True), (3.0, True)])
+def test_deployments_that_fit_one_by_one_must_fit_together(tmp_path: Path, gpus: float, is_enough: bool) -> None:
+    cluster = {"CPU": 8.0, "GPU": gpus, "accelerator_type:H100": 1.0}
+    problems = lacking(asking_for(tmp_path, "H100", "H100"), cluster)
+    assert (problems == []) == is_enough
+    assert is_enough or "together" in problems[0]
+
+
+def test_the_wrong_kind_of_gpu_is_none(tmp_path: Path) -> None:
+    cluster = {"CPU": 8.0, "GPU": 8.0, "accelerator_type:A10G": 1.0}
+    (problem,) = lacking(asking_for(tmp_path, "H100"), cluster)
+    assert "accelerator_type:H100" in problem
+
+
+def test_a_deployment_that_no_role_uses_asks_for_nothing(tmp_path: Path) -> None:
+    text = f"deployments: {{a: {ENDPOINT}, b: {GPU}}}\nroles: {{default: {{deployment: a}}}}"
+    assert lacking(load_models(written(tmp_path, text)), {"CPU": 1.0}) == []
 
 
 def test_roles_can_be_moved_to_another_deployment(tmp_path: Path) -> None:

@@ -125,7 +125,14 @@ async def test_each_status_says_whether_asking_again_would_help(
         await drained(backend, asked())
 
 
-@pytest.mark.parametrize(("header", "seconds"), [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("soon", None), (None, None)])
+# What is no time at all is taken as none named: a server must not make its askers wait for ever, or never.
+TIMES_TO_COME_BACK = [
+    *[("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("0", 0.0)],
+    *[(header, None) for header in ("soon", None, "", "nan", "inf", "-inf", "1e999", "Infinity", "9" * 400)],
+]
+
+
+@pytest.mark.parametrize(("header", "seconds"), TIMES_TO_COME_BACK)
 async def test_the_time_that_a_busy_server_names_is_read(
     opened: Opened, header: str | None, seconds: float | None
 ) -> None:
@@ -209,6 +216,33 @@ async def test_calling_off_closes_the_connection_so_that_the_server_drops_the_re
     await asyncio.wait({reading})
     async with asyncio.timeout(5):
         await endpoint.idle.wait()
+
+
+@pytest.mark.parametrize(("status", "is_up"), [(200, True), (401, True), (404, True), (500, False), (503, False)])
+async def test_an_endpoint_that_says_anything_but_an_error_of_its_own_answers(status: int, is_up: bool) -> None:
+    endpoint = Endpoint(status_of_models=status)
+    await endpoint.start()
+    backend = endpoint.backend()
+    try:
+        if is_up:
+            await backend.check()
+        else:
+            with pytest.raises(ModelDownError, match=f"answered {status}"):
+                await backend.check()
+        assert endpoint.bodies == []
+    finally:
+        await backend.close()
+        await endpoint.stop()
+
+
+async def test_an_endpoint_that_is_not_there_does_not_answer() -> None:
+    endpoint = Endpoint()
+    await endpoint.start()
+    backend = endpoint.backend()
+    await endpoint.stop()
+    with pytest.raises(ModelDownError, match="cannot be reached"):
+        await backend.check()
+    await backend.close()
 
 
 async def test_no_more_connections_are_open_than_the_deployment_allows(opened: Opened) -> None:

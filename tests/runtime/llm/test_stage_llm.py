@@ -203,3 +203,58 @@ async def test_who_watches_an_answer_sees_all_of_it_so_far_and_a_second_try_from
     asker = Asker("no object, and some forty characters of words.", GOOD)
     await asker.llm.generate_object(HELLO, Verdict, on_written=seen.append)
     assert seen == ["no object, and some forty characters of ", "no object, and some forty characters of words.", GOOD]
+
+
+class Fallen(Asker):
+    """A stage whose role has fallbacks: one model for each script."""
+
+    def __init__(self, *scripts: list[Any], grant: Grant | None = None) -> None:
+        super().__init__("unused", grant=grant)
+        names = tuple(f"m{number}" for number in range(len(scripts)))
+        self.models = [ScriptedModel(script) for script in scripts]
+        client = ModelClient(models(names), dict(zip(names, self.models, strict=True)), self.clock)
+        until_ms = self.clock.now_ms() + 100_000
+        self.llm = StageLlm(client, ModelAsked("planner"), self.budget, "r-1", "ann", self.clock, until_ms)
+
+    @property
+    def asked(self) -> list[int]:
+        return [len(model.requests) for model in self.models]
+
+
+def cut(**values: Any) -> ModelBrokeOffError:
+    return ModelBrokeOffError("cut", **values)
+
+
+async def test_where_an_answer_breaks_off_the_fallback_is_asked_under_a_reservation_of_its_own() -> None:
+    asker = Fallen([cut(tokens_in=9, tokens_out=4)], [GOOD])
+    assert (await asker.llm.generate(HELLO)).text == GOOD
+    assert asker.asked == [1, 1]
+    assert asker.spent == (2, 9 + HELLO_TOKENS, 4 + len(GOOD))
+
+
+async def test_fallbacks_that_break_off_are_asked_once_each_and_the_last_one_is_heard() -> None:
+    asker = Fallen([cut()], [ModelDownError("away", permanent=True)], [ModelBrokeOffError("cut, too")])
+    with pytest.raises(ModelBrokeOffError, match="cut, too"):
+        await asker.llm.generate(HELLO)
+    assert asker.asked == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("calls", "is_asked"), [(1, False), (2, True)])
+async def test_a_fallback_for_which_no_call_is_left_is_not_asked(calls: int, is_asked: bool) -> None:
+    asker = Fallen([cut()], [GOOD], grant=Grant(llm_calls=calls))
+    if is_asked:
+        await asker.llm.generate(HELLO)
+    else:
+        with pytest.raises(ModelBrokeOffError):
+            await asker.llm.generate(HELLO)
+    assert asker.asked == [1, int(is_asked)]
+
+
+async def test_when_the_time_of_the_stage_is_over_no_fallback_is_asked() -> None:
+    asker = Fallen(["late"], [GOOD])
+    asker.models[0].hold.clear()
+    task = asyncio.create_task(asker.llm.generate(HELLO))
+    await asker.clock.advance(81)
+    with pytest.raises(ModelBrokeOffError, match="within the time of its stage"):
+        await task
+    assert asker.asked == [1, 0]

@@ -1,0 +1,62 @@
+"""Whether the models that agents reason with answer: what `GET /ready` says of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from actors.model_handle import handle_backend
+from runtime.clock import SystemClock, wait_at_most
+from runtime.errors import ModelDownError
+from runtime.llm.model_file import ModelsFile, OpenAIDeployment
+from runtime.llm.openai_client import OpenAIBackend
+from runtime.llm.opening import used_deployments
+from runtime.llm.protocol import ModelBackend
+from runtime.llm.tokens import ByteCounter
+
+CHECK_TIMEOUT_S = 5.0
+ANSWERS = "answers"
+
+
+class ModelState:
+    """Asks the deployments that roles use. `backends`: deployment → how it is reached."""
+
+    def __init__(self, models: ModelsFile, backends: Mapping[str, ModelBackend]) -> None:
+        self._models = models
+        self._backends = backends
+        self._clock = SystemClock()
+
+    @classmethod
+    def open(cls, told: Mapping[str, Any]) -> ModelState:
+        """For a model file as plain data. No keys are needed: an endpoint that refuses an asker answers."""
+        models, backends = ModelsFile.model_validate(told), dict[str, ModelBackend]()
+        for name in used_deployments(models):
+            deployment, counter = models.deployments[name], ByteCounter()
+            if isinstance(deployment, OpenAIDeployment):
+                backends[name] = OpenAIBackend(deployment, counter)
+            else:
+                backends[name] = handle_backend(name, deployment, counter)
+        return cls(models, backends)
+
+    async def look(self) -> dict[str, str]:
+        """Deployment → `answers`, or why it does not."""
+        said = await asyncio.gather(*(self._said(backend) for backend in self._backends.values()))
+        return dict(zip(self._backends, said, strict=True))
+
+    def roles_without(self, said: Mapping[str, str]) -> list[str]:
+        """The roles none of whose deployments answers."""
+        return [
+            name
+            for name, role in self._models.roles.items()
+            if all(said[deployment] != ANSWERS for deployment in (role.deployment, *role.fallbacks))
+        ]
+
+    async def _said(self, backend: ModelBackend) -> str:
+        try:
+            await wait_at_most(self._clock, CHECK_TIMEOUT_S, backend.check())
+        except ModelDownError as error:
+            return error.message
+        except TimeoutError:
+            return f"no answer within {CHECK_TIMEOUT_S:g} s"
+        return ANSWERS
