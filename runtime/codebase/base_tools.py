@@ -16,13 +16,14 @@ from typing import Any
 from runtime.codebase import git_history
 from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_symbol
-from runtime.codebase.codebase import Codebase
+from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase
 from runtime.codebase.find_related import similar_files
 from runtime.codebase.git_commands import Git
-from runtime.codebase.index_records import IndexedFile, SymbolRecord, TextHit
+from runtime.codebase.index_records import IndexedFile, SymbolRecord
 from runtime.codebase.module_map import map_module
 from runtime.codebase.paths import is_denied, readable_path
 from runtime.codebase.read_code import find_file, read_code
+from runtime.codebase.text_search import FoundText
 from runtime.errors import RepositoryError, ToolArgumentsError
 from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
 
@@ -75,14 +76,14 @@ def grep_search(
     above = posixpath.dirname(scope.strip("/")) if scope else ""
     tries: list[tuple[str, str | None, bool]] = [("as_asked", scope, True), ("broadened", scope, False)]
     tries += [(f"parent:{above or '.'}", above or None, False)] if scope else []
-    found: list[TextHit] = []
-    more = False
+    found = FoundText([], more=False, timed_out=False)
     place = scope
     try:
         for name, place, exact in tries:
-            hits = log.run(name, _grep(codebase, pattern, regex, place, exact, limit))
-            if hits:
-                found, more = hits[0]
+            tried = log.run(name, _grep(codebase, pattern, regex, place, exact, limit))
+            found = tried[0] if tried else found
+            # What took too long once would take as long again in more text.
+            if found.hits or found.timed_out:
                 break
     except ToolArgumentsError as error:
         return log.result("error", {"pattern": pattern}, [], error=error.message)
@@ -94,17 +95,22 @@ def grep_search(
             **asdict(hit),
             "citation": _number(citations, cite(codebase, hit.file, hit.line, hit.line, why="has the text")),
         }
-        for hit in found
+        for hit in found.hits
     ]
-    return _listed(log, {"pattern": pattern, "scope": place, "hits": rows}, citations, more, bool(rows))
+    data = {"pattern": pattern, "scope": place, "hits": rows}
+    if found.timed_out:
+        told = f"the search for {pattern!r} took longer than {TEXT_SEARCH_TIMEOUT_S:g} s and was ended; simplify the "
+        told += "pattern or name a scope"
+        return log.result("partial" if rows else "timeout", data, citations, truncated=True, error=told)
+    return _listed(log, data, citations, found.more, bool(rows))
 
 
 def _grep(
     codebase: Codebase, pattern: str, regex: bool, scope: str | None, exact: bool, limit: int
-) -> Callable[[], list[tuple[list[TextHit], bool]]]:
-    def search() -> list[tuple[list[TextHit], bool]]:
-        hits, more = codebase.search_text(pattern, regex=regex, case_sensitive=exact, scope=scope, max_hits=limit)
-        return [(hits, more)] if hits else []
+) -> Callable[[], list[FoundText]]:
+    def search() -> list[FoundText]:
+        found = codebase.search_text(pattern, regex=regex, case_sensitive=exact, scope=scope, max_hits=limit)
+        return [found] if found.hits or found.timed_out else []
 
     return search
 

@@ -32,14 +32,13 @@ from runtime.codebase.index_records import (
     IndexedFile,
     ReferenceRecord,
     SymbolRecord,
-    TextHit,
 )
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.paths import readable_path, relative_to_root
 from runtime.codebase.ranking import rank_chunks
 from runtime.codebase.semantics import Semantics
 from runtime.codebase.source_text import SourceText, read_source
-from runtime.codebase.text_search import byte_filter, compile_pattern, search_files
+from runtime.codebase.text_search import FoundText, byte_filter, compile_pattern, search_files
 from runtime.codebase.walk import resolve_root
 from runtime.errors import RepositoryError
 
@@ -193,8 +192,9 @@ class Codebase:
         case_sensitive: bool = True,
         max_hits: int = 50,
         scope: str | None = None,
-    ) -> tuple[list[TextHit], bool]:
-        """Lines with a string or regular expression, source files first; and whether there were more.
+        timeout_s: float = TEXT_SEARCH_TIMEOUT_S,
+    ) -> FoundText:
+        """Lines with a string or regular expression, source files first; what `timeout_s` seconds gave.
 
         `scope` is a file or folder. ToolArgumentsError for a pattern that cannot be used.
         """
@@ -203,7 +203,7 @@ class Codebase:
         paths.sort(key=lambda path: (kind_of_path(path) != "source", path))
         literal = "" if regex else pattern
         may_have = byte_filter(self.root, literal, case_sensitive=case_sensitive, rg=ripgrep.program())
-        deadline_s = time.monotonic() + TEXT_SEARCH_TIMEOUT_S
+        deadline_s = time.monotonic() + timeout_s
         return search_files(
             compiled, paths, self.try_source, may_have=may_have, max_hits=max_hits, deadline_s=deadline_s
         )

@@ -159,7 +159,7 @@ class _Neighbours:
 
     def _documents(self) -> list[_Related]:
         name = self._symbol.rpartition(".")[2] if self._symbol else posixpath.basename(self._file)
-        hits, _ = self._codebase.search_text(name, max_hits=200)
+        hits = self._codebase.search_text(name, max_hits=200).hits
         return [(hit.file, hit.line, hit.line) for hit in hits if kind_of_path(hit.file) in ("docs", "example")]
 
     def _similar(self) -> list[_Related]:

@@ -5,8 +5,10 @@ Each thread that asks gets a connection of its own, opened read-only on its firs
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,9 @@ from runtime.codebase import index_schema
 from runtime.codebase.index_records import ImportRecord, IndexedFile, ReferenceRecord, SymbolRecord
 from runtime.errors import StateStorageError
 
+QUERY_TIMEOUT_S = 10.0
 _IDS_PER_QUERY = 500
+_STEPS_BETWEEN_LOOKS = 200_000
 
 _SYMBOLS = """SELECT s.id, f.path, s.name, s.qualified_name, s.kind, s.start_line, s.end_line, s.name_line, s.signature,
     s.docstring, s.parent_id FROM symbols s JOIN files f ON f.id = s.file_id """
@@ -30,8 +34,9 @@ _FILES = "SELECT path, size, sha256, language, lines, status, note FROM files "
 class IndexReader:
     """A read-only view of one index file; results come in a fixed order."""
 
-    def __init__(self, index_path: Path) -> None:
+    def __init__(self, index_path: Path, *, timeout_s: float = QUERY_TIMEOUT_S) -> None:
         self._path = index_path
+        self._timeout_s = timeout_s
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
@@ -61,19 +66,32 @@ class IndexReader:
                 raise StateStorageError(
                     f"the index {self._path} cannot be opened: {error}; refresh it", path=str(self._path)
                 ) from error
+            # A thread cannot be killed; a statement that takes too long is ended from within.
+            connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_LOOKS)
             self._local.connection = connection
             with self._guard:
                 self._open.append(connection)
         return connection
 
+    def _is_late(self) -> bool:
+        return time.monotonic() > getattr(self._local, "deadline_s", math.inf)
+
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query. StateStorageError when the index file is damaged."""
+        """All rows of a query. StateStorageError when the index file is damaged, or after ten seconds."""
+        connection = self._connection
+        self._local.deadline_s = time.monotonic() + self._timeout_s
         try:
-            return self._connection.execute(sql, values).fetchall()
+            return connection.execute(sql, values).fetchall()
         except UnicodeEncodeError:
             # A value with half a surrogate pair is in no index, since it is no text that could be stored.
             return []
         except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                raise StateStorageError(
+                    f"a question to the index {self._path} took longer than {self._timeout_s:g} s and was ended; "
+                    "ask for less, or name a scope",
+                    path=str(self._path),
+                ) from error
             raise StateStorageError(
                 f"the index {self._path} cannot be read: {error}; refresh it", path=str(self._path)
             ) from error

@@ -127,8 +127,8 @@ class _Search:
         needle = self._query.strip("`'\"")
         if not 2 <= len(needle) <= 1000:
             return []
-        hits, _ = self._codebase.search_text(needle, case_sensitive=case_sensitive, max_hits=self._limit, scope=scope)
-        located = (self._text_row(hit, place) for place, hit in enumerate(hits))
+        found = self._codebase.search_text(needle, case_sensitive=case_sensitive, max_hits=self._limit, scope=scope)
+        located = (self._text_row(hit, place) for place, hit in enumerate(found.hits))
         return [found for found in located if found is not None]
 
     def chunks(self, scope: str | None) -> list[_Located]:

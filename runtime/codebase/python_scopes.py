@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import posixpath
+import time
 from collections.abc import Callable, Iterable, Sequence
 
 from runtime.codebase.class_family import ClassFamily
@@ -22,6 +23,7 @@ ImportsOf = Callable[[str], Sequence[ImportRecord]]
 
 MAX_REEXPORTS = 3
 MAX_READ_FILES = 300
+READ_TIMEOUT_S = 5.0
 _CACHED_FILES = 64
 _BUILTINS = frozenset(name for name in dir(builtins) if isinstance(getattr(builtins, name), type)) | {
     "None",
@@ -46,17 +48,19 @@ def aliases_of(symbol: SymbolRecord, importing: Iterable[ImportRecord]) -> dict[
 
 
 class FileUses:
-    """Every place of a name, file by file; of more than 300 files the rest is not read."""
+    """Every place of a name, file by file; after 300 files, or five seconds, the rest is not read."""
 
     def __init__(self, read: Callable[[str], SourceText | None]) -> None:
         self._read = read
         self._by_line: dict[tuple[str, str], dict[int, list[Use]]] = {}
         self._files: set[str] = set()
+        self._deadline_s = time.monotonic() + READ_TIMEOUT_S
 
     def of(self, file: str, name: str) -> dict[int, list[Use]] | None:
         """Every place of a name in a file by line; None for a file that is not read."""
         if (file, name) not in self._by_line:
-            if file not in self._files and len(self._files) >= MAX_READ_FILES:
+            is_over = len(self._files) >= MAX_READ_FILES or time.monotonic() > self._deadline_s
+            if is_over and file not in self._files:
                 return None
             self._files.add(file)
             source = self._read(file)

@@ -62,6 +62,7 @@ class PythonFile:
         self._source = text.encode("utf-8", "replace")
         self._tree = tree_sitter.Parser(load_grammar("python")).parse(self._source)
         self._bound: dict[str, dict[int, list[Node]]] = {}
+        self._attributes: dict[tuple[int, str], frozenset[str]] = {}
 
     def uses(self, name: str) -> list[Use]:
         """The places of a name by line."""
@@ -183,8 +184,17 @@ class PythonFile:
         holder = self._class_around(node)
         if receiver is None or name is None or holder is None or not self._is_self(receiver, node):
             return frozenset()
+        key = (holder.id, text_of(name))
+        if key not in self._attributes:
+            # Entered first, so that attributes that are given each other come to an end.
+            self._attributes[key] = frozenset()
+            self._attributes[key] = _all_known(self._given_in(holder, text_of(name), hops))
+        return self._attributes[key]
+
+    def _given_in(self, holder: Node, name: str, hops: int) -> list[frozenset[str]]:
+        """What each assignment in a class gives an attribute."""
         given = []
-        for place in self._places(text_of(name)):
+        for place in self._places(name):
             if not holder.start_byte <= place.start_byte < holder.end_byte:
                 continue
             target = place.parent
@@ -193,7 +203,7 @@ class PythonFile:
                     given.append(self._class_assigned(target.parent, hops))
             elif binding_of(place) == holder:
                 given.append(self._class_given(place, hops))
-        return _all_known(given)
+        return given
 
     def _class_given(self, binding: Node, hops: int) -> frozenset[str]:
         """The classes that one binding gives a name."""

@@ -91,7 +91,7 @@ def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceReco
     found = codebase.references(last, limit=limit)
     if found:
         return found
-    hits, _ = codebase.search_text(last, case_sensitive=False, max_hits=limit)
+    hits = codebase.search_text(last, case_sensitive=False, max_hits=limit).hits
     return [ReferenceRecord(hit.file, hit.line, last, "reference") for hit in hits]
 
 

@@ -96,7 +96,7 @@ def test_importers_of_a_folder_and_of_a_foreign_module_are_found(codebase: Codeb
 
 
 def test_text_search_finds_strings_and_patterns_source_first(codebase: Codebase) -> None:
-    hits, more = codebase.search_text("Order(")
+    hits, more, _ = codebase.search_text("Order(")
     assert [(hit.file, hit.text.strip()) for hit in hits] == [
         ("src/shop/cli.py", "orders.pay_order(Order(100), gateway)"),
         ("tests/test_orders.py", "assert Order(100).total() == 120"),
@@ -109,11 +109,11 @@ def test_text_search_finds_strings_and_patterns_source_first(codebase: Codebase)
 
 @pytest.mark.parametrize(("limit", "more"), [(1, True), (2, False), (3, False)])
 def test_text_search_says_whether_there_is_more(codebase: Codebase, limit: int, more: bool) -> None:
-    hits, truncated = codebase.search_text("Order(", max_hits=limit)
+    hits, truncated, _ = codebase.search_text("Order(", max_hits=limit)
     assert (len(hits), truncated) == (min(limit, 2), more)
 
 
-@pytest.mark.parametrize("pattern", ["", "x" * (MAX_PATTERN_CHARS + 1), "(", "(a+)+b", r"(\w*)*$", "(x+){2,}"])
+@pytest.mark.parametrize("pattern", ["", "x" * (MAX_PATTERN_CHARS + 1), "(", "a**"])
 def test_patterns_that_cannot_be_used_are_refused(pattern: str) -> None:
     with pytest.raises(ToolArgumentsError):
         compile_pattern(pattern, regex=True, case_sensitive=True)
