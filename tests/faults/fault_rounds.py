@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from runtime.envelope import InterruptResponse
+from runtime.errors import UnknownNameError
 from runtime.ids import RunId
 from runtime.supervision.commands import ClientEvent
 from tests.faults.fault_runs import KINDS, Outcome, Place, outcome_of, request
@@ -112,7 +113,11 @@ class Round:
         seen = self.runs[run_id]
 
         async def envelope() -> Any:
-            found = await self.site.system.envelope(run_id)
+            try:
+                found = await self.site.system.envelope(run_id)
+            except UnknownNameError as error:
+                self.findings.append(f"lost: {error.message}")
+                raise AssertionError(error.message) from error
             return found if found.lifecycle == "terminated" else None
 
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.claims import Claim, ClaimRole, plain, render
+from actors.capabilities.code_analysis.claims import Claim, ClaimRole, code_span, plain, render
 from actors.capabilities.code_analysis.diagram import call_diagram
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.question import Question
@@ -21,7 +21,10 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("lead", ""),
     ("code", ""),
     ("module", ""),
+    ("difference", "**Differences**"),
     ("step", "**How it goes**"),
+    ("hook", "**To be written by what extends it**"),
+    ("example", "**What extends it already**"),
     ("setting", "**Where it is configured**"),
     ("change", "**History**"),
     ("together", "**What changes with it**"),
@@ -138,7 +141,7 @@ def compose(
         if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
             parts.append(diagram)
     if claims:
-        parts += missing
+        parts += [*_not_there(question, claims), *missing]
     if skipped:
         listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
         parts.append(f"Not looked at: {listed}.")
@@ -171,6 +174,16 @@ def _each_once(claims: list[Claim]) -> list[Claim]:
         if key not in kept or order[claim.role] < order[kept[key].role]:
             kept[key] = claim
     return list(kept.values())
+
+
+def _not_there(question: Question, claims: Sequence[Claim]) -> list[str]:
+    """What the question names and nothing that was found bears or mentions, said in a sentence."""
+    shown = "\n".join(f"{claim.text} {claim.code} {' '.join(c.quote for c in claim.citations)}" for claim in claims)
+    names = [name for name in question.identifiers if name.rpartition(".")[2].lower() not in shown.lower()]
+    if not names:
+        return []
+    rest = "this is what fits best" if len(names) == len(question.identifiers) else "the answer is about the rest"
+    return [plain(f"Nothing named {' or '.join(map(code_span, names))} was found; {rest}.")]
 
 
 def _nothing_found(question: Question) -> str:

@@ -27,6 +27,9 @@ ClaimRole = Literal[
     "setting",
     "change",
     "together",
+    "difference",
+    "example",
+    "hook",
 ]
 
 # What may rest on commits alone; all else needs lines of a file.

@@ -119,7 +119,11 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
     """Facts without repeats of the same kind at the same place: the first one, with the steps that found it again."""
     kept: dict[tuple[str, tuple[str, int, int], str], Fact] = {}
     for fact in facts:
-        key = (fact.kind, fact.place, fact.name if fact.commit is not None else "")
+        key = (
+            fact.kind,
+            fact.place,
+            fact.name if fact.commit is not None else fact.symbol_kind if fact.kind == "test" else "",
+        )
         first = kept.setdefault(key, fact)
         again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
         if again:
@@ -224,7 +228,8 @@ def _related(result: ToolResult) -> Iterator[Fact]:
         citation, file, changes = result.citations[row["citation"]], row["file"], row.get("changes") or {}
         about, is_test = data.get("symbol") or data["file"], row["kind"] == "test"
         if "tests" in row["reasons"]:
-            yield Fact("test", citation, name=file, about=about, score=0.1 / (order + 1), is_test=True)
+            score = 0.1 / (order + 1)
+            yield Fact("test", citation, name=file, symbol_kind="file", about=about, score=score, is_test=True)
         note = note_of(changes)
         if note is not None and note.hash not in ends:
             count = int(changes["commits"])

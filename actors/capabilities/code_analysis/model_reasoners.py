@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis import critic, intent, planner, synthesizer
-from actors.capabilities.code_analysis.claims import Claim, ClaimRole, plain, told
+from actors.capabilities.code_analysis import agent_context, critic, intent, planner, synthesizer
+from actors.capabilities.code_analysis.claims import Claim, ClaimRole, plain
 from actors.capabilities.code_analysis.facts import Fact, FactKind
 from actors.capabilities.code_analysis.model_prompts import laid_out
 from actors.capabilities.code_analysis.model_shapes import (
@@ -38,8 +38,7 @@ from runtime.llm.stage_llm import StageLlm
 from runtime.llm.structured import strings_so_far
 from runtime.supervision.commands import StageView
 
-FACT_CODE_CHARS = 1_200
-FACT_DOC_CHARS = 160
+MOST_TURNS = 3
 
 # Which parameter of a tool takes what a model wrote as the target.
 TARGET_OF_TOOL: dict[str, str] = {
@@ -81,9 +80,14 @@ async def intent_by_model(context: StageContext, view: StageView, given: StageIn
     """Intent and goals; whether there is anything to look for at all is seen from the words alone."""
     base = await intent.by_rules(context, view, given)
     question = msgspec.convert(base["question"], Question)
-    turns = "\n".join(str(turn.get("question", "")) for turn in given.facts["turns"][-3:])
+    asked = [str(turn.get("question", "")) for turn in given.facts["turns"][-MOST_TURNS:]]
+    seen = agent_context.of_lines("intent", question.text, [], asked[::-1])
     layout = laid_out(
-        context, "intent", question.text, turns.splitlines(), hint=_one_line(given.facts.get("hint") or "(none)", 200)
+        context,
+        "intent",
+        question.text,
+        seen.context.recent[::-1],
+        hint=_one_line(given.facts.get("hint") or "(none)", 200),
     )
     answered = await _llm(context).generate_object(layout.messages, IntentAnswer)
     if base["clarification_needed"]:
@@ -171,11 +175,14 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
     facts = _best_first(question, msgspec.convert(given.facts["facts"], list[Fact]))[:MOST_FACTS]
     targets = [str(goal) for goal in given.facts["target_goals"]]
     texts = {str(goal.id): goal.text for goal in view.goals.goals}
+    seen = agent_context.of_facts(
+        "synthesizer", question.text, [texts.get(goal, goal) for goal in targets], facts, view.goals.round_number
+    )
     layout = laid_out(
         context,
         "synthesizer",
         question.text,
-        [f"{number}. {_shown(fact)}" for number, fact in enumerate(facts, 1)],
+        agent_context.numbered(seen),
         goals="\n".join(f"- {goal}: {_one_line(texts.get(goal, goal), 160)}" for goal in targets),
     )
 
@@ -191,6 +198,7 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
         "key_flows": [claim["text"] for found in hints.values() for claim in found if claim["role"] == "step"],
         "open_questions": [_said(text) for text in answered.object.open_questions],
         "claims_dropped": dict(dropped),
+        "shown": agent_context.record(seen, agent_context.raw_tokens_of(view.outputs.get("execution", {}))),
         "filled_by_rules": [goal for goal in targets if not claims[goal] and hints[goal]],
     }
     return ModelOutput(output, layout.prompt, answered.calls)
@@ -247,11 +255,12 @@ async def critique_by_model(context: StageContext, view: StageView, given: Stage
     remaining = msgspec.convert(given.facts["remaining"], list[Goal])
     hints: dict[str, list[dict[str, Any]]] = given.facts["hints_for_goals"]
     lines = [f"- {goal}: {_one_line(claim.get('text', ''), 300)}" for goal, found in hints.items() for claim in found]
+    seen = agent_context.of_lines("critic", view.raw_input, [goal.text for goal in remaining], lines)
     layout = laid_out(
         context,
         "critic",
         str(view.outputs.get("intent", {}).get("question", {}).get("text", view.raw_input)),
-        lines,
+        seen.context.recent,
         goals="\n".join(f"- {goal.id}: {_one_line(goal.text, 160)}" for goal in remaining),
     )
     choices = {"goals": [str(goal.id) for goal in remaining]}
@@ -288,17 +297,6 @@ def _best_first(question: Question, facts: list[Fact]) -> list[Fact]:
         for number, entity in enumerate(rank_entities(question, facts))
     }
     return sorted(facts, key=lambda fact: order.get((fact.citation.file, fact.citation.start_line), len(order)))
-
-
-def _shown(fact: Fact) -> str:
-    """A fact as a model reads it: kind, name and place on a line, code below."""
-    place = f"{fact.citation.file}:{fact.citation.start_line}-{fact.citation.end_line}"
-    about = f" uses {fact.about}" if fact.about and fact.kind in {"caller", "reference", "importer", "test"} else ""
-    said = _one_line(fact.docstring or fact.citation.quote, FACT_DOC_CHARS)
-    if fact.commit is not None:
-        return f"{fact.kind} {fact.about}: {_one_line(told(fact.commit), FACT_DOC_CHARS)}"
-    head = f"{fact.kind} {fact.signature or fact.name}{about} ({place}) {said}".rstrip()
-    return f"{head}\n{fact.text[:FACT_CODE_CHARS]}" if fact.kind == "code" and fact.text else head
 
 
 def _said(text: str) -> str:

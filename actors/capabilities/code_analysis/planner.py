@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis.comparing import MEMBERS
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.question import Question
 from runtime.capability import StageContext, StageInput, StageResult
@@ -28,6 +29,7 @@ WHOLE_LINES = 200
 TRACED_CALLS = 3
 MAX_RECALLED = 2
 HISTORIES = 2
+COMPARED = 2
 MAX_RELATED = 50
 HEAD_START_S = 2.0
 MIN_FEASIBILITY = 40
@@ -262,7 +264,16 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     )
     reads = [read, whole] if "mechanism" in by_aspect and question.kind != "compare" else [read]
     steps = [*reads, *history_steps(question, by_aspect, found_by)]
-    used = tuple(by_aspect[aspect] for aspect in ("usage", "tests", "mechanism") if aspect in by_aspect)
+    if question.kind == "compare":
+        why = "what each of them has"
+        steps.append(Step(MEMBERS, "map_module", {}, goals, why, found_by, COMPARED, {"path": "file"}, named_only=True))
+    if "tests" in by_aspect and question.kind == "tested":
+        goal, why = (by_aspect["tests"],), "which tests belong to it"
+        more = {"max_results": MAX_RELATED}
+        steps.append(Step("tests", "find_related", more, goal, why, found_by, 1, {"symbol": "name", "path": "file"}))
+    used = tuple(
+        by_aspect[aspect] for aspect in ("usage", "tests", "mechanism", "configuration") if aspect in by_aspect
+    )
     if not used:
         return steps
     named = [

@@ -172,7 +172,7 @@ _ABOUT = (
 _NEW = re.compile(r"\b(?:add|introduc|creat|wr[io]t|implement|new|old|since|first)", re.IGNORECASE)
 _WHOLE = re.compile(rf"\b{_THIS_PROJECT}\b", re.IGNORECASE)
 _ASKING = frozenset(query_terms(_ABOUT).counts)
-_CONFIGURED = frozenset(query_terms("configure configuration").counts)
+_CONFIGURED = frozenset(query_terms("configure configuration setting settings value").counts)
 # What is said of changes and tests in general, and of no thing that changed or is tested.
 _OF_KIND: Mapping[str, frozenset[str]] = {
     "changed": frozenset(

@@ -110,6 +110,12 @@ def shares_name(entity: Entity, question: Question) -> bool:
     return any(_meets(term, known) for term in question.terms)
 
 
+def shared_words(entity: Entity, question: Question) -> float:
+    """Share of the question's words that a place's name, path, signature and documentation have, 0 to 1."""
+    known = _words(f"{entity.name} {entity.citation.file} {entity.signature} {entity.docstring}")
+    return sum(_meets(term, known) for term in question.terms) / max(1, len(question.terms))
+
+
 def path_shares(entity: Entity, question: Question) -> bool:
     """True when the path of a place has a word of the question."""
     known = _words(entity.citation.file)

@@ -11,6 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from actors.capabilities.code_analysis.claims import Claim, read_claims
+from actors.capabilities.code_analysis.comparing import differences, members
+from actors.capabilities.code_analysis.extending import derived, left_open
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import (
@@ -20,6 +22,7 @@ from actors.capabilities.code_analysis.relevance import (
     is_setting,
     path_shares,
     rank_entities,
+    shared_words,
     shares_name,
 )
 from actors.capabilities.code_analysis.wording import (
@@ -32,9 +35,12 @@ from actors.capabilities.code_analysis.wording import (
     lead_claim,
     module_claims,
     related_claim,
+    sets_a_value,
     setting_claim,
+    setting_line_claim,
     step_claim,
     test_claim,
+    test_entity_claim,
     together_claim,
 )
 from runtime.capability import StageContext, StageInput
@@ -47,6 +53,7 @@ MAX_RELATED = 6
 MAX_CALLERS = 8
 MAX_STEPS = 8
 MAX_TESTS = 4
+MAX_TESTS_ASKED_FOR = 10
 MAX_IMPORTERS = 5
 MAX_ITEMS = 30
 MAX_EXCERPTS = 2
@@ -59,6 +66,7 @@ MAX_TRACED = 14
 MAX_CHANGES = 4
 MAX_TOGETHER = 8
 LISTED_SHARE = 0.5
+MOST_WORDS = 0.5
 
 TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type", "object", "protocol"})
 
@@ -117,6 +125,8 @@ class Evidence(msgspec.Struct, frozen=True):
     @property
     def leads(self) -> list[Entity]:
         """The entities that answer: one, or the best for each name when the question compares."""
+        if self.question.kind == "configured":
+            return [entity for entity in self.entities if not entity.is_test][:1] or self.entities[:1]
         if self.question.kind != "compare":
             return self.entities[:1]
         named = (*self.question.identifiers, *self.question.capitalised)
@@ -191,12 +201,18 @@ def _definition(evidence: Evidence) -> list[Claim]:
 
 
 def _mechanism(evidence: Evidence) -> list[Claim]:
+    apart: list[Claim] = []
+    if evidence.question.kind == "compare" and len(evidence.leads) > 1:
+        one, other = evidence.leads[:2]
+        apart = differences(one, other, evidence.facts)
+        if all(members(entity, evidence.facts) for entity in (one, other)):
+            return apart
     claims: list[Claim] = []
     for entity in _with_code(evidence):
         claim = code_claim(entity, evidence.question)
         if claim is not None and not any(_overlap(claim.citations[0], other.citations[0]) for other in claims):
             claims.append(claim)
-    return claims + _steps(evidence)
+    return claims + apart if evidence.question.kind == "compare" else claims + _steps(evidence)
 
 
 def _overlap(one: Citation, other: Citation) -> bool:
@@ -230,6 +246,11 @@ def _with_code(evidence: Evidence) -> list[Entity]:
 
 
 def _usage(evidence: Evidence) -> list[Claim]:
+    if evidence.question.kind == "extend" and evidence.leads:
+        lead = evidence.leads[0]
+        uses = [fact for kind in ("caller", "reference", "test") for fact in evidence.about_leads(kind)]
+        if extended := [*left_open(lead), *derived(lead, uses)]:
+            return extended
     callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
     if len(callers) < ENOUGH_CALLERS:
         callers += [fact for fact in evidence.about_leads("reference") if not fact.is_test]
@@ -238,17 +259,49 @@ def _usage(evidence: Evidence) -> list[Claim]:
 
 
 def _tests(evidence: Evidence) -> list[Claim]:
-    return [test_claim(fact) for fact in evidence.about_leads("test")[:MAX_TESTS]]
+    """Tests that use it, one line of each; more of them where tests are asked for, and tests that are named so."""
+    each: dict[tuple[str, str], Fact] = {}
+    for fact in sorted(evidence.about_leads("test"), key=lambda fact: not _is_use(fact)):
+        if fact.symbol_kind != "file":
+            each.setdefault((fact.citation.file, fact.name), fact)
+    if evidence.question.kind != "tested":
+        return [test_claim(fact) for fact in list(each.values())[:MAX_TESTS]]
+    named = [entity for entity in evidence.entities if entity.is_test and entity.name and entity.kind != "module"]
+    fitting = [entity for entity in named if shares_name(entity, evidence.question)]
+    known = {(fact.citation.file, fact.name) for fact in each.values()}
+    more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
+    files = [] if each or more else [fact for fact in evidence.of("test") if fact.symbol_kind == "file"]
+    return [*map(test_claim, each.values()), *more, *map(test_claim, files)][:MAX_TESTS_ASKED_FOR]
+
+
+def _is_use(fact: Fact) -> bool:
+    """True for a line of code that names it; a comment and a message merely speak of it."""
+    line = fact.citation.quote.lstrip()
+    return not line.startswith(("#", "//", "*", "/*")) and not line.startswith(("import ", "from ", "require("))
 
 
 def _configuration(evidence: Evidence) -> list[Claim]:
     """Settings that have to do with the subject; without such, the best that the search for settings found."""
+    set_at = [setting_line_claim(fact) for fact in _settings_by_name(evidence)]
     from_config = [entity for entity in evidence.entities if "config" in entity.steps]
     related = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
     fitting = [entity for entity in related if is_setting(entity)]
     leads = {entity.name for entity in evidence.leads if evidence.question.kind == "configured"}
+    fitting = [entity for entity in fitting if not entity.is_test] or fitting
     found = [entity for entity in fitting or from_config[:3] if entity.name not in leads]
-    return [setting_claim(entity) for entity in found[:MAX_RELATED]]
+    places = {(claim.citations[0].file, claim.citations[0].start_line) for claim in set_at}
+    fresh = [entity for entity in found if (entity.citation.file, entity.citation.start_line) not in places]
+    if set_at:
+        fresh = [entity for entity in fresh if is_named(entity.name, evidence.question.identifiers)]
+    return [*set_at, *map(setting_claim, fresh)][:MAX_RELATED]
+
+
+def _settings_by_name(evidence: Evidence) -> list[Fact]:
+    """Lines that give a named setting a value or read it from the environment; tests only where nothing else does."""
+    uses = [fact for kind in ("reference", "caller") for fact in evidence.of(kind)]
+    names = evidence.question.identifiers
+    found = [fact for fact in uses if any(sets_a_value(fact.citation.quote, name) for name in names)]
+    return ([fact for fact in found if not fact.is_test] or found)[:MAX_RELATED]
 
 
 def _history(evidence: Evidence) -> list[Claim]:
@@ -291,8 +344,10 @@ def _together(evidence: Evidence) -> list[Claim]:
 
 
 def _listing(evidence: Evidence) -> list[Claim]:
-    """Places that share a word with what is to be listed; the best ones when none does."""
-    fitting = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
+    """Places that share a word with what is to be listed, those that share most first; the best when none does."""
+    shares = {id(entity): shared_words(entity, evidence.question) for entity in evidence.entities}
+    ordered = sorted(evidence.entities, key=lambda entity: -shares[id(entity)])
+    fitting = [e for e in ordered if shares_name(e, evidence.question) or shares[id(e)] >= MOST_WORDS]
     in_file = [entity for entity in fitting if path_shares(entity, evidence.question)]
     listed = [*in_file, *(entity for entity in fitting if entity not in in_file)] or evidence.entities
     return [item_claim(entity) for entity in _of_one_sort(listed)[:MAX_ITEMS]]

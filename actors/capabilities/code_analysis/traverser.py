@@ -17,7 +17,7 @@ from actors.capabilities.code_analysis.context_limits import capped, may_read, s
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.planner import Step
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import is_named, rank_entities
+from actors.capabilities.code_analysis.relevance import Entity, is_named, rank_entities
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
 from runtime.supervision.commands import StageView
@@ -47,7 +47,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     for step in steps:
         calls = _permitted(step.tool, _calls(step, question, done), files, view.context_bounds)
         results = [await context.tools.call(step.tool, codebase, given) for given in calls]
-        found = [fact for result in results for fact in _facts(step, result, view.context_bounds)]
+        found = [fact for result in results for fact in _facts(step, question, result, view.context_bounds)]
         files |= {fact.citation.file for fact in found if fact.kind == "code"}
         done[step.id] = StepRun(step, results, found)
     budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
@@ -106,9 +106,8 @@ def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dic
         return [step.arguments]
     facts = [fact for step_id in step.top_of if step_id in done for fact in done[step_id].facts]
     calls: list[dict[str, Any]] = []
-    for entity in rank_entities(question, distinct(facts)):
-        if step.named_only and question.identifiers and not is_named(entity.name, question.identifiers):
-            continue
+    ranked = rank_entities(question, distinct(facts))
+    for entity in of_names(question, ranked) if step.named_only and question.identifiers else ranked:
         place = entity.as_document()
         values = {parameter: place.get(field) for parameter, field in step.fill.items()}
         if all(values.values()) and values not in calls:
@@ -132,11 +131,31 @@ def _permitted(
     return kept
 
 
-def _facts(step: Step, result: ToolResult, bounds: Mapping[str, int]) -> list[Fact]:
+def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[str, int]) -> list[Fact]:
     found = facts_of(step.id, step.tool, result)
+    if step.tool == "map_module" and step.named_only:
+        # Who has but a part of the members cannot say what a type does not define.
+        whole = members_of(found, question.identifiers) if not result.truncated else []
+        return whole if len(tree_cut(whole, bounds)) == len(whole) else []
     if step.tool == "map_module":
         return tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
     return slices_cut(found[:MAX_FACTS_PER_STEP], bounds)
+
+
+def of_names(question: Question, ranked: Sequence[Entity]) -> list[Entity]:
+    """The places that bear a name of the question; of a comparison the best one for each name first."""
+    named = [entity for entity in ranked if is_named(entity.name, question.identifiers)]
+    if question.kind != "compare":
+        return named
+    best = [next((e for e in named if is_named(e.name, (name,))), None) for name in question.identifiers]
+    firsts = [entity for entity in best if entity is not None]
+    return [*firsts, *(entity for entity in named if entity not in firsts)]
+
+
+def members_of(facts: Sequence[Fact], names: Sequence[str]) -> list[Fact]:
+    """The definitions of what the named types define, without the words that say what each is."""
+    owned = [fact for fact in facts if fact.kind == "definition" and is_named(fact.name.rpartition(".")[0], names)]
+    return [msgspec.structs.replace(fact, docstring="", signature="") for fact in owned]
 
 
 def _files_of_earlier_passes(view: StageView) -> set[str]:

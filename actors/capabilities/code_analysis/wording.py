@@ -83,6 +83,11 @@ def test_claim(fact: Fact) -> Claim:
     return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,))
 
 
+def test_entity_claim(entity: Entity) -> Claim:
+    """A test that is named after what is asked about."""
+    return Claim("test", f"{_named(entity)}{_says(entity)}", (entity.citation,), subject=entity.name)
+
+
 def step_claim(fact: Fact, caller: str, call: Citation | None) -> Claim:
     """Something that is called on the way: the line of the call where it was read, then what is called."""
     says = f": {first_sentence(fact.docstring)}" if fact.docstring else ""
@@ -96,6 +101,21 @@ def setting_claim(entity: Entity) -> Claim:
     return Claim(
         "setting", f"{_named(entity)}, {_kind(entity)}{_says(entity)}", (entity.citation,), subject=entity.name
     )
+
+
+def setting_line_claim(fact: Fact) -> Claim:
+    """A line that sets it."""
+    who = code_span(fact.name or fact.citation.file)
+    return Claim("setting", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
+
+
+def sets_a_value(line: str, name: str) -> bool:
+    """True for a line that gives a name a value (`NAME = 1`, `"name": 1`) or asks the environment for it."""
+    last = re.escape(name.rpartition(".")[2])
+    if line.lstrip().startswith(("#", "//", "*")):
+        return False
+    is_set = re.search(rf"[\"']?\b{last}\b[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:))", line, re.IGNORECASE)
+    return is_set is not None or re.search(rf"env\w*.{{0,12}}[\"']{last}\b", line, re.IGNORECASE) is not None
 
 
 def change_claim(fact: Fact, order: Literal["last", "before", "some"] = "some") -> Claim:

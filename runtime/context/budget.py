@@ -1,0 +1,98 @@
+"""Cutting a typed context to an agent's budget of tokens, in a fixed order, with a record of what was cut.
+
+The task and the goals are never cut. Each part is first cut to its own budget; where the whole is still too large,
+parts give way in the order of CUT_ORDER. Within a part the last item goes first. Pure: the same is cut the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from runtime.context.models import AgentContext, Excerpt, Fact, Understanding
+
+CHARS_PER_TOKEN = 4
+CUT_ORDER = ("excerpts", "facts", "recent")
+
+Count = Callable[[str], int]
+_T = TypeVar("_T")
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """Tokens of an agent's context: in all, and of each part."""
+
+    total_tokens: int
+    facts_tokens: int
+    excerpts_tokens: int
+    recent_tokens: int
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """What was left out of one part."""
+
+    part: str
+    items: int
+    tokens: int
+
+
+class Fitted(msgspec.Struct, frozen=True):
+    """A context within its budget, its tokens by part, and what was cut for that; nothing when all of it fits."""
+
+    context: AgentContext
+    tokens: dict[str, int]
+    cut: tuple[Cut, ...]
+
+    @property
+    def total_tokens(self) -> int:
+        """Tokens of all parts."""
+        return sum(self.tokens.values())
+
+
+def estimated_tokens(text: str) -> int:
+    """Tokens of a text by its length: models need one for about four characters of code."""
+    return -(-len(text) // CHARS_PER_TOKEN)
+
+
+def fitted(context: AgentContext, budget: Budget, count: Count = estimated_tokens) -> Fitted:
+    """The context within `budget`; a task and goals that alone exceed it are shown all the same."""
+    parts: dict[str, list[tuple[object, int]]] = {
+        "facts": [(fact, count(fact.statement)) for fact in context.understanding.active],
+        "excerpts": [(excerpt, count(f"{excerpt.place}\n{excerpt.text}")) for excerpt in context.excerpts],
+        "recent": [(item, count(item)) for item in context.recent],
+    }
+    own = {"facts": budget.facts_tokens, "excerpts": budget.excerpts_tokens, "recent": budget.recent_tokens}
+    kept = {name: _beginning(items, own[name]) for name, items in parts.items()}
+    fixed = {"task": count(context.task), "goals": sum(count(goal) for goal in context.goals)}
+    for name in CUT_ORDER:
+        others = sum(fixed.values()) + sum(_size(items) for part, items in kept.items() if part != name)
+        kept[name] = _beginning(kept[name], budget.total_tokens - others)
+    cut = tuple(
+        Cut(name, len(items) - len(kept[name]), _size(items) - _size(kept[name]))
+        for name, items in parts.items()
+        if len(items) > len(kept[name])
+    )
+    shown = context.model_copy(
+        update={
+            "understanding": Understanding(facts=tuple(item for item, _ in kept["facts"] if isinstance(item, Fact))),
+            "excerpts": tuple(item for item, _ in kept["excerpts"] if isinstance(item, Excerpt)),
+            "recent": tuple(item for item, _ in kept["recent"] if isinstance(item, str)),
+        }
+    )
+    return Fitted(shown, {**fixed, **{name: _size(items) for name, items in kept.items()}}, cut)
+
+
+def _beginning(items: Sequence[tuple[_T, int]], room_tokens: int) -> list[tuple[_T, int]]:
+    """As many of the first items as fit."""
+    kept: list[tuple[_T, int]] = []
+    for item, tokens in items:
+        room_tokens -= tokens
+        if room_tokens < 0:
+            break
+        kept.append((item, tokens))
+    return kept
+
+
+def _size(items: Sequence[tuple[object, int]]) -> int:
+    return sum(tokens for _, tokens in items)

@@ -1,0 +1,191 @@
+"""What the rules write for single kinds of questions: tests, settings, what extends a thing, what sets two apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from actors.capabilities.code_analysis.claims import Claim
+from actors.capabilities.code_analysis.comparing import MEMBERS, differences
+from actors.capabilities.code_analysis.extending import derived, left_open
+from actors.capabilities.code_analysis.facts import Fact
+from actors.capabilities.code_analysis.question import analyse
+from actors.capabilities.code_analysis.relevance import Entity, rank_entities
+from actors.capabilities.code_analysis.synthesizer import MAX_TESTS_ASKED_FOR, Evidence, write_claims
+from actors.capabilities.code_analysis.wording import sets_a_value
+from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
+
+VEHICLES = {
+    **FILES,
+    "relay/vehicle.py": '''"""What carries parcels."""
+
+from abc import ABC, abstractmethod
+
+
+class Vehicle(ABC):
+    """Root of all that moves."""
+
+    speed = 1
+
+    @abstractmethod
+    def move(self, far: int) -> None:
+        """Go somewhere."""
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
+    def hoot(self) -> str:
+        return "hoot"
+
+
+class Bike(Vehicle):
+    """Two wheels."""
+
+    def move(self, far: int) -> None:
+        print(far)
+
+    def ring(self) -> None:
+        print("ring")
+''',
+    "relay/defaults.py": 'DEFAULTS = {\n    "DEPOT_LIMIT": 10,\n}\n\n\ndef limit():\n'
+    '    # DEPOT_LIMIT = 3 was too low\n    return DEFAULTS["DEPOT_LIMIT"]\n',
+    "tests/test_van.py": "from relay.van import deliver_parcel\n\n\ndef test_a_van_delivers():\n"
+    "    # deliver_parcel is slow\n    assert deliver_parcel(a, b) == 1\n",
+}
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> Desk:
+    write_files(tmp_path / "repo", VEHICLES)
+    return await Desk.open(tmp_path / "repo", tmp_path / "state")
+
+
+async def answer(desk: Desk, question: str) -> str:
+    document = await desk.ask(question)
+    assert mark_faults(document["answer"], document["citations"]) == []
+    return str(document["answer"])
+
+
+async def test_who_extends_a_class_is_told_what_to_write_and_who_did(desk: Desk) -> None:
+    told = await answer(desk, "How do I extend `Vehicle`?")
+    to_write, _, done = told.partition("**What extends it already**")
+    assert "`move`: `def move(self, far: int) -> None:` [relay/vehicle.py:12]" in to_write
+    assert "`stop`: `def stop(self) -> None:` [relay/vehicle.py:15]" in to_write
+    assert "hoot" not in to_write.partition("**To be written")[2]
+    assert "`class Bike(Vehicle):` [relay/vehicle.py:22]" in done
+
+
+async def test_two_classes_are_set_apart_by_what_each_defines(desk: Desk) -> None:
+    told = (await answer(desk, "Compare `Vehicle` and `Bike`")).partition("**Differences**")[2]
+    assert "Both `Vehicle` and `Bike` define `move` [relay/vehicle.py:11-13] [relay/vehicle.py:25-26]" in told
+    assert "Only `Vehicle` itself defines `speed`, `stop`, `hoot`" in told
+    assert "Only `Bike` itself defines `ring` [relay/vehicle.py:28-29]" in told
+
+
+async def test_what_is_compared_and_not_there_is_said_to_be_missing(desk: Desk) -> None:
+    assert "Nothing named `Zorblax` was found; the answer is about the rest." in await answer(
+        desk, "Compare `Vehicle` and `Zorblax`"
+    )
+
+
+async def test_where_a_named_setting_gets_its_value_is_told_by_line(desk: Desk) -> None:
+    told = (await answer(desk, "Where is DEPOT_LIMIT configured?")).partition("**Where it is configured**")[2]
+    assert '`"DEPOT_LIMIT": 10,` [relay/defaults.py:2]' in told
+    assert "too low" not in told
+
+
+async def test_the_tests_of_a_thing_are_told_by_the_line_that_uses_it(desk: Desk) -> None:
+    told = await answer(desk, "Which tests cover `deliver_parcel`?")
+    assert "- `test_a_van_delivers`: `assert deliver_parcel(a, b) == 1` [tests/test_van.py:6]" in told
+
+
+@pytest.mark.parametrize(
+    ("line", "does"),
+    [
+        ("PORT = 1", True),
+        ('"port": 1,', True),
+        ("port: 80", True),
+        ("port := 80", True),
+        ("port: int = 80", True),
+        ('os.environ["PORT"]', True),
+        ("process.env.get('PORT')", True),
+        ("if port == 80:", False),
+        ("# PORT = 1", False),
+        ("// port = 1", False),
+        ("connect(port)", False),
+        ("support = 1", False),
+    ],
+)
+def test_a_line_sets_a_value_or_merely_uses_it(line: str, does: bool) -> None:
+    assert sets_a_value(line, "PORT") is does
+
+
+def entity(name: str, line: int, code: str = "") -> Entity:
+    read = Fact("code", cited("a.py", line, line + code.count("\n")), text=code) if code else None
+    return Entity(name, "class", cited("a.py", line), "", "", 1.0, ("find",), False, read)
+
+
+def member(name: str, line: int, step: str = MEMBERS) -> Fact:
+    return Fact("definition", cited("a.py", line), name=name, step=step)
+
+
+def test_of_what_only_a_part_is_known_nothing_is_said_to_be_missing() -> None:
+    facts = [member("One.a", 2, "find"), member("Two.b", 12, "find")]
+    assert differences(entity("One", 1), entity("Two", 11), facts) == []
+
+
+def test_what_one_of_two_does_not_have_is_told_of_the_other_alone() -> None:
+    facts = [member("One.a", 2), member("One.both", 3), member("Two.both", 13), member("One._own", 4)]
+    told = [claim.text for claim in differences(entity("One", 1), entity("Two", 11), facts)]
+    assert told == ["Both `One` and `Two` define `both`", "Only `One` itself defines `a`"]
+
+
+def test_two_functions_are_set_apart_by_their_own_lines() -> None:
+    one = entity("one", 1, "def one(n):\n    # why\n    same(n)\n    if n < 1:")
+    other = entity("two", 11, "def two(n):\n    same(n)\n    if n > 1:")
+    told = [(claim.text, claim.citations[0].start_line) for claim in differences(one, other, [])]
+    assert told == [("Only in `one`: `if n < 1:`", 4), ("Only in `two`: `if n > 1:`", 13)]
+
+
+@pytest.mark.parametrize(
+    ("line", "extends"),
+    [
+        ("class Bike(Vehicle):", True),
+        ("export class Bike extends Vehicle {", True),
+        ("public final class Bike extends Vehicle<T> implements Moves {", True),
+        ("impl Vehicle for Bike {", False),
+        ("class Vehicle:", False),
+        ("class VehiclePark:", False),
+        ("bike = Vehicle()", False),
+    ],
+)
+def test_a_declaration_that_names_a_thing_extends_it(line: str, extends: bool) -> None:
+    use = Fact("reference", cited("b.py", 3, quote=line), about="Vehicle")
+    assert bool(derived(entity("Vehicle", 1), [use])) is extends
+
+
+def opened(code: str) -> list[tuple[str, int]]:
+    return [(claim.text.split("`")[1], claim.citations[0].start_line) for claim in left_open(entity("V", 5, code))]
+
+
+def test_abstract_members_are_left_open_and_others_are_not() -> None:
+    code = "class V:\n    @abstractmethod\n    def a(self): ...\n    def b(self):\n        return 1"
+    assert opened(code) == [("a", 7)]
+    assert opened("abstract class V {\n  abstract void move(int far);\n  void b() {}") == [("move", 6)]
+
+
+def uses_told(count: int) -> list[Claim]:
+    place = Fact("definition", cited("van.py", 5), name="deliver", symbol_kind="function", score=1.0)
+    uses = [
+        Fact("test", cited("t.py", n, quote="deliver()"), name=f"test_{n}", about="deliver", is_test=True)
+        for n in range(1, count + 1)
+    ]
+    asked = analyse("Which tests cover `deliver`?")
+    facts = [place, *uses]
+    return write_claims(Evidence(asked, facts, rank_entities(asked, facts)), ["tests"])["tests"]
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_who_asks_for_tests_gets_so_many(more: int) -> None:
+    assert len(uses_told(MAX_TESTS_ASKED_FOR + more)) == min(MAX_TESTS_ASKED_FOR, MAX_TESTS_ASKED_FOR + more)
