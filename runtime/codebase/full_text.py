@@ -127,7 +127,7 @@ def score_chunks(
 def _count(meant: Mapping[str, tuple[str, float]], text: str) -> tuple[dict[str, float], int]:
     words = text.split()
     counts: dict[str, float] = {}
-    for word in meant.keys() & set(words):
+    for word in meant.keys() & words:
         term, factor = meant[word]
         counts[term] = counts.get(term, 0.0) + factor * words.count(word)
     return counts, len(words)

@@ -130,11 +130,14 @@ class _Board:
     def add_file_names(self, term_weights: Mapping[str, float]) -> None:
         """Raise the files of whose name every part is a word of the question."""
         whole = sum(term_weights.values())
-        for key in self._scores:
-            parts = _name_parts(key[0])
+        gains: dict[str, float] = {}
+        for file in {key[0] for key in self._scores}:
+            parts = _name_parts(file)
             if parts and all(part in term_weights for part in parts):
                 share = sum(term_weights[part] for part in parts) / whole
-                self._scores[key] += self._weights.file_name * self._top * min(1.0, 3 * share)
+                gains[file] = self._weights.file_name * self._top * min(1.0, 3 * share)
+        for key in self._scores:
+            self._scores[key] += gains.get(key[0], 0.0)
 
     def demote(self, asked: frozenset[PathKind]) -> None:
         """Lower what is no source, unless it was asked for."""
