@@ -21,6 +21,8 @@ CANDIDATES = 400
 TITLE_CHARS = 300
 LONG_QUERY_CHARS = 200
 
+Related = Mapping[str, Mapping[str, float]]
+
 _FIRST_STAGE = (1.0, 3.0, 3.0, 0.5)
 
 
@@ -58,9 +60,20 @@ class ScoredChunk:
     by_term: Mapping[str, float]
 
 
-def weigh_terms(index: IndexReader, query: str, terms: QueryTerms, weights: FieldWeights) -> dict[str, float]:
-    """The terms of a question that tell most, at most 32, each with its weight; rare ones weigh more."""
-    counts = index.document_counts(list(terms.counts))
+def weigh_terms(
+    index: IndexReader, query: str, terms: QueryTerms, weights: FieldWeights, related: Related
+) -> dict[str, float]:
+    """The terms of a question that tell most, at most 32, each with its weight; rare ones weigh more.
+
+    `related` maps a term to other forms of it and what one of them counts for.
+    """
+    forms = [form for others in related.values() for form in others]
+    known = index.document_counts([*terms.counts, *forms])
+    counts: dict[str, int] = {}
+    for term in terms.counts:
+        count = known.get(term, 0) + max((known.get(form, 0) for form in related.get(term, ())), default=0)
+        if count:
+            counts[term] = count
     total = index.chunk_count()
     informative = {
         term: math.log(1 + total / count) * (1 + math.log(terms.counts[term])) for term, count in counts.items()
@@ -78,19 +91,25 @@ def weigh_terms(index: IndexReader, query: str, terms: QueryTerms, weights: Fiel
 
 
 def score_chunks(
-    index: IndexReader, term_weights: Mapping[str, float], weights: FieldWeights, scope: str | None
+    index: IndexReader,
+    term_weights: Mapping[str, float],
+    weights: FieldWeights,
+    scope: str | None,
+    related: Related,
 ) -> list[ScoredChunk]:
-    """Chunks with any of the terms, unordered; `scope` is a file or folder to stay below."""
-    match = " OR ".join(f'"{term}"' for term in term_weights)
+    """Chunks with any of the terms or their forms, unordered; `scope` is a file or folder to stay below."""
+    meant = {term: (term, 1.0) for term in term_weights}
+    for term in term_weights:
+        meant.update({form: (term, factor) for form, factor in related.get(term, {}).items() if form not in meant})
+    match = " OR ".join(f'"{word}"' for word in meant)
     if not match:
         return []
     rows = list(index.ranked_chunks(match, _FIRST_STAGE, CANDIDATES, scope))
     if not rows:
         return []
     texts = index.chunk_texts([row[0] for row in rows])
-    wanted = frozenset(term_weights)
     # All chunks of a file have the same path, and many the same names.
-    count = functools.cache(functools.partial(_count, wanted))
+    count = functools.cache(functools.partial(_count, meant))
     counted = {chunk_id: [count(text) for text in texts[chunk_id]] for chunk_id, *_ in rows}
     mean_lengths = [max(1.0, sum(fields[place][1] for fields in counted.values()) / len(rows)) for place in range(4)]
     whole = sum(term_weights.values())
@@ -105,13 +124,17 @@ def score_chunks(
     return scored
 
 
-def _count(wanted: frozenset[str], text: str) -> tuple[dict[str, int], int]:
+def _count(meant: Mapping[str, tuple[str, float]], text: str) -> tuple[dict[str, float], int]:
     words = text.split()
-    return {word: words.count(word) for word in wanted.intersection(words)}, len(words)
+    counts: dict[str, float] = {}
+    for word in meant.keys() & words:
+        term, factor = meant[word]
+        counts[term] = counts.get(term, 0.0) + factor * words.count(word)
+    return counts, len(words)
 
 
 def _occurrences(
-    fields: Sequence[tuple[Mapping[str, int], int]], mean_lengths: Sequence[float], weights: FieldWeights
+    fields: Sequence[tuple[Mapping[str, float], int]], mean_lengths: Sequence[float], weights: FieldWeights
 ) -> dict[str, float]:
     """Occurrences of each term over all fields, weighed and normalised by length."""
     total: dict[str, float] = {}

@@ -150,6 +150,11 @@ class IndexReader:
                 counts[term] = count
         return counts
 
+    def terms_from(self, start: str, limit: int) -> list[str]:
+        """Terms of the full-text index that begin with some letters, in order."""
+        sql = "SELECT term FROM chunk_terms WHERE term >= ? AND term < ? LIMIT ?"
+        return [term for (term,) in self.rows(sql, (start, start + "{", limit))]
+
     def chunk_count(self) -> int:
         """Number of chunks in the index."""
         return int(self.rows("SELECT count(*) FROM chunks")[0][0])

@@ -20,6 +20,7 @@ from runtime.codebase.fusion import joined, spread, widened, with_similarity
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import ChunkHit, SymbolRecord
 from runtime.codebase.path_kinds import PathKind, kind_of_path, kinds_asked_for
+from runtime.codebase.related_terms import related_terms
 from runtime.codebase.symbol_links import symbols_named
 from runtime.codebase.tokens import index_terms, query_terms
 
@@ -75,9 +76,10 @@ def rank_chunks(
     terms = query_terms(query)
     if not terms.counts or limit < 1:
         return []
-    term_weights = weigh_terms(index, query, terms, weights.fields)
+    related = related_terms(index, list(terms.counts))
+    term_weights = weigh_terms(index, query, terms, weights.fields, related)
     within = None if scope in (None, ".") else scope
-    board = _Board(score_chunks(index, term_weights, weights.fields, within), weights)
+    board = _Board(score_chunks(index, term_weights, weights.fields, within, related), weights)
     for name in terms.identifiers[:MAX_NAMED]:
         found = symbols_named(index, name, fuzzy=False, limit=MAX_DEFINITIONS)
         board.add_named([symbol for symbol in found if _is_within(symbol.file, within)])
@@ -128,11 +130,14 @@ class _Board:
     def add_file_names(self, term_weights: Mapping[str, float]) -> None:
         """Raise the files of whose name every part is a word of the question."""
         whole = sum(term_weights.values())
-        for key in self._scores:
-            parts = _name_parts(key[0])
+        gains: dict[str, float] = {}
+        for file in {key[0] for key in self._scores}:
+            parts = _name_parts(file)
             if parts and all(part in term_weights for part in parts):
                 share = sum(term_weights[part] for part in parts) / whole
-                self._scores[key] += self._weights.file_name * self._top * min(1.0, 3 * share)
+                gains[file] = self._weights.file_name * self._top * min(1.0, 3 * share)
+        for key in self._scores:
+            self._scores[key] += gains.get(key[0], 0.0)
 
     def demote(self, asked: frozenset[PathKind]) -> None:
         """Lower what is no source, unless it was asked for."""

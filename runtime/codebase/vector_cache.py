@@ -10,6 +10,7 @@ import hashlib
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -64,6 +65,18 @@ class VectorCache:
         except (sqlite3.Error, OSError) as error:
             self._complain(error)
 
+    def note(self, owner: str, made: int, total: int) -> None:
+        """Say how far `owner` is with making vectors, for whoever looks; with all made, the note goes."""
+        try:
+            with self._guard, self._open() as connection:
+                if made >= total:
+                    connection.execute("DELETE FROM progress WHERE owner = ?", (owner,))
+                else:
+                    row = (owner, made, total, time.time())
+                    connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?)", row)
+        except (sqlite3.Error, OSError) as error:
+            self._complain(error)
+
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
         with self._guard:
@@ -81,6 +94,10 @@ class VectorCache:
                 connection.execute(
                     "CREATE TABLE IF NOT EXISTS vectors "
                     "(id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)"
+                )
+                connection.execute(
+                    "CREATE TABLE IF NOT EXISTS progress "
+                    "(owner TEXT PRIMARY KEY, made INTEGER NOT NULL, total INTEGER NOT NULL, noted_s REAL NOT NULL)"
                 )
             except sqlite3.Error:
                 connection.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -33,6 +35,7 @@ class VectorSemantics:
         self._worker: threading.Thread | None = None
         self._closed = False
         self._made = 0
+        self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
         # A model that is at work when the interpreter goes away takes the whole process down with it.
         atexit.register(self.close)
 
@@ -70,6 +73,7 @@ class VectorSemantics:
             worker = self._worker
         if worker is not None and worker is not threading.current_thread():
             worker.join()
+            self._cache.note(self._owner, 0, 0)
         self._cache.close()
         atexit.unregister(self.close)
 
@@ -111,12 +115,17 @@ class VectorSemantics:
             self._worker.start()
 
     def _work(self) -> None:
+        before = self._made
         while True:
             with self._guard:
                 part = {key: self._waiting[key] for key in list(self._waiting)[:TEXTS_AT_ONCE]}
+                made, total = self._made - before, self._made - before + len(self._waiting)
                 if not part:
                     self._worker = None
-                    return
+            # A note for whoever looks; when nothing is left to make it goes.
+            self._cache.note(self._owner, made, total)
+            if not part:
+                return
             try:
                 self._make(part)
             except Exception:

@@ -1,6 +1,6 @@
 """Questions as a person asks them, and the places that a reader who knows the code would name first.
 
-    python -m tests.benchmarks.leads [--answers] [--repo gin=FOLDER] [--state FOLDER]
+    python -m tests.benchmarks.leads [--answers] [--words] [--repo gin=FOLDER] [--state FOLDER]
 
 The places were written down before anything was asked. MENDED are questions whose first place was once judged wrong;
 the search was changed with them in view. UNSEEN are about packages that nobody looked at while the search was changed:
@@ -212,10 +212,10 @@ def root_of(package: str, given: Mapping[str, Path]) -> Path | None:
 class Asked:
     """Ranks of the expected places, in the places that `locate` finds and in what an answer cites."""
 
-    def __init__(self, state: Path, given: Mapping[str, Path], *, answers: bool) -> None:
+    def __init__(self, state: Path, given: Mapping[str, Path], *, answers: bool, words: bool) -> None:
         self._given = given
         self._indexes = IndexService(state / "index", IndexOptions())
-        self._semantics: Semantics | None = open_semantics(state / "vectors.sqlite")
+        self._semantics: Semantics | None = None if words else open_semantics(state / "vectors.sqlite")
         self._runner = asyncio.Runner()
         self._runtime: LocalRuntime | None = None
         if answers:
@@ -272,9 +272,9 @@ def _shares(ranks: Sequence[int | None]) -> str:
     return f"first {first} of {len(ranks)}, among three {front}"
 
 
-def main(answers: bool, given: Mapping[str, Path], state: Path) -> None:
+def main(given: Mapping[str, Path], state: Path, *, answers: bool, words: bool) -> None:
     """Print both sets."""
-    asked = Asked(state, given, answers=answers)
+    asked = Asked(state, given, answers=answers, words=words)
     try:
         for name, leads in (("mended", MENDED), ("unseen", UNSEEN)):
             sys.stdout.write(report(name, leads, asked, answers=answers))
@@ -286,9 +286,10 @@ def main(answers: bool, given: Mapping[str, Path], state: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--answers", action="store_true")
+    parser.add_argument("--words", action="store_true", help="leave meaning out")
     parser.add_argument("--repo", action="append", default=[], metavar="NAME=FOLDER")
     parser.add_argument("--state")
     chosen = parser.parse_args()
     folders = {name: Path(folder) for name, _, folder in (pair.partition("=") for pair in chosen.repo)}
     with tempfile.TemporaryDirectory() as scratch:
-        main(chosen.answers, folders, Path(chosen.state or scratch))
+        main(folders, Path(chosen.state or scratch), answers=chosen.answers, words=chosen.words)

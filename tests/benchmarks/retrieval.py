@@ -1,6 +1,6 @@
 """Ranked places against a baseline, case by case, on cases with known answers.
 
-    python -m tests.benchmarks.retrieval --scorer evaluate.py --state FOLDER CASES.jsonl IN.jsonl [...]
+    python -m tests.benchmarks.retrieval --scorer evaluate.py --state FOLDER [--words] CASES.jsonl IN.jsonl [...]
 
 CASES are lines with `id`, `repo` and gold; IN are the lines of `jeeves batch` for them; the scorer has
 `score(case, ranked)`. Both methods see the same index in the same run. The baseline is BM25 over the text of syntax
@@ -95,10 +95,10 @@ def read_lines(path: str) -> dict[str, dict[str, Any]]:
     return {line["id"]: line for line in lines}
 
 
-def compare(cases_path: str, input_path: str, scorer: Any, state: Path) -> None:
+def compare(cases_path: str, input_path: str, scorer: Any, state: Path, *, words: bool) -> None:
     """Print the table of one set of cases."""
     cases, inputs = read_lines(cases_path), read_lines(input_path)
-    semantics = open_semantics(state / "vectors.sqlite")
+    semantics = None if words else open_semantics(state / "vectors.sqlite")
     places = IndexService(state, IndexOptions())
     measured: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     took_ms = []
@@ -117,7 +117,7 @@ def compare(cases_path: str, input_path: str, scorer: Any, state: Path) -> None:
             measured[key].append((scores[0][key], scores[1][key], case["repo"]))
     if semantics is not None:
         semantics.close()
-    told = "BM25 + MiniLM" if semantics is not None else "BM25 (without the extra `embeddings`)"
+    told = "BM25 + MiniLM" if semantics is not None else "BM25 (words alone)"
     out = [
         f"\n{Path(cases_path).stem}: {len(inputs)} cases, baseline {told}, {statistics.fmean(took_ms):.0f} ms a case"
     ]
@@ -151,7 +151,7 @@ def main(arguments: Mapping[str, Any]) -> None:
     spec.loader.exec_module(scorer)
     files = arguments["files"]
     for cases, inputs in zip(files[::2], files[1::2], strict=True):
-        compare(cases, inputs, scorer, Path(arguments["state"]))
+        compare(cases, inputs, scorer, Path(arguments["state"]), words=arguments["words"])
 
 
 if __name__ == "__main__":
@@ -159,4 +159,5 @@ if __name__ == "__main__":
     parser.add_argument("files", nargs="+")
     parser.add_argument("--scorer", required=True)
     parser.add_argument("--state", required=True)
+    parser.add_argument("--words", action="store_true", help="leave meaning out, of both methods")
     main(vars(parser.parse_args()))

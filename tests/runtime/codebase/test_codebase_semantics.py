@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_writer import refresh
-from runtime.codebase.semantics import is_installed, open_semantics
+from runtime.codebase.semantics import NOTED_WITHIN_S, is_installed, open_semantics, vector_state
 
 np = pytest.importorskip("numpy")
 
@@ -29,11 +30,13 @@ class WordEmbedder:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.begun = threading.Event()
         self.may_go = threading.Event()
         self.may_go.set()
         self.fails = False
 
     def embed(self, texts: Sequence[str]) -> Vectors:
+        self.begun.set()
         assert self.may_go.wait(10)
         if self.fails:
             raise RuntimeError("no model today")
@@ -181,3 +184,29 @@ def test_vectors_have_length_one_whatever_the_text() -> None:
     rows = shared_embedder().embed(["", "x" * 10_000, "a b c", "\ud800"])
     assert rows.shape == (4, DIMENSIONS)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-3)
+
+
+def test_whoever_looks_sees_how_far_the_vectors_are(
+    semantics: VectorSemantics, embedder: WordEmbedder, path: Path
+) -> None:
+    assert vector_state(path) == (0, 0, 0)
+    embedder.may_go.clear()
+    texts = [f"bank {number}" for number in range(9)]
+    assert semantics.similarities("money", texts, wait=False) is None
+    assert embedder.begun.wait(10)
+    assert vector_state(path) == (0, 0, 10)
+    embedder.may_go.set()
+    finished(semantics)
+    assert vector_state(path) == (10, 0, 0)
+
+
+def test_who_stopped_without_a_word_is_no_longer_told_of(path: Path) -> None:
+    cache = VectorCache(path)
+    cache.note("gone", 4, 10)
+    noted_s = time.time()
+    assert vector_state(path)[1:] == (4, 10)
+    assert vector_state(path, now_s=noted_s + NOTED_WITHIN_S - 1)[1:] == (4, 10)
+    assert vector_state(path, now_s=noted_s + NOTED_WITHIN_S + 1)[1:] == (0, 0)
+    cache.note("gone", 10, 10)
+    assert vector_state(path)[1:] == (0, 0)
+    cache.close()
