@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis import memory
+from actors.capabilities.code_analysis import entity_graph, memory
 from actors.capabilities.code_analysis.answer import (
     ROUNDS_ENDED,
     Finding,
@@ -50,27 +50,43 @@ async def integrate(context: StageContext, view: StageView, check: Check = check
 
 
 async def remember_all(
-    context: StageContext, view: StageView, output: Mapping[str, Any], turn: Mapping[str, Any] | None
+    context: StageContext,
+    view: StageView,
+    output: Mapping[str, Any],
+    turn: Mapping[str, Any] | None,
+    *,
+    with_answer: bool = True,
 ) -> dict[str, bool]:
-    """Keep the turn, the traversal state, the answer and what was understood of files; what could be kept."""
+    """Keep the turn, the traversal state, the answer and what was understood of files; what could be kept.
+
+    `with_answer`: other sessions may use the answer. What `output` does not cite any more is not remembered.
+    """
     kept_turn = await remember(context, view, turn)
     repository = view.outputs.get("perception", {}).get("repository")
     if repository is None:
         return {"memory_updated": kept_turn, "traversal_state_persisted": False}
     codebase = context.services.codebase(repository)
     collected = _collected(view)
-    claims = [claim for found in collected.claims.values() for claim in found]
+    held, _ = await context.run_blocking(_checked, codebase, collected, check_citation)
     cited = {(c["file"], c["start_line"], c["end_line"]) for c in output["citations"]}
     checked = [
-        c for c in claims if c.citations and all((q.file, q.start_line, q.end_line) in cited for q in c.citations)
+        claim
+        for found in held.values()
+        for claim in found
+        if all((c.file, c.start_line, c.end_line) in cited for c in claim.citations)
+        and all(commit.short in output["final_response"] for commit in claim.commits)
     ]
     kept_answer = False
-    if view.ended_by is None and not output.get("partial"):
+    if with_answer and view.ended_by is None and not output.get("partial"):
         kept_answer = await memory.keep_answer(context, codebase, _question(view).text, checked)
     facts = view.outputs.get("execution", {}).get("facts", [])
     kept_facts = await memory.keep_summaries(context, msgspec.convert(facts, list[Fact]), collected.ranges)
     state = grown(
         read_state(view.outputs["perception"].get("traversal_state"), view.session_id), _explored(view, output)
+    )
+    named = _question(view)
+    state = msgspec.structs.replace(
+        state, graph=entity_graph.grown(state.graph, checked, named.identifiers or named.paths)
     )
     kept_state = await memory.keep_state(context, view, state)
     return {"memory_updated": kept_turn or kept_answer or kept_facts, "traversal_state_persisted": kept_state}

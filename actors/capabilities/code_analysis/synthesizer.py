@@ -338,9 +338,13 @@ def _worth_telling(question: Question, changed: list[Fact]) -> list[Fact]:
 
 def _together(evidence: Evidence) -> list[Claim]:
     """Files that changed in the same commits most often, documents last; of those that did so once, a few."""
-    found = sorted(evidence.of("together"), key=lambda fact: (kind_of_path(fact.name) == "docs", -fact.count))
+    found = sorted(evidence.of("together"), key=lambda fact: (_is_prose(fact.name), -fact.count))
     often = [fact for fact in found if fact.count > 1]
     return [together_claim(fact, is_first=not place) for place, fact in enumerate((often or found[:3])[:MAX_TOGETHER])]
+
+
+def _is_prose(file: str) -> bool:
+    return kind_of_path(file) == "docs" or file.endswith((".md", ".rst", ".txt"))
 
 
 def _listing(evidence: Evidence) -> list[Claim]:

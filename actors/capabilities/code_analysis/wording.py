@@ -80,7 +80,7 @@ def importer_claim(fact: Fact) -> Claim:
 def test_claim(fact: Fact) -> Claim:
     """A test that mentions it."""
     who = code_span(fact.name or fact.citation.file)
-    return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,))
+    return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
 
 
 def test_entity_claim(entity: Entity) -> Claim:
