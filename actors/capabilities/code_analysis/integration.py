@@ -41,11 +41,17 @@ log = logging.getLogger(__name__)
 TURN_ANSWER_CHARS = 600
 
 Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
+CommitCheck = Callable[[Codebase, Claim, Sequence[CommitNote]], bool]
 
 
-async def integrate(context: StageContext, view: StageView, check: Check = check_citation) -> StageResult:
-    """Check every claim against the files, put the answer together, remember the session's turn."""
-    output, turn = await assemble(context, view, check)
+async def integrate(
+    context: StageContext,
+    view: StageView,
+    check: Check = check_citation,
+    check_commits: CommitCheck | None = None,
+) -> StageResult:
+    """Check every claim against the files and git, put the answer together, remember the session's turn."""
+    output, turn = await assemble(context, view, check, check_commits)
     return StageResult({**output, **await remember_all(context, view, output, turn)})
 
 
@@ -117,7 +123,10 @@ def _list(written: object) -> list[dict[str, Any]]:
 
 
 async def assemble(
-    context: StageContext, view: StageView, check: Check = check_citation
+    context: StageContext,
+    view: StageView,
+    check: Check = check_citation,
+    check_commits: CommitCheck | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The answer from claims that were checked, and the turn that the session is to remember; nothing is kept yet."""
     repository = view.outputs.get("perception", {}).get("repository")
@@ -125,7 +134,7 @@ async def assemble(
         return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
     codebase = context.services.codebase(repository)
     collected = _collected(view)
-    checked, dropped = await context.run_blocking(_checked, codebase, collected, check)
+    checked, dropped = await context.run_blocking(_checked, codebase, collected, check, check_commits)
     if collected.unreadable:
         dropped["unreadable"] = collected.unreadable
     question = _question(view)
@@ -222,7 +231,9 @@ def _collected(view: StageView) -> Collected:
     return Collected(claims, list(ranges), list(commits), unreadable)
 
 
-def _checked(codebase: Codebase, collected: Collected, check: Check) -> tuple[dict[str, list[Claim]], Counter[str]]:
+def _checked(
+    codebase: Codebase, collected: Collected, check: Check, check_commits: CommitCheck | None = None
+) -> tuple[dict[str, list[Claim]], Counter[str]]:
     """The claims that hold, and how many citations or claims were dropped for each reason."""
     produced: dict[str, list[ProducedRange]] = {}
     for made in collected.ranges:
@@ -237,7 +248,7 @@ def _checked(codebase: Codebase, collected: Collected, check: Check) -> tuple[di
                 bad.append("name_like_a_mark")
             if not bad and claim.code and not _shows_its_lines(codebase, claim):
                 bad = ["code_missing"]
-            if not bad and not _tells_true_commits(codebase, claim, collected.commits):
+            if not bad and not (check_commits or tells_true_commits)(codebase, claim, collected.commits):
                 bad = ["commit_not_produced"]
             if not claim.citations and not (claim.commits and claim.role in ROLES_OF_COMMITS):
                 bad = bad or ["no_citation"]
@@ -271,7 +282,7 @@ def _verdict(
     return verdict or check(codebase, citation, {})
 
 
-def _tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
+def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
     """True when each commit that a claim names was told by a tool, and stands in the claim as it was told."""
     if any(told(commit) not in claim.text for commit in claim.commits):
         return False
