@@ -183,6 +183,7 @@ _OF_KIND: Mapping[str, frozenset[str]] = {
         ).counts
     ),
     "changes_with": frozenset(query_terms("change usually often together along file else co-change cochange").counts),
+    "list_all": frozenset(query_terms("list name enumerate show all every each exist are which what there").counts),
     "tested": frozenset(query_terms("test tested cover covered covering check exercise exist list show find").counts),
 }
 _ABBREVIATIONS = frozenset({"e.g", "i.e"})
