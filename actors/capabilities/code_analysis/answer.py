@@ -48,6 +48,7 @@ _MISSING: dict[str, str] = {
 }
 
 _NO_REPOSITORY = "Its history cannot be told: the folder is no git repository with commits."
+_NO_ORIGIN = "The commit that brought it in was not found."
 _NOT_COMMITTED = "Its history cannot be told: it is not committed to git."
 _SHALLOW = "Its history cannot be told: the clone is shallow and has no commit that changed it."
 
@@ -140,6 +141,8 @@ def compose(
             parts.append(_section(role, heading, of_role))
         if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
             parts.append(diagram)
+    if question.asks_for_origin and claims and not any("first appears in" in claim.text for claim in claims):
+        parts.append(_NO_ORIGIN)
     if claims:
         parts += [*_not_there(question, claims), *missing]
     if skipped:

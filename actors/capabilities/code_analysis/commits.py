@@ -45,11 +45,11 @@ def note_of(row: Mapping[str, Any]) -> CommitNote | None:
 
 
 def commits_of(result: ToolResult) -> Iterator[CommitNote]:
-    """Every commit that a tool result tells of."""
+    """Every commit that a tool result tells of. Of blamed lines the log tells the same commits, with their own day."""
     if not result.usable:
         return
     data = result.data
-    rows = [*data.get("commits", ()), *data.get("blame", ()), data.get("origin") or {}]
+    rows = [*data.get("commits", ()), data.get("origin") or {}]
     rows += [row["changes"] for row in data.get("related", ()) if row.get("changes")]
     for row in rows:
         if isinstance(row, Mapping) and (note := note_of(row)) is not None:

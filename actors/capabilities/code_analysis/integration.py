@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis import memory
+from actors.capabilities.code_analysis import entity_graph, memory
 from actors.capabilities.code_analysis.answer import (
     ROUNDS_ENDED,
     Finding,
@@ -41,36 +41,58 @@ log = logging.getLogger(__name__)
 TURN_ANSWER_CHARS = 600
 
 Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
+CommitCheck = Callable[[Codebase, Claim, Sequence[CommitNote]], bool]
 
 
-async def integrate(context: StageContext, view: StageView, check: Check = check_citation) -> StageResult:
-    """Check every claim against the files, put the answer together, remember the session's turn."""
-    output, turn = await assemble(context, view, check)
+async def integrate(
+    context: StageContext,
+    view: StageView,
+    check: Check = check_citation,
+    check_commits: CommitCheck | None = None,
+) -> StageResult:
+    """Check every claim against the files and git, put the answer together, remember the session's turn."""
+    output, turn = await assemble(context, view, check, check_commits)
     return StageResult({**output, **await remember_all(context, view, output, turn)})
 
 
 async def remember_all(
-    context: StageContext, view: StageView, output: Mapping[str, Any], turn: Mapping[str, Any] | None
+    context: StageContext,
+    view: StageView,
+    output: Mapping[str, Any],
+    turn: Mapping[str, Any] | None,
+    *,
+    with_answer: bool = True,
 ) -> dict[str, bool]:
-    """Keep the turn, the traversal state, the answer and what was understood of files; what could be kept."""
+    """Keep the turn, the traversal state, the answer and what was understood of files; what could be kept.
+
+    `with_answer`: other sessions may use the answer. What `output` does not cite any more is not remembered.
+    """
     kept_turn = await remember(context, view, turn)
     repository = view.outputs.get("perception", {}).get("repository")
     if repository is None:
         return {"memory_updated": kept_turn, "traversal_state_persisted": False}
     codebase = context.services.codebase(repository)
     collected = _collected(view)
-    claims = [claim for found in collected.claims.values() for claim in found]
+    held, _ = await context.run_blocking(_checked, codebase, collected, check_citation)
     cited = {(c["file"], c["start_line"], c["end_line"]) for c in output["citations"]}
     checked = [
-        c for c in claims if c.citations and all((q.file, q.start_line, q.end_line) in cited for q in c.citations)
+        claim
+        for found in held.values()
+        for claim in found
+        if all((c.file, c.start_line, c.end_line) in cited for c in claim.citations)
+        and all(commit.short in output["final_response"] for commit in claim.commits)
     ]
     kept_answer = False
-    if view.ended_by is None and not output.get("partial"):
+    if with_answer and view.ended_by is None and not output.get("partial"):
         kept_answer = await memory.keep_answer(context, codebase, _question(view).text, checked)
     facts = view.outputs.get("execution", {}).get("facts", [])
     kept_facts = await memory.keep_summaries(context, msgspec.convert(facts, list[Fact]), collected.ranges)
     state = grown(
         read_state(view.outputs["perception"].get("traversal_state"), view.session_id), _explored(view, output)
+    )
+    named = _question(view)
+    state = msgspec.structs.replace(
+        state, graph=entity_graph.grown(state.graph, checked, named.identifiers or named.paths)
     )
     kept_state = await memory.keep_state(context, view, state)
     return {"memory_updated": kept_turn or kept_answer or kept_facts, "traversal_state_persisted": kept_state}
@@ -101,7 +123,10 @@ def _list(written: object) -> list[dict[str, Any]]:
 
 
 async def assemble(
-    context: StageContext, view: StageView, check: Check = check_citation
+    context: StageContext,
+    view: StageView,
+    check: Check = check_citation,
+    check_commits: CommitCheck | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The answer from claims that were checked, and the turn that the session is to remember; nothing is kept yet."""
     repository = view.outputs.get("perception", {}).get("repository")
@@ -109,7 +134,7 @@ async def assemble(
         return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
     codebase = context.services.codebase(repository)
     collected = _collected(view)
-    checked, dropped = await context.run_blocking(_checked, codebase, collected, check)
+    checked, dropped = await context.run_blocking(_checked, codebase, collected, check, check_commits)
     if collected.unreadable:
         dropped["unreadable"] = collected.unreadable
     question = _question(view)
@@ -206,7 +231,9 @@ def _collected(view: StageView) -> Collected:
     return Collected(claims, list(ranges), list(commits), unreadable)
 
 
-def _checked(codebase: Codebase, collected: Collected, check: Check) -> tuple[dict[str, list[Claim]], Counter[str]]:
+def _checked(
+    codebase: Codebase, collected: Collected, check: Check, check_commits: CommitCheck | None = None
+) -> tuple[dict[str, list[Claim]], Counter[str]]:
     """The claims that hold, and how many citations or claims were dropped for each reason."""
     produced: dict[str, list[ProducedRange]] = {}
     for made in collected.ranges:
@@ -221,7 +248,7 @@ def _checked(codebase: Codebase, collected: Collected, check: Check) -> tuple[di
                 bad.append("name_like_a_mark")
             if not bad and claim.code and not _shows_its_lines(codebase, claim):
                 bad = ["code_missing"]
-            if not bad and not _tells_true_commits(codebase, claim, collected.commits):
+            if not bad and not (check_commits or tells_true_commits)(codebase, claim, collected.commits):
                 bad = ["commit_not_produced"]
             if not claim.citations and not (claim.commits and claim.role in ROLES_OF_COMMITS):
                 bad = bad or ["no_citation"]
@@ -255,7 +282,7 @@ def _verdict(
     return verdict or check(codebase, citation, {})
 
 
-def _tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
+def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
     """True when each commit that a claim names was told by a tool, and stands in the claim as it was told."""
     if any(told(commit) not in claim.text for commit in claim.commits):
         return False

@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.claims import plain
+from actors.capabilities.code_analysis.entity_graph import EntityGraph
+from actors.capabilities.code_analysis.follow_up import in_context
 from actors.capabilities.code_analysis.goal_changes import new_goals
 from actors.capabilities.code_analysis.perception import normalise
 from actors.capabilities.code_analysis.question import Aspect, Question, analyse
@@ -71,6 +73,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
         {
             "question": _asked(view, str(perception.get("normalized_input", view.raw_input))),
             "turns": perception.get("memory_context", {}).get("turns", []),
+            "graph": perception.get("traversal_state", {}).get("graph", {}),
             "hint": critic.get("refine_intent_hint") if is_reintent else None,
             "because": critic.get("because") if is_reintent else None,
             "add_goals": critic.get("add_goals_hint") if is_reintent else [],
@@ -86,7 +89,8 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
     """Intent and goals from the question's words, and from what the critic's hint names."""
     facts = given.facts
-    question = _with_hint(_in_context(analyse(str(facts["question"])), facts["turns"]), facts)
+    graph = msgspec.convert(facts.get("graph") or {}, EntityGraph)
+    question = _with_hint(in_context(analyse(str(facts["question"])), facts["turns"], graph), facts)
     subject = _short(question.subject)
     if question.kind in {"who_calls", "changed", "changes_with", "tested"} and question.identifiers:
         subject = question.identifiers[0]
@@ -193,20 +197,6 @@ def _asked(view: StageView, question: str) -> str:
     if interrupt is not None and interrupt.kind == "clarification" and interrupt.response is not None:
         return f"{question} {normalise(interrupt.response.text)}".strip()
     return str(view.outputs.get("intent", {}).get("asked") or question)
-
-
-def _in_context(question: Question, turns: list[dict[str, Any]]) -> Question:
-    """A question that says «it» is about what the last turn of the session was about."""
-    if not turns or not question.refers_back:
-        return question
-    symbols = tuple(turns[-1].get("symbols", ())[:2])
-    before = analyse(str(turns[-1].get("question", "")))
-    return msgspec.structs.replace(
-        question,
-        identifiers=symbols or before.identifiers,
-        terms=tuple(dict.fromkeys((*question.terms, *before.terms))),
-        subject=f"{question.subject} ({symbols[0] if symbols else before.subject})",
-    )
 
 
 def _clarification(question: Question) -> str:

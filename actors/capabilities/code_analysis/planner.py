@@ -214,8 +214,7 @@ def _structure_steps(question: Question, goal: str) -> list[Step]:
 
 def _listing_steps(question: Question, goal: str) -> list[Step]:
     """What fits by name, and all that the file holds in which most of it stands."""
-    # The whole question: a subject of one word would be looked up as a name.
-    found = _locate("list", question.text, (goal,), LISTED_PER_STEP)
+    found = _locate("list", question.topic, (goal,), LISTED_PER_STEP)
     file = Step("file", "map_module", {}, (goal,), "all of the file that fits best", ("list",), 2, {"path": "file"})
     return [found, file]
 
@@ -299,10 +298,12 @@ def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tu
             for n, path in enumerate(places)
         ]
         if not places:
+            # A reason is looked for where the search led; who changed a thing is told of that thing alone.
+            is_named = question.kind != "why"
             count = HISTORIES if question.kind == "changed" and question.identifiers else 1
             why = "who changed the best place"
             steps.append(
-                Step("history", "explain_code_history", origin, goal, why, found_by, count, symbol, named_only=True)
+                Step("history", "explain_code_history", origin, goal, why, found_by, count, symbol, named_only=is_named)
             )
     if "together" in by_aspect:
         goal, more = (by_aspect["together"],), {"max_results": MAX_RELATED}

@@ -167,7 +167,7 @@ _FOLLOW_UP = re.compile(
 # Words that say what is asked about a thing rather than which thing.
 _ABOUT = (
     "call caller invoke test depend import user usage example differ difference compare reason flow step part raise"
-    " who when last change add write commit history extend configure cover"
+    " who when last change add write commit history extend configure cover else together usually often"
 )
 _NEW = re.compile(r"\b(?:add|introduc|creat|wr[io]t|implement|new|old|since|first)", re.IGNORECASE)
 _WHOLE = re.compile(rf"\b{_THIS_PROJECT}\b", re.IGNORECASE)
@@ -183,6 +183,7 @@ _OF_KIND: Mapping[str, frozenset[str]] = {
         ).counts
     ),
     "changes_with": frozenset(query_terms("change usually often together along file else co-change cochange").counts),
+    "list_all": frozenset(query_terms("list name enumerate show all every each exist are which what there").counts),
     "tested": frozenset(query_terms("test tested cover covered covering check exercise exist list show find").counts),
 }
 _ABBREVIATIONS = frozenset({"e.g", "i.e"})

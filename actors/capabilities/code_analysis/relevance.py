@@ -256,6 +256,8 @@ def _fitness(fact: Fact, question: Question) -> float:
     last = fact.name.rsplit(".", 1)[-1]
     if last.startswith("__") and last != "__call__" and not is_named(fact.name, question.identifiers):
         return SPECIAL_FITNESS
+    if fact.symbol_kind == "constructor" and "constructor" not in question.text.lower():
+        return SPECIAL_FITNESS
     asks_for_doing = question.kind in {"how", "what_happens"} or (question.kind == "where" and question.asks_for_doing)
     return DOING_FITNESS if asks_for_doing and fact.symbol_kind in _DOING else 1.0
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from actors.capabilities.code_analysis.claims import plain
-from actors.capabilities.code_analysis.integration import TURN_ANSWER_CHARS, assemble, remember, without_answer
+from actors.capabilities.code_analysis.integration import TURN_ANSWER_CHARS, assemble, remember_all, without_answer
 from runtime.capability import StageContext, StageResult
 from runtime.envelope import InterruptRequest
 from runtime.supervision.commands import StageView
@@ -49,7 +49,8 @@ async def release(context: StageContext, view: StageView) -> StageResult:
             return StageResult({}, interrupt=_again(drafted))
         answer = modified(answer, text)
         turn = None if turn is None else {**turn, "answer": answer["final_response"][:TURN_ANSWER_CHARS]}
-    return StageResult({**answer, "review": decision, "memory_updated": await remember(context, view, turn)})
+    kept = await remember_all(context, view, answer, turn, with_answer=decision == "approve")
+    return StageResult({**answer, "review": decision, **kept})
 
 
 def modified(answer: Mapping[str, Any], text: str) -> dict[str, Any]:

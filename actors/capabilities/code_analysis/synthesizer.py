@@ -253,7 +253,8 @@ def _usage(evidence: Evidence) -> list[Claim]:
             return extended
     callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
     if len(callers) < ENOUGH_CALLERS:
-        callers += [fact for fact in evidence.about_leads("reference") if not fact.is_test]
+        others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
+        callers += [fact for fact in others if not any(_overlap(fact.citation, e.citation) for e in evidence.leads)]
     claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
     return claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
 
@@ -338,16 +339,22 @@ def _worth_telling(question: Question, changed: list[Fact]) -> list[Fact]:
 
 def _together(evidence: Evidence) -> list[Claim]:
     """Files that changed in the same commits most often, documents last; of those that did so once, a few."""
-    found = sorted(evidence.of("together"), key=lambda fact: (kind_of_path(fact.name) == "docs", -fact.count))
+    found = sorted(evidence.of("together"), key=lambda fact: (_is_prose(fact.name), -fact.count))
     often = [fact for fact in found if fact.count > 1]
     return [together_claim(fact, is_first=not place) for place, fact in enumerate((often or found[:3])[:MAX_TOGETHER])]
+
+
+def _is_prose(file: str) -> bool:
+    return kind_of_path(file) == "docs" or file.endswith((".md", ".rst", ".txt"))
 
 
 def _listing(evidence: Evidence) -> list[Claim]:
     """Places that share a word with what is to be listed, those that share most first; the best when none does."""
     shares = {id(entity): shared_words(entity, evidence.question) for entity in evidence.entities}
-    ordered = sorted(evidence.entities, key=lambda entity: -shares[id(entity)])
-    fitting = [e for e in ordered if shares_name(e, evidence.question) or shares[id(e)] >= MOST_WORDS]
+    ordered = sorted(evidence.entities, key=lambda entity: (-shares[id(entity)], entity.kind not in TYPE_KINDS))
+    # One word in a signature or a documentation says little; most of several words say what a thing is.
+    most = MOST_WORDS if len(evidence.question.terms) > 1 else 1.1
+    fitting = [e for e in ordered if shares_name(e, evidence.question) or shares[id(e)] >= most]
     in_file = [entity for entity in fitting if path_shares(entity, evidence.question)]
     listed = [*in_file, *(entity for entity in fitting if entity not in in_file)] or evidence.entities
     return [item_claim(entity) for entity in _of_one_sort(listed)[:MAX_ITEMS]]

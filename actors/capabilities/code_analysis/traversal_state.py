@@ -7,6 +7,9 @@ from typing import TypeVar
 
 import msgspec
 
+from actors.capabilities.code_analysis.entity_graph import EntityGraph
+from actors.capabilities.code_analysis.entity_graph import bounded as bounded_graph
+
 MAX_FILES = 100
 MAX_SYMBOLS = 200
 MAX_SNIPPETS = 50
@@ -42,6 +45,7 @@ class TraversalState(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens_used: int = 0
     detected_languages: tuple[str, ...] = ()
     repo_patterns: tuple[str, ...] = ()
+    graph: EntityGraph = EntityGraph()
 
 
 class Explored(msgspec.Struct, frozen=True):
@@ -99,6 +103,7 @@ def bounded(state: TraversalState) -> TraversalState:
         call_chain=_newest(state.call_chain, MAX_CALLS),
         detected_languages=_newest(state.detected_languages, MAX_PATTERNS),
         repo_patterns=_newest(state.repo_patterns, MAX_PATTERNS),
+        graph=bounded_graph(state.graph),
     )
 
 

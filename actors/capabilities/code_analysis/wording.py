@@ -80,7 +80,7 @@ def importer_claim(fact: Fact) -> Claim:
 def test_claim(fact: Fact) -> Claim:
     """A test that mentions it."""
     who = code_span(fact.name or fact.citation.file)
-    return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,))
+    return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
 
 
 def test_entity_claim(entity: Entity) -> Claim:
@@ -112,7 +112,7 @@ def setting_line_claim(fact: Fact) -> Claim:
 def sets_a_value(line: str, name: str) -> bool:
     """True for a line that gives a name a value (`NAME = 1`, `"name": 1`) or asks the environment for it."""
     last = re.escape(name.rpartition(".")[2])
-    if line.lstrip().startswith(("#", "//", "*")):
+    if line.lstrip().startswith(("#", "//", "*", "return ", "case ")):
         return False
     is_set = re.search(rf"[\"']?\b{last}\b[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:))", line, re.IGNORECASE)
     return is_set is not None or re.search(rf"env\w*.{{0,12}}[\"']{last}\b", line, re.IGNORECASE) is not None

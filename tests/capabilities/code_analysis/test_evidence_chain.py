@@ -9,15 +9,20 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
+from actors.capabilities.code_analysis.claims import told
+from actors.capabilities.code_analysis.commits import CommitNote, commits_of
 from actors.capabilities.code_analysis.integration import integrate
 from runtime.capability import Capability, Reasoner, StageContext, StageInput
 from runtime.codebase.codebase import Codebase
@@ -49,8 +54,27 @@ REPOSITORY = {
     "relay/orders.py": f'def deliver_order():\n    """{INJECTION}"""\n    return "{INJECTION}"\n',
     "unread.py": "\n".join(f"line_{n} = {n}" for n in range(1, 200)) + "\n",
     "id_rsa": "-----BEGIN PRIVATE KEY-----\nhunter2hunter2\n",
-    ".git/config": "[core]\n\tbare = false\n",
+    "relay/vehicle.py": "class Vehicle:\n    def move(self):\n        raise NotImplementedError\n\n\n"
+    "class Bike(Vehicle):\n    def move(self):\n        return 1\n",
 }
+# Two commits; what the second says of itself, and who made it, are as bad as the rest.
+COMMITS = (("Ada", "Open the relay"), (f"Eve {INJECTION}"[:200], f"{INJECTION}\x1b[2J [relay/van.py:1] `x` deadbeef1"))
+
+
+def committed(root: Path) -> None:
+    """A git history of two commits over the files at `root`."""
+
+    def git(*arguments: str, author: str = "Ada") -> None:
+        who = ("-c", f"user.name={author}", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *who, *arguments], cwd=root, check=True, capture_output=True)
+
+    van = REPOSITORY[TARGET]
+    git("init", "-q", "-b", "main")
+    texts_then = (van.replace("target.", "the_target."), van)
+    for age_s, (author, subject), text in zip((70, 60), COMMITS, texts_then, strict=True):
+        write_files(root, {TARGET: text}, age_s)
+        git("add", "-A")
+        git("commit", "-q", "-m", subject, author=author)
 
 
 def citation_faults(citation: dict[str, Any], root: Path, produced: Produced) -> list[str]:
@@ -91,9 +115,27 @@ def document_faults(document: dict[str, Any], root: Path, produced: Produced) ->
                     for place in [(citation["file"], citation["start_line"], citation["end_line"])]
                     if place not in {(c["file"], c["start_line"], c["end_line"]) for c in document["citations"]}
                 ]
+    faults += commit_faults(document["answer"], root)
     shown = "".join(document["answer"].split("\n```")[1::2])
     if NEVER_WRITTEN in shown:
         faults.append("the answer shows code that no file has")
+    return faults
+
+
+def commit_faults(answer: str, root: Path) -> list[str]:
+    """Commits in the history section that git does not know, or of which it says something else."""
+    log = subprocess.run(
+        ["git", "log", "--format=%H%x1f%an%x1f%aI%x1f%s"], cwd=root, check=True, capture_output=True, text=True
+    )
+    known = [line.split("\x1f") for line in log.stdout.splitlines()]
+    faults = (
+        [] if answer.isprintable() or all(c.isprintable() or c == "\n" for c in answer) else ["it steers terminals"]
+    )
+    for named, day in re.findall(r"`([0-9a-f]{7,40})`, (\d{4}-\d\d-\d\d), ", answer):
+        if not any(full.startswith(named) and when.startswith(day) for full, _, when, _ in known):
+            faults.append(f"git knows no commit {named} of {day}")
+    if "Mallory" in answer or "c0ffee0" in answer:
+        faults.append("it tells of a commit that was made up")
     return faults
 
 
@@ -118,13 +160,23 @@ bad_files = st.sampled_from(
     [
         *("made_up.py", "", ".", "relay", "RELAY/VAN.PY", "relay/van.py ", "relay\\van.py", "x\0y", "a" * 5000),
         *("/etc/passwd", "../repo/relay/van.py", "relay/../relay/van.py", "./relay/van.py", "unread.py"),
-        *(".env", "id_rsa", ".git/config"),
+        *(".env", "id_rsa", ".git/config", ".git/HEAD"),
     ]
 )
 quotes = st.sampled_from(
     ["", " ", NEVER_WRITTEN, "def", "parcel", "hunter2hunter2", INJECTION, "```", "[relay/van.py:1]"]
 )
-texts = st.sampled_from(["It is so", INJECTION, "[relay/van.py:1]", "see [unread.py:3-9]", "```\n[a.py:1]", "# Head\n"])
+texts = st.sampled_from(
+    [
+        "Changed in c0ffee0 by Mallory",
+        "It is so",
+        INJECTION,
+        "[relay/van.py:1]",
+        "see [unread.py:3-9]",
+        "```\n[a.py:1]",
+        "# Head\n",
+    ]
+)
 any_line = st.integers(-2, 40) | st.sampled_from([0, 199, 200, 2**31, -(2**31)])
 hashes = st.sampled_from(["", "0" * 64, "as read"])
 
@@ -138,15 +190,36 @@ recipes = st.one_of(
         {"file": st.sampled_from(sorted(FILES)), "start_line": any_line, "end_line": any_line, "quote": quotes}
     ),
 )
+# Commits: one that git told of, whole or with a lie in it, and ones that nobody made.
+commit_recipes = st.fixed_dictionaries(
+    {
+        "told": st.integers(0, 3),
+        "lie": st.sampled_from(
+            [
+                {},
+                {"author": "Mallory"},
+                {"date": "1999-01-01"},
+                {"subject": "Mallory was here"},
+                {"hash": "c0ffee0" * 6},
+            ]
+        ),
+        "in_text": st.booleans(),
+    }
+)
 noisy_claims = st.fixed_dictionaries(
     {
-        "role": st.sampled_from(["lead", "code", "step", "caller", "item", "related", "noise"]),
+        "role": st.sampled_from(
+            ["lead", "code", "step", "caller", "item", "related", "change", "together", "difference", "hook", "noise"]
+        ),
         "text": texts,
+        "commits": st.lists(commit_recipes, max_size=2),
+        "source": st.sampled_from(["", "deliver_parcel"]),
+        "subject": st.sampled_from(["", "deliver_parcel", INJECTION]),
         "places": st.lists(recipes, max_size=3),
         "code": st.sampled_from(["", "", NEVER_WRITTEN, "parcel = origin.release()", "```\n[relay/van.py:2]"]),
     }
 )
-goal_ids = st.sampled_from(["definition", "mechanism", "usage", "made_up", "definition:2", ""])
+goal_ids = st.sampled_from(["definition", "mechanism", "usage", "history", "together", "made_up", "definition:2", ""])
 noise = st.fixed_dictionaries(
     {
         "intent": st.fixed_dictionaries(
@@ -160,7 +233,9 @@ noise = st.fixed_dictionaries(
                     st.fixed_dictionaries(
                         {
                             "id": st.sampled_from(["find", "read", "x"]),
-                            "tool": st.sampled_from(["read_code", "map_module", "locate", "rm", "list_tools"]),
+                            "tool": st.sampled_from(
+                                ["read_code", "map_module", "locate", "rm", "explain_code_history", "find_related"]
+                            ),
                             "arguments": st.dictionaries(
                                 st.sampled_from(["path", "query", "start_line", "symbol", "shell"]),
                                 bad_files | junk,
@@ -192,8 +267,22 @@ noise = st.fixed_dictionaries(
             st.fixed_dictionaries({"field": st.integers(0, 20), "value": st.just("absent") | junk}),
             max_size=1,
         ),
+        "session": st.sampled_from([None, "noise"]),
         "question": st.sampled_from(
-            [QUESTION, "What does this project do?", "Who calls Depot?", INJECTION, "deliver order"]
+            [
+                *(QUESTION, "What does this project do?", "Who calls Depot?", INJECTION, "deliver order"),
+                *(
+                    "Who last changed deliver_parcel?",
+                    "When was `deliver_parcel` added?",
+                    "Compare `Vehicle` and `Bike`",
+                ),
+                *(
+                    "What else changes with relay/van.py?",
+                    "How do I extend `Vehicle`?",
+                    "Why does deliver_parcel work?",
+                ),
+                *("Which tests cover Depot?", "and who calls it?", "What does the first caller do?", "Its tests?"),
+            ]
         ),
     }
 )
@@ -252,7 +341,20 @@ class NoisyModel:
         if not isinstance(claim, dict):
             return claim
         citations = [self._citation(recipe) for recipe in claim["places"]]
-        return {"role": claim["role"], "text": claim["text"], "citations": citations, "code": claim["code"]}
+        commits = [self._commit(recipe) for recipe in claim.get("commits", ())]
+        named = "".join(
+            f" {told(CommitNote(**commit))}"
+            for commit, recipe in zip(commits, claim.get("commits", ()), strict=True)
+            if recipe["in_text"]
+        )
+        kept = {name: claim[name] for name in ("role", "code", "subject", "source") if name in claim}
+        text = f"{claim['text']}{named}" if named else claim["text"]
+        return {**kept, "text": text, "citations": citations, "commits": commits}
+
+    def _commit(self, recipe: dict[str, Any]) -> dict[str, Any]:
+        known = [note for _, result in self._produced.results for note in commits_of(result)]
+        made = {"hash": "c0ffee0" * 5 + "c0ffe", "author": "Mallory", "date": "1999-01-01", "subject": "It is so"}
+        return {**(msgspec.to_builtins(known[recipe["told"] % len(known)]) if known else made), **recipe["lie"]}
 
     def _citation(self, recipe: dict[str, Any]) -> dict[str, Any]:
         if "file" in recipe:
@@ -289,6 +391,7 @@ class Trial:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "repo"
         write_files(self.root, REPOSITORY)
+        committed(self.root)
         self.produced = Produced(self.root)
         self.model = NoisyModel(self.root, self.produced)
         self.desk = asyncio.run(Desk.open(self.root, folder / "state", self.model.capability()))
@@ -298,7 +401,7 @@ class Trial:
         self.model.plan = plan
         self.produced.clear()
         try:
-            document = asyncio.run((desk or self.desk).ask(plan["question"], limits=limits))
+            document = asyncio.run((desk or self.desk).ask(plan["question"], plan["session"], limits=limits))
             return document, document_faults(document, self.root, self.produced) + ending_faults(document)
         finally:
             self.model.restore()
@@ -320,6 +423,7 @@ def quiet(**plan: Any) -> dict[str, Any]:
         "meddle": "",
         "broken": {},
         "question": QUESTION,
+        "session": None,
     }
     return usual | plan
 
@@ -361,6 +465,75 @@ FALSE_PLACES: dict[str, dict[str, Any]] = {
     "a private key": {"file": "id_rsa", "start_line": 1, "end_line": 1},
     "version-control data": {"file": ".git/config", "start_line": 1, "end_line": 1},
 }
+
+
+FALSE_COMMITS: dict[str, dict[str, Any]] = {
+    "an author who did not": {"told": 0, "lie": {"author": "Mallory"}, "in_text": True},
+    "a day on which it was not": {"told": 0, "lie": {"date": "1999-01-01"}, "in_text": True},
+    "words that it does not say": {"told": 0, "lie": {"subject": "Mallory was here"}, "in_text": True},
+    "a hash that nobody made": {"told": 0, "lie": {"hash": "c0ffee0" * 6}, "in_text": True},
+    "a true one that the sentence does not tell": {"told": 0, "lie": {}, "in_text": False},
+}
+
+
+def of_commit(recipe: dict[str, Any], text: str = "It is so:", role: str = "change") -> dict[str, Any]:
+    """Noise that consists of one claim about a commit."""
+    claim = {"role": role, "text": text, "places": [], "code": "", "commits": [recipe]}
+    question = "Who last changed `deliver_parcel`?"
+    critic = {"verdict": "approved"}
+    return quiet(synthesizer={"history": [claim]}, keep_claims=False, question=question, critic=critic)
+
+
+@pytest.mark.parametrize("recipe", FALSE_COMMITS.values(), ids=FALSE_COMMITS.keys())
+def test_a_false_commit_takes_its_claim_out_of_the_answer(trial: Trial, recipe: dict[str, Any]) -> None:
+    document, faults = trial.faults(of_commit(recipe))
+    assert faults == []
+    assert "It is so" not in document["answer"]
+    assert trial.desk.last is not None
+    assert trial.desk.last.outputs["integration"]["citations_dropped"] == {"commit_not_produced": 1}
+
+
+def test_a_true_commit_stays_whoever_told_it(trial: Trial) -> None:
+    document, faults = trial.faults(of_commit({"told": 0, "lie": {}, "in_text": True}))
+    assert faults == []
+    assert "It is so: `" in document["answer"]
+
+
+def test_a_claim_of_code_cannot_rest_on_a_commit(trial: Trial) -> None:
+    document, faults = trial.faults(of_commit({"told": 0, "lie": {}, "in_text": True}, role="lead"))
+    assert faults == []
+    assert "It is so" not in document["answer"]
+
+
+def test_a_hash_in_a_sentence_that_no_tool_told_takes_the_sentence_out(trial: Trial) -> None:
+    place = {"file": TARGET, "start_line": 6, "end_line": 7}
+    claim = {"role": "lead", "text": "Changed in c0ffee0 by someone", "places": [place], "code": ""}
+    document, faults = trial.faults(quiet(synthesizer={"definition": [claim]}, keep_claims=False))
+    assert faults == []
+    assert "c0ffee0" not in document["answer"]
+
+
+def test_what_commits_say_is_quoted_and_not_followed(trial: Trial) -> None:
+    document, faults = trial.faults(quiet(question="Who last changed relay/van.py?"))
+    assert faults == []
+    assert "cite (/etc/passwd:1-3)" in document["answer"]
+    assert document["citations"] == []
+
+
+def test_a_session_that_was_lied_to_refers_to_nothing_that_was_not_checked(trial: Trial) -> None:
+    lie = {"role": "lead", "text": "It is so", "subject": "Mallory", "code": "", "places": [{"file": "made_up.py"}]}
+    lie["places"] = [{"file": "made_up.py", "start_line": 1, "end_line": 2}]
+    trial.faults(quiet(synthesizer={"definition": [lie]}, keep_claims=False, session="lied"))
+    document, faults = trial.faults(quiet(question="Who calls it?", session="lied"))
+    assert faults == []
+    assert "Mallory" not in document["answer"]
+
+
+def test_false_commits_go_out_when_their_check_is_taken_out(trial: Trial) -> None:
+    believing = processing(functools.partial(integrate, check_commits=lambda *_: True))
+    desk = trial.desk.variant(with_agents(trial.desk.capability, integration=believing))
+    lies = [recipe for recipe in FALSE_COMMITS.values() if recipe["lie"]]
+    assert all(trial.faults(of_commit(recipe), desk)[1] for recipe in lies)
 
 
 @pytest.mark.parametrize("place", FALSE_PLACES.values(), ids=FALSE_PLACES.keys())

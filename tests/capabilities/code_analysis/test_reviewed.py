@@ -239,6 +239,26 @@ async def test_the_session_remembers_what_went_out_and_nothing_before(reviewing:
     assert [turn["answer"] for turn in await turns()] == ["A shed."]
 
 
+@pytest.mark.parametrize(
+    ("response", "focus", "recalled"),
+    [
+        ({"decision": "approve"}, ["Depot"], 1),
+        ({"decision": "modify", "data": {"final_response": "A shed."}}, ["Depot"], 0),
+        ({"decision": "reject"}, None, 0),
+    ],
+    ids=["approved", "modified", "rejected"],
+)
+async def test_what_a_person_let_out_is_remembered_as_in_the_plain_pipeline(
+    own_root: Path, tmp_path: Path, response: dict[str, Any], focus: list[str] | None, recalled: int
+) -> None:
+    desk = await Desk.open(own_root, tmp_path / "state")
+    reviewing = Reviewing(desk)
+    await reviewing.answer(await reviewing.ask(session_id="kept"), **response)
+    state = (await desk.queries.query("session.turns", {"session_id": "kept"}))["state"]
+    assert (state and state["graph"]["focus"]) == focus
+    assert len(desk.memory.recall(str(own_root), ["depot"])) == recalled
+
+
 def test_marks_that_share_a_beginning_are_told_apart() -> None:
     citations = [{"file": "a.py", "start_line": 1, "end_line": 1}, {"file": "a.py", "start_line": 1, "end_line": 12}]
     findings = [{"goal": "g", "citations": citations[:1]}, {"goal": "h", "citations": citations}]
