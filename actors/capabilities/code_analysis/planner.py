@@ -214,7 +214,8 @@ def _structure_steps(question: Question, goal: str) -> list[Step]:
 
 def _listing_steps(question: Question, goal: str) -> list[Step]:
     """What fits by name, and all that the file holds in which most of it stands."""
-    found = _locate("list", question.topic, (goal,), LISTED_PER_STEP)
+    # «all» says nothing in a search; a word by itself would be looked up as a name.
+    found = _locate("list", f"all {question.topic}", (goal,), LISTED_PER_STEP)
     file = Step("file", "map_module", {}, (goal,), "all of the file that fits best", ("list",), 2, {"path": "file"})
     return [found, file]
 
