@@ -137,6 +137,8 @@ def self_name(function: Node) -> str:
         return ""
     parameters = function.child_by_field_name("parameters")
     first = parameters.named_children[0] if parameters is not None and parameters.named_children else None
+    if first is not None and first.type == "typed_parameter":
+        first = first.named_children[0]
     return text_of(first) if first is not None and first.type == "identifier" else ""
 
 

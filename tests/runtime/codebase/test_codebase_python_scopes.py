@@ -144,6 +144,7 @@ HEIRS = {
     "class Leaf(Middle):\n    def step(self):\n        super().step()\n\n    def again(self):\n        self.step()\n",
     "c.py": "class Mixin:\n    def use(self):\n        self.step()\n\n\nclass Lone:\n    def use(self):\n"
     "        self.step()\n",
+    "e.py": "from b import Leaf\n\n\nclass Low(Leaf):\n    def step(self):\n        super().step()\n",
     "d.py": "from b import Middle\nfrom c import Mixin\n\n\nclass Both(Mixin, Middle):\n    pass\n",
 }
 
@@ -154,4 +155,4 @@ def test_a_method_is_reached_through_heirs_unless_they_have_their_own(
     write_files(root, HEIRS)
     codebase = opened(root)
     assert callers(codebase, "Base.step", "a.py") == {("a.py", 3), ("b.py", 6), ("b.py", 11), ("c.py", 3)}
-    assert callers(codebase, "Leaf.step", "b.py") == {("a.py", 3), ("b.py", 6), ("b.py", 14)}
+    assert callers(codebase, "Leaf.step", "b.py") == {("a.py", 3), ("b.py", 6), ("b.py", 14), ("e.py", 6)}
