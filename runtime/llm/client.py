@@ -114,6 +114,7 @@ class ModelClient:
 
         Raises ModelFailedError: what the last deployment said. A ModelBrokeOffError names its `deployment`.
         """
+        request = msgspec.structs.replace(request, in_pieces=on_text is not None)
         failure: ModelFailedError | None = None
         asked = behind
         for name in self.behind(role, behind):

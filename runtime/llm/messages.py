@@ -28,7 +28,8 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
 class ModelRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call of a model. `schema`: the JSON schema that the answer must fit; None for free text.
 
-    `user_id` is whom the call counts for where users share a model.
+    `user_id` is whom the call counts for where users share a model. `in_pieces`: somebody watches the answer grow; a
+    backend may give one that nobody watches in one piece.
     """
 
     request_id: str
@@ -36,6 +37,7 @@ class ModelRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     sampling: Sampling
     schema: dict[str, Any] | None = None
     user_id: str = "local"
+    in_pieces: bool = True
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="delta"):

@@ -29,13 +29,15 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Medians over all rounds with that many requests at once. `share`: our tokens/s over the bare engine's."""
+    """Medians over all rounds with that many requests at once. `share`: our tokens/s over the bare engine's, with every
+    answer watched as it grows; `whole_share`: with answers that nobody watches."""
 
     concurrent: int
     requests_per_s: float
     tokens_per_s: float
     bare_tokens_per_s: float
     share: float
+    whole_share: float
     first_ms: float
     bare_first_ms: float
 
@@ -52,8 +54,8 @@ def requests_of(concurrent: int, tokens: int, round_number: int) -> list[ModelRe
     ]
 
 
-async def through_client(client: ModelClient, requests: Iterable[ModelRequest]) -> Measured:
-    """All requests at once, each streamed through the client."""
+async def through_client(client: ModelClient, requests: Iterable[ModelRequest], watched: bool = True) -> Measured:
+    """All requests at once through the client, each in pieces if it is `watched`."""
     first_s: list[float] = []
 
     async def one(request: ModelRequest) -> int:
@@ -65,7 +67,7 @@ async def through_client(client: ModelClient, requests: Iterable[ModelRequest]) 
                 first_s.append(time.perf_counter() - started_s)
                 seen = True
 
-        return (await client.complete("default", request, on_text)).tokens_out
+        return (await client.complete("default", request, on_text if watched else None)).tokens_out
 
     started_s = time.perf_counter()
     tokens = await asyncio.gather(*(one(request) for request in requests))
@@ -73,23 +75,22 @@ async def through_client(client: ModelClient, requests: Iterable[ModelRequest]) 
 
 
 async def compare(client: ModelClient, server: Any, concurrent: int, tokens: int, rounds: int) -> Compared:
-    """Both ways, `rounds` times each after one that warms up. `server`: the handle of the same deployment."""
+    """All three ways, `rounds` times each after one that warms up. `server`: the handle of the same deployment."""
     ours: list[Measured] = []
+    whole: list[Measured] = []
     bare: list[Measured] = []
-    for number in range(rounds + 1):
+    for number in range(0, 3 * (rounds + 1), 3):
         # Each way gets texts of its own: the second to send a text would find it in the prefix cache.
-        given = requests_of(concurrent, tokens, 2 * number)
-        measured = msgspec.msgpack.decode(
-            await server.bare.remote(msgspec.msgpack.encode(requests_of(concurrent, tokens, 2 * number + 1))),
-            type=Measured,
-        )
-        ours.append(await through_client(client, given))
-        bare.append(measured)
-    return compared(concurrent, ours[1:], bare[1:])
+        first, second, third = (requests_of(concurrent, tokens, number + way) for way in range(3))
+        answer = await server.bare.remote(msgspec.msgpack.encode(first))
+        bare.append(msgspec.msgpack.decode(answer, type=Measured))
+        ours.append(await through_client(client, second))
+        whole.append(await through_client(client, third, watched=False))
+    return compared(concurrent, ours[1:], whole[1:], bare[1:])
 
 
-def compared(concurrent: int, ours: list[Measured], bare: list[Measured]) -> Compared:
-    """Two lists of rounds, side by side."""
+def compared(concurrent: int, ours: list[Measured], whole: list[Measured], bare: list[Measured]) -> Compared:
+    """Three lists of rounds, side by side."""
     rate, bare_rate = _tokens_per_s(ours), _tokens_per_s(bare)
     return Compared(
         concurrent=concurrent,
@@ -97,6 +98,7 @@ def compared(concurrent: int, ours: list[Measured], bare: list[Measured]) -> Com
         tokens_per_s=round(rate, 1),
         bare_tokens_per_s=round(bare_rate, 1),
         share=round(rate / bare_rate, 3),
+        whole_share=round(_tokens_per_s(whole) / bare_rate, 3),
         first_ms=_first_ms(ours),
         bare_first_ms=_first_ms(bare),
     )

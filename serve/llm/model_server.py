@@ -33,8 +33,12 @@ from runtime.llm.opening import used_deployments
 from serve.llm.bench import Measured
 from serve.llm.resources import lacking, llm_config_of
 
-# Pieces that come within this time of the last go out together: each one is a message between processes.
-TOGETHER_S = 0.03
+# Pieces that come within this time of the last go out together, for each answer that is streamed right now: a message
+# between processes costs about a millisecond on both sides, whatever is in it, and who watches reads a few times a
+# second. The first piece of an answer goes at once.
+TOGETHER_S = 0.05
+TOGETHER_PER_STREAM_S = 0.01
+MOST_TOGETHER_S = 0.5
 
 _REQUEST = msgspec.msgpack.Decoder(ModelRequest)
 _REQUESTS = msgspec.msgpack.Decoder(list[ModelRequest])
@@ -49,6 +53,7 @@ class ModelServer(LLMServer):
         await super().__init__(llm_config, **options)
         self._share = FairShare(int(llm_config.engine_kwargs["max_num_seqs"]))
         self._model = str(llm_config.model_id)
+        self._streams = 0
         self._served = {"requests": 0, "tokens_in": 0, "tokens_cached": 0, "tokens_out": 0}
 
     async def answer(self, data: bytes) -> AsyncGenerator[bytes, None]:
@@ -57,11 +62,16 @@ class ModelServer(LLMServer):
         async with self._share.place(request.user_id):
             waiting: list[Piece] = []
             sent_s = 0.0
-            async for piece in self._pieces(request):
-                waiting.append(piece)
-                if isinstance(piece, Completion) or time.perf_counter() - sent_s >= TOGETHER_S:
-                    yield msgspec.msgpack.encode(waiting)
-                    waiting, sent_s = [], time.perf_counter()
+            self._streams += request.in_pieces
+            try:
+                async for piece in self._pieces(request):
+                    waiting.append(piece)
+                    is_due = time.perf_counter() - sent_s >= together_s(self._streams)
+                    if isinstance(piece, Completion) or (request.in_pieces and is_due):
+                        yield msgspec.msgpack.encode(_joined(waiting) if request.in_pieces else waiting[-1:])
+                        waiting, sent_s = [], time.perf_counter()
+            finally:
+                self._streams -= request.in_pieces
 
     async def bare(self, data: bytes) -> bytes:
         """Requests (MessagePack) all at once, by nothing but the engine: what `jeeves bench llm` compares with."""
@@ -127,6 +137,17 @@ class ModelServer(LLMServer):
         return list(made)
 
 
+def together_s(streams: int) -> float:
+    """How long the pieces of an answer gather before they are sent, with so many answers being streamed."""
+    return min(MOST_TOGETHER_S, max(TOGETHER_S, TOGETHER_PER_STREAM_S * streams))
+
+
+def _joined(pieces: list[Piece]) -> list[Piece]:
+    """The same text in one delta."""
+    text = "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+    return [*([TextDelta(text)] if text else []), *(piece for piece in pieces if isinstance(piece, Completion))]
+
+
 def _sampling(request: ModelRequest) -> SamplingParams:
     held = None
     if request.schema is not None:
@@ -136,7 +157,7 @@ def _sampling(request: ModelRequest) -> SamplingParams:
         temperature=request.sampling.temperature,
         seed=request.sampling.seed,
         structured_outputs=held,
-        output_kind=RequestOutputKind.DELTA,
+        output_kind=RequestOutputKind.DELTA if request.in_pieces else RequestOutputKind.FINAL_ONLY,
     )
 
 

@@ -39,7 +39,7 @@ ENDLESS = Sampling(max_tokens=3_000, temperature=1.0, seed=1)
 PATIENT_S = 400.0
 
 # Machines may be busy: only a hang is to end a test, and bringing the engine up counts for the first one.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1_200)
 
 
 def asked(text: str = "hello", sampling: Sampling | None = None, **more: Any) -> ModelRequest:

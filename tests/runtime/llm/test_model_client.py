@@ -65,6 +65,16 @@ async def test_a_deployment_that_served_nothing_is_asked_three_times(failures: i
         assert len(model.requests) == 3
 
 
+@pytest.mark.parametrize("is_watched", [True, False])
+async def test_a_backend_is_told_whether_somebody_watches_the_answer_grow(is_watched: bool) -> None:
+    async def on_text(_text: str) -> None:
+        """Somebody watches."""
+
+    model = ScriptedModel(["hello"])
+    await client_of(FakeClock(), main=model).complete("default", asked(), on_text if is_watched else None)
+    assert [request.in_pieces for request in model.requests] == [is_watched]
+
+
 @pytest.mark.parametrize("asked_s", [0.0, 2.0, 30.0])
 async def test_a_busy_server_is_asked_again_when_it_said_and_not_before(asked_s: float) -> None:
     clock, model = FakeClock(), ScriptedModel([ModelBusyError("busy", retry_after_s=asked_s), "hello"])
