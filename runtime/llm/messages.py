@@ -18,7 +18,10 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How an answer is drawn. `max_tokens` bounds the answer; `temperature` 0 takes the likeliest token."""
+    """How an answer is drawn. `max_tokens` bounds the answer; `temperature` 0 takes the likeliest token.
+
+    `seed` is heeded where the backend can: vLLM on a CPU cannot.
+    """
 
     max_tokens: int
     temperature: float = 0.0

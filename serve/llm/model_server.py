@@ -21,6 +21,7 @@ from ray.serve.llm import LLMConfig, build_llm_deployment
 from ray.serve.llm.deployment import LLMServer
 from vllm import SamplingParams
 from vllm.exceptions import VLLMClientError
+from vllm.platforms import current_platform
 from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
 from actors.model_handle import REFUSED, application_name
@@ -155,7 +156,9 @@ def _sampling(request: ModelRequest) -> SamplingParams:
     return SamplingParams(
         max_tokens=request.sampling.max_tokens,
         temperature=request.sampling.temperature,
-        seed=request.sampling.seed,
+        # On a CPU a seed kills the engine as soon as a prompt is worked out in parts: vLLM 0.29 winds the generator
+        # back, which torch cannot do there.
+        seed=None if current_platform.is_cpu() else request.sampling.seed,
         structured_outputs=held,
         output_kind=RequestOutputKind.DELTA if request.in_pieces else RequestOutputKind.FINAL_ONLY,
     )

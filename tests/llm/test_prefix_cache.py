@@ -101,5 +101,5 @@ async def test_the_steps_of_a_fix_find_what_their_prompts_share(backend: Watched
         await drained(backend, ModelRequest(f"step-{number}", messages, Sampling(8, 1.0, number)))
     cached, could_be, in_all = shares(deployment, seen)
     print(f"decide: {len(seen)} calls, {in_all} tokens, {could_be} in shared blocks, {cached} found")  # noqa: T201
-    assert could_be > 0.5 * in_all, "prompts that share little are laid out badly"
+    assert could_be > 0.3 * in_all, "prompts that share little are laid out badly"
     assert cached >= GOAL * could_be

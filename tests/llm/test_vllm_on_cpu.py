@@ -136,6 +136,11 @@ async def test_what_is_too_long_for_the_engine_is_refused_in_words(backend: Hand
         await drained(backend, asked("word " * 5_000))
 
 
+async def test_seeds_and_prompts_that_are_worked_out_in_parts_do_not_kill_the_engine(backend: HandleBackend) -> None:
+    long = [asked(f"{number} " + "word and " * 900, Sampling(4, 1.0, number)) for number in range(8)]
+    assert all([(await task).tokens_out for task in [asyncio.create_task(drained(backend, each)) for each in long]])
+
+
 async def test_a_schema_that_the_engine_cannot_hold_is_refused(backend: HandleBackend) -> None:
     with pytest.raises(ModelFailedError):
         await drained(backend, asked(schema={"type": "no such type"}))
