@@ -26,6 +26,7 @@ from serve.wiring import load_named_pipeline
 
 LEASE_S = LEASE_MS / 1000
 LOOK_AGAIN_S = 0.1
+MOST_RUNS = 2**31
 
 
 class ListedRun(RunSummary, frozen=True):
@@ -58,6 +59,18 @@ def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
                 stays = _stays(settings, log, _events(log, run.run_id))
         listed.append(ListedRun(**msgspec.structs.asdict(run), stays=stays))
     return listed
+
+
+def runs_of_session(settings: Settings, session_id: str) -> list[RunId]:
+    """The runs of a session, oldest first. Raises UnknownNameError when there is none."""
+    options = store_options(settings)
+    found = []
+    for name in run_log_names(options):
+        with _opened(options, name) as log:
+            found += [run for run in log.runs(MOST_RUNS) if run.session_id == session_id]
+    if not found:
+        raise UnknownNameError(f"no run of a session '{session_id}' is recorded", name=session_id, known=[])
+    return [run.run_id for run in sorted(found, key=lambda run: run.started_at_ms)]
 
 
 def recorded_run(settings: Settings, run_id: RunId) -> RecordedRun:

@@ -13,13 +13,15 @@ import msgspec
 import typer
 
 from runtime.envelope import Envelope
+from runtime.errors import InputError
 from runtime.ids import RunId
 from runtime.pipeline import PipelineConfig
 from runtime.settings import Settings, load_settings
+from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.replay import explain, fold
 from serve.cli import run_control
 from serve.cli.answering import shown
-from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run
+from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run, runs_of_session
 from serve.wiring import index_service, load_named_pipeline, local_runner
 
 app = typer.Typer(help="Runs: what happened, how they ended, why; and what they are to do now.", no_args_is_help=True)
@@ -33,6 +35,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Run = Annotated[str, typer.Argument(help="Id of the run.")]
 
 LISTED = 20
+MOST_CHARS = 200
 
 
 @app.command("list")
@@ -72,6 +75,28 @@ def why(run_id: Run, as_json: AsJson = False, config: Config = None) -> None:
         return
     for reason in reasons:
         sys.stdout.write(shown(f"{reason.seq:4}  {_time(reason.at_ms)}  {reason.why}\n      → {reason.what}\n"))
+
+
+@app.command("log")
+def log(
+    run_id: Annotated[str | None, typer.Argument(help="Id of the run.")] = None,
+    session: Annotated[str | None, typer.Option(help="All runs of this session instead, oldest first.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one event on a line.")] = False,
+    config: Config = None,
+) -> None:
+    """What happened in a run, event by event: stages, tool and model calls, goals, questions, errors, the end."""
+    if (run_id is None) == (session is None):
+        raise InputError("name either a run or a --session")
+    settings = load_settings(config)
+    for each in runs_of_session(settings, session) if session is not None else [RunId(str(run_id))]:
+        run = recorded_run(settings, each)
+        for event in event_log(run.rules, run.events):
+            sys.stdout.write((json.dumps(msgspec.to_builtins(event)) if as_json else shown(_line_of(event))) + "\n")
+
+
+def _line_of(event: LoggedEvent) -> str:
+    said = "  ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in event.payload.items())
+    return f"{_time(event.timestamp_ms)}  {event.event_type:16}  {event.agent or '-':12}  {said[:MOST_CHARS]}"
 
 
 @app.command("fork")

@@ -119,6 +119,30 @@ def test_why_as_json_is_a_list_of_steps_that_grow(asked: Asked) -> None:
     assert [reason["stage"] for reason in reasons][1:] == list(STAGES)
 
 
+def test_log_tells_the_events_of_a_run_as_lines_and_as_json(asked: Asked) -> None:
+    events = [json.loads(line) for line in asked.runs("log", asked.run_id, "--json").answers().out.splitlines()]
+    assert list(events[0]) == ["event_id", "timestamp_ms", "event_type", "agent", "payload", "envelope_id"]
+    assert (events[0]["event_type"], events[-1]["event_type"]) == ("request", "response")
+    started = [event["agent"] for event in events if event["payload"].get("to") == "started"]
+    assert started == list(STAGES)
+    calls = sum(event["event_type"] == "tool_call" for event in events)
+    assert calls == asked.runs("show", asked.run_id).answers().document["usage"]["tool_calls"]
+    lines = asked.runs("log", asked.run_id).answers().out.splitlines()
+    assert len(lines) == len(events)
+    assert "tool_call" in "".join(lines)
+
+
+def test_log_of_a_session_is_that_of_its_runs_one_after_the_other(tree: Tree, tmp_path: Path) -> None:
+    repo = write_files(tmp_path / "repo", FILES)
+    runs = [tree.ask(QUESTION, repo, "--session", "tour").answers().document["run_id"] for _ in range(2)]
+    tree.ask(QUESTION, repo, "--session", "another").answers()
+    lines = tree.run("runs", "log", "--session", "tour", "--json").answers().out.splitlines()
+    assert list(dict.fromkeys(json.loads(line)["envelope_id"] for line in lines)) == runs
+    tree.run("runs", "log", "--session", "none").complains(2, "no run of a session 'none'")
+    tree.run("runs", "log").complains(2, "either a run or a --session")
+    tree.run("runs", "log", runs[0], "--session", "tour").complains(2, "either a run or a --session")
+
+
 def test_show_prints_the_envelope_as_it_ended(asked: Asked) -> None:
     envelope = asked.runs("show", asked.run_id).answers().document
     assert (envelope["run_id"], envelope["terminal_reason"]) == (asked.run_id, "completed")

@@ -1,0 +1,158 @@
+"""The event log of a run as people and programs read it: who did what, when, of which kind.
+
+Nothing is recorded twice: it is a view of the run's log, in its order. One entry of the log may be several of these,
+such as a result that changes the goals, took model calls and ended the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from runtime.goals import GoalsPatch
+from runtime.ids import RunId
+from runtime.pipeline import PipelineConfig
+from runtime.supervision.commands import Finish, RunStage
+from runtime.supervision.events import (
+    ActorLost,
+    BudgetRequested,
+    CancelRequested,
+    Event,
+    InterruptAnswered,
+    PauseRequested,
+    QuotaExhausted,
+    RunAdmitted,
+    RunAdopted,
+    RunRequested,
+    StageFailed,
+    StageStarted,
+    StageSucceeded,
+    StageUsage,
+    TimerFired,
+    ToolCalled,
+)
+from runtime.supervision.replay import decisions
+from runtime.supervision.state import Decision, RunState
+
+LoggedKind = Literal[
+    "request",
+    "stage_transition",
+    "tool_call",
+    "llm_call",
+    "goal_update",
+    "interrupt",
+    "error",
+    "control",
+    "response",
+]
+
+Said = tuple[LoggedKind, dict[str, Any]]
+
+
+class LoggedEvent(msgspec.Struct, frozen=True):
+    """One thing that happened in a run. `event_id` is unique, and tells the place in the run's log before its dot.
+
+    `agent`: the stage whose doing it was; None for what callers, timers and the supervisor did. `envelope_id`: the run.
+    """
+
+    event_id: str
+    timestamp_ms: int
+    event_type: LoggedKind
+    agent: str | None
+    payload: dict[str, Any]
+    envelope_id: RunId
+
+
+def event_log(config: PipelineConfig, events: Iterable[Event]) -> Iterator[LoggedEvent]:
+    """What happened in a run, in order; `events` is its log from the beginning."""
+    for event, before, decision in decisions(config, events):
+        agent = _agent(before, event)
+        told = [*_SAID[type(event.payload)](event.payload), *_followed(before, decision)]
+        for number, (kind, payload) in enumerate(told, 1):
+            event_id = f"{event.run_id}:{event.seq}.{number}"
+            whose = None if kind in {"response", "request"} else payload.pop("agent", agent)
+            yield LoggedEvent(event_id, event.at_ms, kind, whose, payload, event.run_id)
+
+
+def _agent(before: RunState, event: Event) -> str | None:
+    """Who spoke; None for one that nobody waits for any more, and for what no stage said."""
+    key = getattr(event.payload, "key", None)
+    entry = before.in_flight.get(str(key)) if key is not None else None
+    return entry.stage if entry is not None else None
+
+
+def _followed(before: RunState, decision: Decision) -> Iterator[Said]:
+    after = decision.state
+    for command in decision.commands:
+        if isinstance(command, RunStage):
+            key = command.key
+            yield "stage_transition", {"agent": command.stage, "to": "issued", "visit": key.hop, "attempt": key.attempt}
+    asked = after.envelope.interrupt
+    if asked is not None and (before.envelope.interrupt is None or before.envelope.interrupt.id != asked.id):
+        yield "interrupt", {"id": asked.id, "kind": asked.kind, "question": asked.question}
+    if any(isinstance(command, Finish) for command in decision.commands):
+        ended = after.envelope
+        yield "response", {"terminal_reason": ended.terminal_reason, "detail": ended.terminal_detail}
+
+
+def _started(_: StageStarted) -> list[Said]:
+    return [("stage_transition", {"to": "started"})]
+
+
+def _succeeded(payload: StageSucceeded) -> list[Said]:
+    told: list[Said] = [*_model_calls(payload.usage)]
+    if payload.goals is not None and payload.goals != GoalsPatch():
+        told.append(("goal_update", _plain(payload.goals)))
+    usage = _plain(payload.usage)
+    return [*told, ("stage_transition", {"to": "succeeded", "gave": sorted(payload.output), "usage": usage})]
+
+
+def _failed(payload: StageFailed) -> list[Said]:
+    said = {"kind": payload.kind, "error": payload.error, "recoverable": payload.recoverable}
+    return [*_model_calls(payload.usage), ("error", said), ("stage_transition", {"to": "failed"})]
+
+
+def _model_calls(usage: StageUsage) -> list[Said]:
+    if not usage.llm_calls:
+        return []
+    return [("llm_call", {"calls": usage.llm_calls, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out})]
+
+
+def _plain(value: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(value))  # lists, where it has tuples
+    return plain
+
+
+def _told(kind: LoggedKind, what: str, *fields: str) -> Callable[[Any], list[Said]]:
+    """An event of one kind, with those fields of it."""
+
+    def told(payload: Any) -> list[Said]:
+        return [(kind, {"what": what, **{name: getattr(payload, name) for name in fields}})]
+
+    return told
+
+
+_SAID: dict[type, Callable[[Any], list[Said]]] = {
+    RunRequested: lambda payload: [
+        ("request", {"pipeline": payload.request.pipeline, "raw_input": payload.request.raw_input})
+    ],
+    StageStarted: _started,
+    StageSucceeded: _succeeded,
+    StageFailed: _failed,
+    ToolCalled: lambda payload: [
+        ("tool_call", {"tool": payload.tool, "status": payload.status, "duration_ms": payload.duration_ms})
+    ],
+    BudgetRequested: _told("control", "budget_requested", "llm_calls", "tool_calls", "tokens"),
+    InterruptAnswered: lambda payload: [
+        ("interrupt", {"id": payload.interrupt_id, "answered_by": payload.user_id, **_plain(payload.response)})
+    ],
+    RunAdmitted: _told("control", "admitted"),
+    RunAdopted: _told("control", "adopted", "reason"),
+    PauseRequested: _told("control", "pause_requested", "reason"),
+    CancelRequested: _told("control", "cancel_requested", "reason"),
+    QuotaExhausted: _told("error", "quota_exhausted", "bound", "detail"),
+    TimerFired: _told("control", "timer_fired", "timer_id"),
+    ActorLost: lambda payload: [("error", {"what": "agent_lost", "agent": payload.agent})],
+}
