@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +75,33 @@ class Shift:
         assert {document["answer"] for document in documents} == {f"{name} wörds?" for name in self.ids}
         assert self.out.read_bytes() == b"".join(self.whole_lines)
 
+    def stop(self, process: subprocess.Popen[str]) -> None:
+        """Stop a process at a moment when it holds neither the queue nor OUT: everybody would have to wait for it."""
+        for _ in range(200):
+            process.send_signal(signal.SIGSTOP)
+            wait_until(lambda: "T" in Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").split(") ")[1][:1])
+            if self._is_free:
+                return
+            process.send_signal(signal.SIGCONT)
+        raise AssertionError("it never lets go")
+
+    @property
+    def _is_free(self) -> bool:
+        """True when somebody else may write to every database of the store, and to OUT."""
+        with self.out.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        for path in (self.folder / "state").rglob("*.sqlite"):
+            with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as database:
+                try:
+                    database.execute("BEGIN IMMEDIATE")
+                    database.execute("ROLLBACK")
+                except sqlite3.OperationalError:
+                    return False
+        return True
+
     def pending_tasks(self) -> int:
         stores = open_store(StoreOptions(str(self.folder / "state")), SystemClock())
         table = stores.work_queue()._table
@@ -131,7 +161,7 @@ def test_a_process_that_was_stopped_and_wakes_up_adds_no_line_twice(tmp_path: Pa
     shift = Shift(tmp_path, 200)
     stopped = shift.start()
     wait_until(lambda: len(shift.whole_lines) >= 5)
-    stopped.send_signal(signal.SIGSTOP)
+    shift.stop(stopped)
     other = shift.start()
     wait_until(lambda: len(shift.whole_lines) >= 150)
     stopped.send_signal(signal.SIGCONT)
