@@ -58,6 +58,12 @@ _BASE_FORMS = _table(_IRREGULAR)
 _OTHER_WORDS = _table(_SYNONYMS)
 
 
+def other_words(term: str) -> dict[str, float]:
+    """Terms that code may have in place of a question's one, by the tables alone, and how much each counts, 0 to 1."""
+    found = dict.fromkeys(_OTHER_WORDS.get(term, ()), SYNONYM_FACTOR)
+    return found | dict.fromkeys(_BASE_FORMS.get(term, ()), FORM_FACTOR)
+
+
 def root(term: str) -> str:
     """A term of the index without the endings that turn verbs into nouns: `inheritanc` and `inherit` agree."""
     for ending in _ENDINGS:
@@ -72,8 +78,7 @@ def related_terms(index: IndexReader, terms: Sequence[str]) -> dict[str, Mapping
         return {}
     found: dict[str, Mapping[str, float]] = {}
     for term in terms:
-        forms = dict.fromkeys(_OTHER_WORDS.get(term, ()), SYNONYM_FACTOR)
-        forms |= dict.fromkeys(_BASE_FORMS.get(term, ()), FORM_FACTOR)
+        forms = other_words(term)
         forms |= dict.fromkeys(_same_root(index, term), FORM_FACTOR)
         kept = {form: factor for form, factor in forms.items() if form not in terms and form not in STOP_WORDS}
         if kept:

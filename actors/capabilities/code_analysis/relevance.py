@@ -12,9 +12,13 @@ import msgspec
 
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
+from runtime.codebase.related_terms import other_words
 from runtime.codebase.tokens import index_terms, split_identifier, stem
 from runtime.tools.result import Citation
 
+# The search weighs all words of a place against those of all others; the words of its name say less than that. A search
+# for settings finds whatever speaks of settings: there names say as much.
+LOCATED_WEIGHT = 2.0
 NAMED_BONUS = 4.0
 OWNER_BONUS = 0.4
 OTHER_FINDS, MAX_OTHER_FINDS = 0.25, 3
@@ -152,7 +156,8 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact], weights:
         ),
     )
     first, *others = sorted((fact.score for fact in members), reverse=True)
-    score = first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, weights, question)
+    located = 1.0 if "configuration" in question.aspects else LOCATED_WEIGHT
+    score = located * first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, weights, question)
     score += _named_bonus(best.name, question)
     if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
         score += CONFIGURING_BONUS
@@ -238,7 +243,9 @@ def _meets(term: str, known: frozenset[str]) -> float:
     if not known.isdisjoint(_ALIKE_OF.get(term, ())):
         return BEGINNING_WEIGHT
     begun = any(len(word) >= MIN_BEGINNING and (term.startswith(word) or word.startswith(term)) for word in known)
-    return BEGINNING_WEIGHT if begun and len(term) >= MIN_BEGINNING else 0.0
+    if begun and len(term) >= MIN_BEGINNING:
+        return BEGINNING_WEIGHT
+    return max((factor for word, factor in other_words(term).items() if word in known), default=0.0)
 
 
 def _fitness(fact: Fact, question: Question) -> float:

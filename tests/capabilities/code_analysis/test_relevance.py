@@ -64,6 +64,18 @@ def test_a_place_that_several_searches_found_beats_one_that_a_single_one_found()
     assert names("payments", definition("charge", line=30, score=0.55), twice, again)[0] == "refund"
 
 
+def test_what_the_search_put_well_before_another_leads_though_the_other_is_named_after_a_word() -> None:
+    found = definition("Extends", score=1.0)
+    named = definition("visit_template", line=30, score=0.7)
+    assert names("How does template inheritance work?", found, named) == ["Extends", "visit_template"]
+
+
+def test_a_name_with_another_word_for_what_is_asked_gains_from_it() -> None:
+    other = definition("close", score=1.0)
+    extends = definition("extend", line=30, score=0.95)
+    assert names("How does inheritance work?", other, extends) == ["extend", "close"]
+
+
 def test_tests_stand_behind_code_unless_they_are_asked_for() -> None:
     code = definition("refund", score=0.5)
     test = definition("test_refund", "tests/test_a.py", 5, 1.0, is_test=True)
