@@ -6,21 +6,24 @@ Citations come in the order of the parts: definitions, callers, other references
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
+from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.symbol_links import importers_of_symbol, normal_name
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 500
 MAX_DEFINITIONS = 10
+SCANNED_LINES = 400
 _Row = dict[str, Any]
 _T = TypeVar("_T")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50) -> ToolResult:
@@ -29,8 +32,9 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
     kind, signature, docstring}], callers and references and tests [{file, line, kind, enclosing, text}], importers
     [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}].
-    When nothing has that name, partial names are tried, then imports and the text at large (status `partial`);
-    `not_found` otherwise.
+    When nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are
+    its references, those that assign it first; else partial names are tried, then imports and the text at large. All
+    of these have the status `partial`; `not_found` otherwise.
     """
     log = AttemptLog()
     limit = max(1, min(max_results, MAX_RESULTS))
@@ -39,11 +43,14 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
         return log.result("error", {"symbol": symbol}, [], error="give the name of a symbol")
     found = log.run("symbol_index", lambda: codebase.symbols_named(wanted, limit=MAX_DEFINITIONS), "not_found")
     is_exact = bool(found)
+    sheet = _Sheet(codebase, limit)
     if not found:
+        lines = log.run("lines_with_the_name", lambda: _lines_with(codebase, wanted, limit), "not_found")
+        if lines:
+            return log.result("partial", _unlisted(wanted, lines, sheet), sheet.citations, truncated=sheet.truncated)
         found = log.run(
             "partial_symbol", lambda: codebase.symbols_named(wanted, fuzzy=True, limit=MAX_DEFINITIONS), "not_found"
         )
-    sheet = _Sheet(codebase, limit)
     if found:
         data, truncated = _usage(codebase, found, sheet, log)
         return log.result(
@@ -93,6 +100,44 @@ def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceReco
         return found
     hits = codebase.search_text(last, case_sensitive=False, max_hits=limit).hits
     return [ReferenceRecord(hit.file, hit.line, last, "reference") for hit in hits]
+
+
+def _lines_with(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
+    """The lines that have the last part of a name as a word of its own, those that assign it first, then by place.
+
+    None for a name that no line of code assigns: that is something of another package, and no field.
+    """
+    last = wanted.rpartition(".")[2]
+    if not _NAME.fullmatch(last):
+        return []
+    word = re.compile(rf"(?<![\w$]){re.escape(last)}(?![\w$])")
+    assigned = re.compile(rf"(?<![\w$]){re.escape(last)}(?![\w$])[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:|\s*$))")
+    hits = [hit for hit in codebase.search_text(last, max_hits=SCANNED_LINES).hits if word.search(hit.text)]
+    if not any(kind_of_path(hit.file) in {"source", "test"} and assigned.search(hit.text) for hit in hits):
+        return []
+    hits.sort(key=lambda hit: (kind_of_path(hit.file) == "docs", assigned.search(hit.text) is None, hit.file, hit.line))
+    kept = hits[: limit + 1]
+    return [ReferenceRecord(hit.file, hit.line, last, "reference", enclosing=_around(codebase, hit)) for hit in kept]
+
+
+def _around(codebase: Codebase, hit: TextHit) -> str | None:
+    symbol = codebase.symbol_at(hit.file, hit.line)
+    return symbol.qualified_name if symbol else None
+
+
+def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _Row:
+    """The parts of a name that the index has no definition of: its lines alone, those of tests apart."""
+    used = [line for line in lines if not _is_test(line.file)]
+    tests = [line for line in lines if _is_test(line.file)]
+    return {
+        "symbol": wanted,
+        "definitions": [],
+        "callers": [],
+        "references": sheet.rows(used, lambda item: sheet.reference(item, "names it")),
+        "importers": [],
+        "tests": sheet.rows(tests, lambda item: sheet.reference(item, "names it in a test")),
+        "callees": [],
+    }
 
 
 class _Sheet:

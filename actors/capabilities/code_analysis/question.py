@@ -129,6 +129,8 @@ _PATTERNS = tuple((kind, re.compile(wording, re.IGNORECASE)) for kind, wording i
 _HOW_CONFIGURED = re.compile(
     r"\bhow (?:is|are|do|can|to|does) (?:(?!\b(?:and|where|works?)\b).){0,40}configur", re.IGNORECASE
 )
+# «Where is `depth` set?»: the lines that give it a value.
+_ASSIGNED = re.compile(r"^\W*where\b.*\b(?:set|assigned|initiali[sz]ed)\b\s*\??\s*$", re.IGNORECASE)
 _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")
 _PATH = re.compile(
     r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|ts|tsx|go|rs|java|rb|php|c|h|cc|cpp|md|toml|ya?ml|json|cfg|ini|sh)\b"
@@ -258,6 +260,8 @@ def analyse(text: str) -> Question:
     identifiers = tuple(dict.fromkeys(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()"))))
     kind, aspects = _kind_and_aspects(text)
     capitalised = tuple(dict.fromkeys(_CAPITALISED.findall(text)))
+    if kind == "where" and identifiers and _ASSIGNED.search(text):
+        kind, aspects = "configured", ASPECTS["configured"]
     if kind == "compare":
         identifiers = tuple(dict.fromkeys((*identifiers, *capitalised)))
     asked = Question(

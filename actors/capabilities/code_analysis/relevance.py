@@ -89,7 +89,7 @@ def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
         if fact.kind in {"definition", "excerpt"}:
             groups.setdefault((fact.citation.file, fact.name or str(fact.citation.start_line)), []).append(fact)
     codes = [fact for fact in facts if fact.kind == "code"]
-    weights = _weights(question.terms, [members[0] for members in groups.values()])
+    weights = _weights(question.terms, [fact for members in groups.values() for fact in members])
     entities = [_entity(question, members, codes, weights) for members in groups.values()]
     return sorted(entities, key=lambda entity: (-entity.score, *_place(entity.citation), entity.name))
 
@@ -103,6 +103,12 @@ def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fac
     wanted = set(question.terms) | {name.lower() for name in question.identifiers}
     if not wanted:
         return 1.0 if facts else 0.0
+    if question.kind == "compare":
+        # Of what is not there the answer says so; how well the rest is covered does not depend on it.
+        missing = [name for name in question.identifiers if not any(is_named(e.name, (name,)) for e in entities)]
+        if len(missing) < len(question.identifiers):
+            wanted -= {name.lower() for name in missing}
+            wanted -= {word for name in missing for word in index_terms(name).split()}
     text = " ".join(_text_of(entity) for entity in entities[:5])
     present = set(text.lower().split()) | set(index_terms(text).split())
     return len(wanted & present) / len(wanted)

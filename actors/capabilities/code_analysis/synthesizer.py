@@ -193,6 +193,8 @@ def _definition(evidence: Evidence) -> list[Claim]:
     if evidence.question.kind in KINDS_WITH_CODE:
         shown |= {entity.name for entity in _with_code(evidence)}
     others = [entity for entity in evidence.entities if entity.name not in shown]
+    if evidence.question.kind == "configured" and _is_told_by_lines(evidence):
+        return [setting_line_claim(fact) for fact in _settings_by_name(evidence)[:1]]
     if evidence.question.kind in KINDS_OF_ONE_THING:
         return [lead_claim(entity) for entity in evidence.leads]
     enough = evidence.entities[0].score * RELATED_SHARE if evidence.entities else 0.0
@@ -303,6 +305,12 @@ def _settings_by_name(evidence: Evidence) -> list[Fact]:
     names = evidence.question.identifiers
     found = [fact for fact in uses if any(sets_a_value(fact.citation.quote, name) for name in names)]
     return ([fact for fact in found if not fact.is_test] or found)[:MAX_RELATED]
+
+
+def _is_told_by_lines(evidence: Evidence) -> bool:
+    """True for a name that no place bears and that lines set: they answer, and what merely looks like it does not."""
+    borne = any(is_named(entity.name, evidence.question.identifiers) for entity in evidence.leads)
+    return not borne and bool(_settings_by_name(evidence))
 
 
 def _history(evidence: Evidence) -> list[Claim]:

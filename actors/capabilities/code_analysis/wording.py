@@ -114,7 +114,7 @@ def sets_a_value(line: str, name: str) -> bool:
     last = re.escape(name.rpartition(".")[2])
     if line.lstrip().startswith(("#", "//", "*", "return ", "case ")):
         return False
-    is_set = re.search(rf"[\"']?\b{last}\b[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:))", line, re.IGNORECASE)
+    is_set = re.search(rf"[\"']?\b{last}\b[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:|\s*$))", line, re.IGNORECASE)
     return is_set is not None or re.search(rf"env\w*.{{0,12}}[\"']{last}\b", line, re.IGNORECASE) is not None
 
 

@@ -89,6 +89,26 @@ async def test_what_is_compared_and_not_there_is_said_to_be_missing(desk: Desk) 
     )
 
 
+async def test_what_is_compared_with_what_is_not_there_is_told_in_one_pass(desk: Desk) -> None:
+    document = await desk.ask("What is the difference between `Vehicle` and `ZorblaxOfThePlains`?")
+    assert "Nothing named `ZorblaxOfThePlains` was found" in document["answer"]
+    assert document["usage"]["tool_calls"] <= 16
+
+
+async def test_the_lines_that_set_an_attribute_answer_where_it_is_set(tmp_path: Path) -> None:
+    files = {
+        "shop/till.py": "class Till:\n    def __init__(self):\n        self._is_open = False\n\n"
+        "    def unlock(self):\n        self._is_open = True\n\n"
+        "    def sell(self):\n        if self._is_open:\n            return 1\n",
+        "shop/doors.py": "def is_open_door(door):\n    return door.is_open\n",
+    }
+    write_files(tmp_path / "repo", files)
+    told = await answer(await Desk.open(tmp_path / "repo", tmp_path / "state"), "Where is `_is_open` set?")
+    assert "`self._is_open = False` [shop/till.py:3]" in told
+    assert "`self._is_open = True` [shop/till.py:6]" in told
+    assert "if self._is_open" not in told
+
+
 async def test_where_a_named_setting_gets_its_value_is_told_by_line(desk: Desk) -> None:
     told = (await answer(desk, "Where is DEPOT_LIMIT configured?")).partition("**Where it is configured**")[2]
     assert '`"DEPOT_LIMIT": 10,` [relay/defaults.py:2]' in told
@@ -111,6 +131,7 @@ async def test_the_tests_of_a_thing_are_told_by_the_line_that_uses_it(desk: Desk
         ('os.environ["PORT"]', True),
         ("process.env.get('PORT')", True),
         ("if port == 80:", False),
+        ("if self.port:", False),
         ("# PORT = 1", False),
         ("// port = 1", False),
         ("connect(port)", False),

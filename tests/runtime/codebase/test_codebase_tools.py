@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.evidence import ranges_of, verify
+from runtime.codebase.index_writer import refresh
 from runtime.codebase.locate import locate
 from runtime.codebase.module_map import map_module
 from runtime.codebase.read_code import read_code
@@ -132,10 +133,30 @@ def test_usage_tells_definition_callers_importers_tests_and_callees(codebase: Co
     assert caller["text"] == "amount = order.total()"
 
 
+def test_usage_of_an_attribute_gives_the_lines_that_assign_it_before_any_name_like_it(tmp_path: Path) -> None:
+    text = (
+        "class Till:\n    def sell(self):\n        return self.depth\n\n    def open(self):\n        self.depth = 1\n"
+    )
+    (tmp_path / "till.py").write_text(text + "\n\ndef depth_of(till):\n    return 2\n")
+    refresh(tmp_path, tmp_path / "index.sqlite")
+    opened = Codebase.open(tmp_path, tmp_path / "index.sqlite")
+    result = explore_symbol_usage(opened, "depth")
+    opened.close()
+    assert [(row["line"], row["enclosing"]) for row in result.data["references"]] == [
+        (6, "Till.open"),
+        (3, "Till.sell"),
+    ]
+    assert result.status == "partial"
+
+
 def test_usage_of_a_name_that_nobody_defines_tries_parts_then_imports(codebase: Codebase) -> None:
     partial = explore_symbol_usage(codebase, "refund_pay")
     assert partial.status == "partial"
-    assert tried(partial)[:2] == [("symbol_index", "not_found"), ("partial_symbol", "ok")]
+    assert tried(partial)[:3] == [
+        ("symbol_index", "not_found"),
+        ("lines_with_the_name", "not_found"),
+        ("partial_symbol", "ok"),
+    ]
     foreign = explore_symbol_usage(codebase, "ceil")
     assert foreign.status == "partial"
     assert tried(foreign)[-1] == ("imports_and_text", "ok")
