@@ -114,7 +114,7 @@ _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
     ),
     (
         "list_all",
-        r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b"
+        r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b|^\W*(?:list|enumerate) (?:\w+ ){0,3}\w+s\W*$"
         r"|\bwhich (?:\w+ )?\w+s (?:are|exist|does|do)\b",
     ),
     ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),

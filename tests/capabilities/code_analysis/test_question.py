@@ -233,3 +233,8 @@ def test_capitals_and_blanks_around_a_question_do_not_change_its_kind(text: str,
     kind = analyse(text).kind
     assert analyse(f"{blank}{text}{end}{blank}").kind == kind
     assert analyse(text.upper()).kind == kind
+
+
+@pytest.mark.parametrize("text", ["List positional validators", "Enumerate the exit codes", "list all agents"])
+def test_what_is_to_be_listed_needs_no_all(text: str) -> None:
+    assert analyse(text).kind == "list_all"
