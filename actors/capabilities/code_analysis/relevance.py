@@ -6,6 +6,7 @@ code that does something rather than a test of it, unless tests were asked for. 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -28,6 +29,7 @@ BEGINNING_WEIGHT = 0.7
 # A word that no place that was found bears tells them apart by nothing.
 UNMET_WEIGHT = 0.2
 NAME_WEIGHT, OWNER_WEIGHT, DOC_WEIGHT, PATH_WEIGHT = 1.0, 0.6, 0.6, 0.4
+DOER_BONUS = 5.5
 PRECISION_BONUS, HOME_BONUS, MEMBER_BONUS = 0.2, 0.4, 0.5
 CONFIGURING_BONUS = 0.4
 TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
@@ -165,6 +167,8 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact], weights:
     located = 1.0 if "configuration" in question.aspects else LOCATED_WEIGHT
     score = located * first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, weights, question)
     score += _named_bonus(best.name, question)
+    if _does_it(best, question):
+        score += DOER_BONUS
     if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
         score += CONFIGURING_BONUS
     return Entity(
@@ -194,6 +198,23 @@ def _named_bonus(name: str, question: Question) -> float:
     if is_owned and met == 1.0:
         return NAMED_BONUS + MEMBER_BONUS
     return OWNER_BONUS + MEMBER_BONUS * met
+
+
+def _does_it(fact: Fact, question: Question) -> bool:
+    """True for a method of the class that the question says does something, where it gives what the question names.
+
+    «How does Shop make a Receipt?»: a method of `Shop` with `Receipt` ahead of its name or parameters.
+    """
+    if question.kind != "how" or fact.symbol_kind not in _DOING or fact.symbol_kind == "constructor":
+        return False
+    owner, _, last = fact.name.rpartition(".")
+    doer = re.match(r"\W*how (?:does|do|did|can) (?:(?:the|an?) )?(\w+)", question.text, re.IGNORECASE)
+    if doer is None or doer.group(1) != owner.rpartition(".")[2]:
+        return False
+    head, _, tail = fact.signature.partition(f"{last}(")
+    given = head + tail.rpartition("->")[2] * ("->" in tail)
+    wanted = [name for name in question.identifiers if name != doer.group(1)]
+    return any(re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", given) for name in wanted)
 
 
 def _place(citation: Citation) -> tuple[str, int, int]:

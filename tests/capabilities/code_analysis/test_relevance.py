@@ -76,6 +76,15 @@ def test_a_name_with_another_word_for_what_is_asked_gains_from_it() -> None:
     assert names("How does inheritance work?", other, extends) == ["extend", "close"]
 
 
+def test_a_method_of_the_doer_that_gives_what_is_named_leads_before_the_thing_itself() -> None:
+    thing = definition("PaperReceipt", score=1.0)
+    made = definition("Shop.issue", line=30, score=0.5)
+    made = msgspec.structs.replace(made, symbol_kind="method", signature="def issue(self) -> PaperReceipt")
+    assert names("How does Shop create a PaperReceipt?", thing, made)[0] == "Shop.issue"
+    taken = msgspec.structs.replace(made, signature="def issue(self, old: PaperReceipt) -> None")
+    assert names("How does Shop create a PaperReceipt?", thing, taken)[0] == "PaperReceipt"
+
+
 def test_tests_stand_behind_code_unless_they_are_asked_for() -> None:
     code = definition("refund", score=0.5)
     test = definition("test_refund", "tests/test_a.py", 5, 1.0, is_test=True)
