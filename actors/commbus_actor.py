@@ -20,7 +20,7 @@ from runtime.bundles import Bundler
 from runtime.clock import Clock, SystemClock
 from runtime.commbus import BusTable
 from runtime.dispatch import Delivery, Dispatcher
-from runtime.errors import DuplicateHandlerError
+from runtime.errors import DuplicateHandlerError, WireError
 from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
 from runtime.ids import Address, new_message_id
 from runtime.messages import BUS, Frame, Header, SendOutcome, encode_frame, pack_body
@@ -94,7 +94,11 @@ class CommBusActor:
     def _deliver(self, data: bytes) -> SendOutcome:
         if len(self._tasks) >= FRAMES_UNDER_WAY:
             return "full"
-        taken = self._dispatcher.take(data)
+        try:
+            taken = self._dispatcher.take(data)
+        except WireError as error:  # it travels with frames of others, which are to be taken
+            log.error("bus.unreadable", extra={"reason": error.message})
+            return "refused"
         if taken.why is not None:
             log.warning("bus.not_taken", extra={"outcome": taken.outcome, "why": taken.why})
         self._hand_over_all(taken.deliver)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from actors.origin import check_origin
 from actors.ray_transport import PROCESS_ID
 from runtime.endpoint import Endpoint
+from runtime.errors import WireError
 from runtime.messages import decode_frame
+
+log = logging.getLogger(__name__)
 
 
 class Participant:
@@ -19,9 +23,14 @@ class Participant:
         check_origin()
 
     async def on_frames(self, frames: list[bytes]) -> list[None]:
-        """Take frames from the bus, in their order."""
+        """Take frames from the bus, in their order; one that cannot be read costs the others nothing."""
         for data in frames:
-            self.endpoint.on_frame(decode_frame(data))
+            try:
+                frame = decode_frame(data)
+            except WireError as error:
+                log.error("frame.unreadable", extra={"address": self.endpoint.address, "reason": error.message})
+                continue
+            self.endpoint.on_frame(frame)
         return [None] * len(frames)
 
     async def rebind(self) -> None:

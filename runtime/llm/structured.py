@@ -91,7 +91,7 @@ def _unescaped(text: str) -> str:
         try:
             return _HALF_A_CHARACTER.sub("", json.loads(f'"{text[:end]}"', strict=False))
         except ValueError:
-            continue
+            continue  # the end cuts an escape in two; the text before it is whole
     return ""
 
 

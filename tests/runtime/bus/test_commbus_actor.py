@@ -12,6 +12,7 @@ import pytest
 from ray.exceptions import ActorDiedError, ActorUnavailableError
 
 from actors.commbus_actor import ENDPOINT_LOST, CommBusActor
+from actors.participant import Participant
 from runtime.clock import FakeClock
 from runtime.errors import BusError, CircuitOpenError, HandlerLostError, JeevesError, SettingsError
 from runtime.ids import Address, new_message_id
@@ -83,6 +84,28 @@ async def fail(bus: CommBusActor, asker: ActorHandle, handler: ActorHandle, erro
         await deliver(bus, encode_frame(reply_to(handler.got[-1].header, HANDLER, body, True, error.code)))
         await settle()
     return error_from_wire(unpack_body(asker.got[-1].body))
+
+
+async def test_a_frame_that_cannot_be_read_costs_those_that_travel_with_it_nothing() -> None:
+    bus = CommBusActor({})
+    handle = await connect(bus, HANDLER, ("t",))
+    assert await deliver(bus, frame("command"), b"junk", frame("command")) == ["accepted", "refused", "accepted"]
+    await settle()
+    assert len(handle.got) == 2
+
+
+class Taker(Participant):
+    """A participant outside a cluster, whose endpoint keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.got: list[Frame] = []
+        self.endpoint = SimpleNamespace(address=HANDLER, on_frame=self.got.append)  # type: ignore[assignment]
+
+
+async def test_an_endpoint_takes_the_frames_before_and_behind_one_that_cannot_be_read() -> None:
+    taker = Taker()
+    assert await taker.on_frames([frame("command", "a"), b"junk", frame("command", "b")]) == [None, None, None]
+    assert [got.header.type for got in taker.got] == ["a", "b"]
 
 
 async def test_frames_for_an_expected_endpoint_wait_for_it() -> None:
