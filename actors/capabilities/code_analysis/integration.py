@@ -18,6 +18,8 @@ from actors.capabilities.code_analysis.answer import (
     ROUNDS_ENDED,
     Finding,
     citation_document,
+    cited_commits,
+    commit_document,
     compose,
     history_reason,
     ranked_citations,
@@ -149,6 +151,7 @@ async def assemble(
     output = {
         "final_response": with_note(answer, view.outputs),
         "citations": [citation_document(citation) for citation in citations],
+        "commits": [commit_document(commit) for commit in cited_commits(findings)],
         "findings": [finding.as_document() for finding in findings],
         "files_examined": sorted({produced.file for produced in collected.ranges}),
         "open_goals": [goal.text for goal in view.goals.unanswered],
@@ -332,6 +335,7 @@ def without_answer(view: StageView, why: str) -> dict[str, Any]:
     return {
         "final_response": why,
         "citations": [],
+        "commits": [],
         "findings": [],
         "files_examined": [],
         "open_goals": [goal.text for goal in view.goals.unanswered],
