@@ -15,7 +15,9 @@ from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
 from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.remembered import relations_that_hold
 from runtime.codebase.symbol_links import importers_of_symbol, normal_name
+from runtime.context.relations import Relation, RelationKind
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 500
@@ -23,6 +25,14 @@ MAX_DEFINITIONS = 10
 SCANNED_LINES = 400
 _Row = dict[str, Any]
 _T = TypeVar("_T")
+_SHOWS: dict[RelationKind, str] = {
+    "calls": "calls",
+    "uses": "mentions",
+    "imports": "imports",
+    "tests": "tests",
+    "changes_with": "changes with",
+    "defined_in": "defines",
+}
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -31,7 +41,9 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
 
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
     kind, signature, docstring}], callers and references and tests [{file, line, kind, enclosing, text}], importers
-    [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}].
+    [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}],
+    remembered [{relation, name, file, start_line, end_line, text}]: what a codebase that remembers was shown earlier,
+    in files that are unchanged since, and none of the other parts has.
     When nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are
     its references, those that assign it first; else partial names are tried, then imports and the text at large. All
     of these have the status `partial`; `not_found` otherwise.
@@ -86,6 +98,11 @@ def _usage(
         "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
         "callees": sheet.rows(callees, sheet.callee),
     }
+    if codebase.remembered is not None:
+        known = log.run("entity_graph", lambda: relations_that_hold(codebase, main))
+        seen = {(use.file, use.line) for use in (*calls, *uses)} | {(one.file, one.line) for one in imports}
+        fresh = [relation for relation in known if (relation.source_file, relation.start_line) not in seen]
+        parts["remembered"] = sheet.rows(fresh, lambda item: sheet.remembered(item, main.name))
     return parts, sheet.truncated
 
 
@@ -185,6 +202,22 @@ class _Sheet:
             "line": item.line,
             "module": item.module,
             "name": item.name,
+            "text": citation.quote if citation else "",
+            "citation": self._number(citation),
+        }
+
+    def remembered(self, item: Relation, name: str) -> _Row:
+        citation = cite(
+            *(self._codebase, item.source_file, item.start_line, item.end_line),
+            why=f"{_SHOWS[item.kind]} {name}",
+            symbol=None if item.source == item.source_file else item.source,
+        )
+        return {
+            "relation": item.kind,
+            "name": item.source,
+            "file": item.source_file,
+            "start_line": item.start_line,
+            "end_line": item.end_line,
             "text": citation.quote if citation else "",
             "citation": self._number(citation),
         }

@@ -17,6 +17,7 @@ from runtime.clock import Clock
 from runtime.errors import StateStorageError
 from runtime.store.cache import CacheStore
 from runtime.store.database import Backend, Database, Durability
+from runtime.store.relations import RelationStore
 from runtime.store.run_log import SqlRunLog
 from runtime.store.sessions import SessionStore
 from runtime.store.sql_journal import SqlJournal
@@ -66,6 +67,10 @@ class Stores:
     def cache(self) -> CacheStore:
         """Results worth keeping."""
         return CacheStore(self._open("cache", "cache"))
+
+    def relations(self) -> RelationStore:
+        """What evidence showed of how symbols and files are related."""
+        return RelationStore(self._open("relations", "relations"), self._clock)
 
     def _open(self, name: str, label: str) -> Database:
         database = open_database(self._options, name, label)

@@ -18,6 +18,7 @@ from runtime.ids import RunId
 from runtime.store.cache import CacheStore
 from runtime.store.database import Database
 from runtime.store.opening import StoreOptions, has_database, open_database, open_run_log, run_log_names
+from runtime.store.relations import RelationStore
 from runtime.store.sessions import SessionStore
 from runtime.store.sql_journal import SqlJournal
 from runtime.store.sql_work_queue import SqlWorkQueue
@@ -37,6 +38,7 @@ class Swept(msgspec.Struct):
     journals: int = 0
     sessions: int = 0
     cached: int = 0
+    relations: int = 0
     dead_letters: int = 0
     abandoned_tasks: int = 0
     freed_bytes: int = 0
@@ -67,6 +69,7 @@ class Sweep:
             self._sweep_log(name)
         self._part("sessions", "sessions", SessionStore, self._sweep_sessions)
         self._part("cache", "cache", CacheStore, self._sweep_cache)
+        self._part("relations", "relations", lambda opened: RelationStore(opened, self._clock), self._sweep_relations)
         self._part("queues", "work queues", lambda opened: SqlWorkQueue(opened, self._clock), self._sweep_queues)
         return self.swept
 
@@ -143,6 +146,11 @@ class Sweep:
         act = cache.unused if self._dry_run else cache.drop_unused
         self.swept.cached = act(self._before_ms)
         return self.swept.cached
+
+    def _sweep_relations(self, relations: RelationStore) -> int:
+        act = relations.unused if self._dry_run else relations.drop_unused
+        self.swept.relations = act(self._before_ms)
+        return self.swept.relations
 
     def _sweep_queues(self, queue: SqlWorkQueue) -> int:
         old = queue.old_tasks(self._before_ms, self._disposable_queues, drop=not self._dry_run)

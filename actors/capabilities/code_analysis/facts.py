@@ -179,6 +179,24 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 is_test=kind_of_path(citation.file) == "test",
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
             )
+    yield from _remembered(result)
+
+
+def _remembered(result: ToolResult) -> Iterator[Fact]:
+    """Uses that earlier runs were shown, of the kinds of which the index found none at all."""
+    for row in result.data.get("remembered", ()):
+        kind, parts = _REMEMBERED.get(row["relation"], (None, ()))
+        if kind is None or row["citation"] is None or any(result.data.get(part) for part in parts):
+            continue
+        citation = result.citations[row["citation"]]
+        yield Fact(
+            kind=kind,
+            citation=citation,
+            name=row["name"],
+            symbol_kind="file" if row["name"] == row["file"] else "",
+            about=result.data["symbol"],
+            is_test=kind_of_path(citation.file) == "test",
+        )
 
 
 def _traced(result: ToolResult) -> Iterator[Fact]:
@@ -272,6 +290,14 @@ def _mapped(result: ToolResult) -> Iterator[Fact]:
                 is_test=kind_of_path(file["file"]) == "test",
             )
 
+
+# relation → its kind of fact, and the parts of a usage that must be empty for it to count.
+_REMEMBERED: dict[str, tuple[FactKind, tuple[str, ...]]] = {
+    "calls": ("caller", ("callers", "references")),
+    "uses": ("reference", ("callers", "references")),
+    "imports": ("importer", ("importers",)),
+    "tests": ("test", ("tests",)),
+}
 
 _RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {
     "locate": _located,

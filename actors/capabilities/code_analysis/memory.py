@@ -1,4 +1,5 @@
-"""What agents recall and keep: a session's turns and state (L3), earlier answers and summaries of files (L4).
+"""What agents recall and keep: a session's turns and state (L3), and over sessions (L4) earlier answers, summaries of
+files, and how symbols and files are related.
 
 Memory helps, and is never needed: a store that cannot be asked is logged and counts as empty.
 """
@@ -17,6 +18,7 @@ from actors.capabilities.code_analysis.question import analyse
 from actors.capabilities.code_analysis.traversal_state import TraversalState
 from runtime.capability import StageContext
 from runtime.codebase.codebase import Codebase
+from runtime.context.relations import Relation
 from runtime.errors import JeevesError, NoHandlerError
 from runtime.store.memory import CitedLines, EarlierAnswer, lines_sha256
 from runtime.supervision.commands import StageView
@@ -120,6 +122,22 @@ async def keep_summaries(context: StageContext, facts: Sequence[Fact], ranges: S
             summary["symbols"].append(fact.name)
     first = dict(list(summaries.items())[:MAX_SUMMARISED])
     return bool(first) and await _told(context, "memory.keep_summaries", {"summaries": first})
+
+
+async def recall_relations(context: StageContext, codebase: Codebase, names: Sequence[str]) -> list[Relation]:
+    """What evidence showed earlier of what is called so, in any session, the newest first."""
+    if not names:
+        return []
+    found = await _asked(context, "memory.relations", {"repo": str(codebase.root), "names": list(names)})
+    return msgspec.convert(found.get("relations", []), list[Relation])
+
+
+async def keep_relations(context: StageContext, codebase: Codebase, relations: Sequence[Relation]) -> bool:
+    """Keep what the facts of a run showed for every session that comes to this repository."""
+    if not relations:
+        return False
+    body = {"repo": str(codebase.root), "relations": msgspec.to_builtins(relations)}
+    return await _told(context, "memory.keep_relations", body)
 
 
 async def keep_state(context: StageContext, view: StageView, state: TraversalState) -> bool:

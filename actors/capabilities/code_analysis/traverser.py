@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis import memory
 from actors.capabilities.code_analysis.commits import commits_of
 from actors.capabilities.code_analysis.context_limits import capped, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
@@ -46,7 +47,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     files = _files_of_earlier_passes(view)
     for step in steps:
         calls = _permitted(step.tool, _calls(step, question, done), files, view.context_bounds)
-        results = [await context.tools.call(step.tool, codebase, given) for given in calls]
+        results = [await _called(context, codebase, step.tool, given) for given in calls]
         found = [fact for result in results for fact in _facts(step, question, result, view.context_bounds)]
         files |= {fact.citation.file for fact in found if fact.kind == "code"}
         done[step.id] = StepRun(step, results, found)
@@ -71,6 +72,14 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
             "total_time_ms": int((time.perf_counter() - started_s) * 1000),
         }
     )
+
+
+async def _called(context: StageContext, codebase: Codebase, tool: str, given: dict[str, Any]) -> ToolResult:
+    """The result of a call; who explores a symbol is told what is remembered of it."""
+    if tool == "explore_symbol_usage":
+        remembered = await memory.recall_relations(context, codebase, [str(given.get("symbol", ""))])
+        codebase = codebase.remembering(remembered)
+    return await context.tools.call(tool, codebase, given)
 
 
 async def gather_groups(context: StageContext, view: StageView) -> StageResult:

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from runtime.clock import FakeClock
+from runtime.context.relations import Relation
 from runtime.ids import RunId, StageKey
 from runtime.journal import EffectKey
 from runtime.store.event_rows import LARGE_BYTES
@@ -135,6 +136,15 @@ def test_cached_results_go_by_their_last_use(attic: Attic, at_ms: int, goes: boo
     cache.put("k", b"v", at_ms)
     assert attic.dry_then_real().cached == goes
     assert (cache.get("k", at_ms) is None) is goes
+
+
+@pytest.mark.parametrize(("at_ms", "goes"), AGES)
+def test_relations_go_by_when_they_were_shown_last(attic: Attic, at_ms: int, goes: bool) -> None:
+    attic.clock = FakeClock(at_ms)
+    relations = attic.stores().relations()
+    relations.keep("r", [Relation("f", "a.py", "calls", "g", "b.py", 1, 1, "f00")])
+    assert attic.dry_then_real().relations == goes
+    assert relations.count("r") == (not goes)
 
 
 def test_the_large_values_of_a_run_go_with_it_and_those_of_another_stay(attic: Attic) -> None:
