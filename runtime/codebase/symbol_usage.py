@@ -14,7 +14,7 @@ from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
-from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.remembered import relations_that_hold
 from runtime.codebase.symbol_links import importers_of_symbol, normal_name
 from runtime.context.relations import Relation, RelationKind
@@ -87,9 +87,9 @@ def _usage(
     callees = log.run("callees", lambda: codebase.callees(main, limit=many))
     called = {(call.file, call.line) for call in calls}
     others = [use for use in uses if (use.file, use.line) not in called and use.kind != "import"]
-    in_tests = [use for use in (*calls, *others) if _is_test(use.file)]
-    callers = [call for call in calls if not _is_test(call.file)]
-    references = [use for use in others if not _is_test(use.file)]
+    in_tests = [use for use in (*calls, *others) if _is_test(use)]
+    callers = [call for call in calls if not _is_test(call)]
+    references = [use for use in others if not _is_test(use)]
     parts: dict[str, Any] = {
         "definitions": [sheet.definition(symbol) for symbol in found],
         "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
@@ -106,8 +106,8 @@ def _usage(
     return parts, sheet.truncated
 
 
-def _is_test(file: str) -> bool:
-    return kind_of_path(file) == "test"
+def _is_test(use: ReferenceRecord) -> bool:
+    return kind_of_place(use.file, f"{use.enclosing}." if use.enclosing else None) == "test"
 
 
 def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
@@ -144,8 +144,8 @@ def _around(codebase: Codebase, hit: TextHit) -> str | None:
 
 def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _Row:
     """The parts of a name that the index has no definition of: its lines alone, those of tests apart."""
-    used = [line for line in lines if not _is_test(line.file)]
-    tests = [line for line in lines if _is_test(line.file)]
+    used = [line for line in lines if not _is_test(line)]
+    tests = [line for line in lines if _is_test(line)]
     return {
         "symbol": wanted,
         "definitions": [],

@@ -32,6 +32,7 @@ NAME_WEIGHT, OWNER_WEIGHT, DOC_WEIGHT, PATH_WEIGHT = 1.0, 0.6, 0.6, 0.4
 DOER_BONUS = 5.5
 PRECISION_BONUS, HOME_BONUS, MEMBER_BONUS = 0.2, 0.4, 0.5
 CONFIGURING_BONUS = 0.4
+BRANCH_BONUS = 0.8
 TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
 NAMELESS_FITNESS, SPECIAL_FITNESS = 0.6, 0.85
 
@@ -71,6 +72,7 @@ class Entity(msgspec.Struct, frozen=True):
     steps: tuple[str, ...]
     is_test: bool
     code: Fact | None = None
+    branch: tuple[int, ...] = ()
 
     def as_document(self) -> dict[str, object]:
         """What a later stage is shown of it."""
@@ -169,6 +171,9 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact], weights:
     score += _named_bonus(best.name, question)
     if _does_it(best, question):
         score += DOER_BONUS
+    branch = next((fact.branch for fact in members if fact.branch), ())
+    if branch:
+        score += BRANCH_BONUS
     if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
         score += CONFIGURING_BONUS
     return Entity(
@@ -181,6 +186,7 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact], weights:
         steps=tuple(dict.fromkeys(step for fact in members for step in (fact.step, *fact.also_by))),
         is_test=best.is_test,
         code=_code_of(best.citation, codes),
+        branch=branch,
     )
 
 
