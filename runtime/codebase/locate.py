@@ -24,7 +24,7 @@ from runtime.tools.result import Citation, ToolResult
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
 
-_NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?[`'\"]?")
+_NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?(?:\(\))?[`'\"]?")
 
 # A row of the result and the citation that backs it.
 _Located = tuple[dict[str, Any], Citation]

@@ -24,6 +24,7 @@ MAX_SIGNATURE_CHARS = 200
 
 FactKind = Literal[
     "definition",
+    "namesake",
     "excerpt",
     "code",
     "caller",
@@ -156,6 +157,7 @@ def _read(result: ToolResult) -> Iterator[Fact]:
 def _used(result: ToolResult) -> Iterator[Fact]:
     parts: tuple[tuple[str, FactKind], ...] = (
         ("definitions", "definition"),
+        ("namesakes", "namesake"),
         ("callers", "caller"),
         ("references", "reference"),
         ("importers", "importer"),
