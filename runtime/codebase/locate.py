@@ -29,7 +29,7 @@ MAX_QUERY_CHARS = 20_000
 BRANCH_WEIGHT = 0.6
 CODE_KINDS = frozenset({"function", "method", "constructor", "class", "struct", "impl"})
 
-_NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*(?:\(\))?[`'\"]?")
+_NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?(?:\(\))?[`'\"]?")
 
 # A row of the result and the citation that backs it.
 _Located = tuple[dict[str, Any], Citation]

@@ -1,7 +1,7 @@
 """The tool `explore_symbol_usage`: where a symbol is defined, who uses it, and what it uses.
 
 Each row of `data` has `citation`, its position in the result's citations, or None when a line could not be cited.
-Citations come in the order of the parts: definitions, callers, other references, importers, tests, callees.
+Citations come in the order of the parts: definitions, namesakes, callers, other references, importers, tests, callees.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
+from runtime.codebase.languages import language_of
 from runtime.codebase.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.remembered import relations_that_hold
 from runtime.codebase.symbol_links import importers_of_symbol, normal_name
+from runtime.codebase.syntax import CALLABLE_KINDS
 from runtime.context.relations import Relation, RelationKind
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 500
 MAX_DEFINITIONS = 10
+MAX_NAMESAKES = 3
 SCANNED_LINES = 400
 _Row = dict[str, Any]
 _T = TypeVar("_T")
@@ -40,7 +43,8 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     """Definitions, callers, references, importers, tests and callees of a symbol, at most `max_results` of each.
 
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
-    kind, signature, docstring}], callers and references and tests [{file, line, kind, enclosing, text}], importers
+    kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, where calls
+    are told by name alone), callers and references and tests [{file, line, kind, enclosing, text}], importers
     [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}],
     remembered [{relation, name, file, start_line, end_line, text}]: what a codebase that remembers was shown earlier,
     in files that are unchanged since, and none of the other parts has.
@@ -92,6 +96,7 @@ def _usage(
     references = [use for use in others if not _is_test(use)]
     parts: dict[str, Any] = {
         "definitions": [sheet.definition(symbol) for symbol in found],
+        "namesakes": [sheet.definition(symbol) for symbol in _namesakes(codebase, main)],
         "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
         "references": sheet.rows(references, lambda item: sheet.reference(item, f"mentions {main.name}")),
         "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
@@ -104,6 +109,16 @@ def _usage(
         fresh = [relation for relation in known if (relation.source_file, relation.start_line) not in seen]
         parts["remembered"] = sheet.rows(fresh, lambda item: sheet.remembered(item, main.name))
     return parts, sheet.truncated
+
+
+def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
+    """Methods of other types that calls of that name may mean as well; none in Python, where scopes tell."""
+    if not main.owner or language_of(main.file) == "python":
+        return []
+    named = codebase.symbols_named(main.name, limit=20 * MAX_NAMESAKES)
+    others = [other for other in named if other.owner and other.kind in CALLABLE_KINDS and other.name == main.name]
+    by_owner = {other.owner: other for other in reversed(others) if kind_of_path(other.file) != "test"}
+    return [other for owner, other in reversed(by_owner.items()) if owner != main.owner][:MAX_NAMESAKES]
 
 
 def _is_test(use: ReferenceRecord) -> bool:

@@ -28,6 +28,7 @@ MAX_SIGNATURE_CHARS = 200
 
 FactKind = Literal[
     "definition",
+    "namesake",
     "excerpt",
     "code",
     "caller",
@@ -168,6 +169,7 @@ def _read(result: ToolResult) -> Iterator[Fact]:
 def _used(result: ToolResult) -> Iterator[Fact]:
     parts: tuple[tuple[str, FactKind], ...] = (
         ("definitions", "definition"),
+        ("namesakes", "namesake"),
         ("callers", "caller"),
         ("references", "reference"),
         ("importers", "importer"),
