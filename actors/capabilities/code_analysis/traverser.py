@@ -51,6 +51,8 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
         found = [fact for result in results for fact in _facts(step, question, result, view.context_bounds)]
         files |= {fact.citation.file for fact in found if fact.kind == "code"}
         done[step.id] = StepRun(step, results, found)
+    made = [(run.step.tool, result) for run in done.values() for result in run.results]
+    await memory.add_tool_uses(context, codebase, made)
     budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
     facts = _within(distinct(fact for run in done.values() for fact in run.facts), budget_chars)
     ranges = sorted({_range_key(produced) for run in done.values() for r in run.results for produced in ranges_of(r)})
