@@ -22,13 +22,14 @@ from runtime.store.memory import MEMORY_QUERIES, MemoryStore, memory_queries
 from runtime.store.opening import StoreOptions, open_store
 from runtime.store.relations import RELATION_QUERIES, relation_queries
 from runtime.store.sessions import session_queries
+from runtime.store.tool_metrics import TOOL_METRIC_QUERIES, tool_metric_queries
 
 # What each service answers: told to the bus before the service is there, so that early questions wait for it.
 QUERIES_OF: dict[Address, tuple[str, ...]] = {
     INDEX: ("index.refresh",),
     STORE: (
         *("session.turns", "session.append", "session.keep_state"),
-        *(*JOURNAL_QUERIES, *MEMORY_QUERIES, *RELATION_QUERIES),
+        *(*JOURNAL_QUERIES, *MEMORY_QUERIES, *RELATION_QUERIES, *TOOL_METRIC_QUERIES),
     ),
 }
 
@@ -69,6 +70,7 @@ class StoreActor(Participant):
             **journal_queries(journal),
             **memory_queries(memory),
             **relation_queries(relations),
+            **tool_metric_queries(sooner_or_later(stores.tool_metrics, follows)),
         }
         self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)
         self.endpoint.bind()

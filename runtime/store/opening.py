@@ -23,6 +23,7 @@ from runtime.store.sessions import SessionStore
 from runtime.store.sql_journal import SqlJournal
 from runtime.store.sql_work_queue import SqlWorkQueue
 from runtime.store.sqlite_database import SqliteDatabase
+from runtime.store.tool_metrics import ToolMetricsStore
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -71,6 +72,10 @@ class Stores:
     def relations(self) -> RelationStore:
         """What evidence showed of how symbols and files are related."""
         return RelationStore(self._open("relations", "relations"), self._clock)
+
+    def tool_metrics(self) -> ToolMetricsStore:
+        """How tools fared on each repository; beside the relations."""
+        return ToolMetricsStore(self._open("relations", "relations"), self._clock)
 
     def _open(self, name: str, label: str) -> Database:
         database = open_database(self._options, name, label)

@@ -27,9 +27,12 @@ def index(
     settings = load_settings(config)
     refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
     refreshed["meaning"] = meaning(settings)
+    refreshed["tools"] = _tools(settings, refreshed["root"])
     told = _summary(refreshed["stats"])
     if show_stats:
-        told += _details(refreshed["stats"]) + told_of_meaning(refreshed["meaning"])
+        told += (
+            _told_of_tools(refreshed["tools"]) + _details(refreshed["stats"]) + told_of_meaning(refreshed["meaning"])
+        )
     sys.stdout.write(json.dumps(refreshed, ensure_ascii=False) + "\n" if as_json else told)
 
 
@@ -48,6 +51,29 @@ async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, An
 
     with display_for(sys.stderr.isatty()) as display:
         return await prepared(service.refresh(repo), progress, display.indexing)
+
+
+def _tools(settings: Settings, root: str) -> list[dict[str, Any]]:
+    """How tools fared on this repository so far: {tool, calls, usable, mean_ms} each."""
+    import msgspec
+
+    from runtime.clock import SystemClock
+    from runtime.store.opening import has_database, open_store, store_options
+
+    options = store_options(settings)
+    if not has_database(options, "relations"):
+        return []
+    stores = open_store(options, SystemClock())
+    try:
+        found: list[dict[str, Any]] = msgspec.to_builtins(stores.tool_metrics().of(root))
+    finally:
+        stores.close()
+    return found
+
+
+def _told_of_tools(tools: list[dict[str, Any]]) -> str:
+    said = [f"{each['tool']} {each['usable']} of {each['calls']} ({each['mean_ms']} ms)" for each in tools]
+    return f"tools, calls that found something: {', '.join(said)}\n" if said else ""
 
 
 def _summary(stats: dict[str, Any]) -> str:

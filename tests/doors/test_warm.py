@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from runtime.codebase.semantics import is_installed
 from runtime.codebase.vector_cache import VectorCache
 from runtime.ids import RunId
 from runtime.store.run_log import SqliteRunLog
@@ -142,6 +143,7 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     )
 
 
+@pytest.mark.skipif(not is_installed(), reason="the extra `embeddings` is not installed")
 def test_the_status_tells_how_far_vectors_are_that_are_made_in_the_background(warm: Program) -> None:
     cache = VectorCache(warm.state_dir / "index" / "vectors.sqlite")
     cache.note("somebody", 3, 7)

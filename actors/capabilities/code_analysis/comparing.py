@@ -148,7 +148,7 @@ def _is_thin(entity: Entity) -> bool:
 def _hand_on_claims(entity: Entity, chain: Sequence[Fact]) -> list[Claim]:
     if not chain:
         return []
-    names = ", which hands on to ".join(code_span(fact.name) for fact in chain)
+    names = ", which calls ".join(code_span(fact.name) for fact in chain)
     text = f"{code_span(entity.name)} hands on to {names}"
     return [Claim("difference", text, tuple(fact.citation for fact in chain), subject=entity.name)]
 

@@ -22,7 +22,7 @@ from runtime.context.relations import Relation
 from runtime.errors import JeevesError, NoHandlerError
 from runtime.store.memory import CitedLines, EarlierAnswer, lines_sha256
 from runtime.supervision.commands import StageView
-from runtime.tools.result import Citation
+from runtime.tools.result import Citation, ToolResult
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +138,23 @@ async def keep_relations(context: StageContext, codebase: Codebase, relations: S
         return False
     body = {"repo": str(codebase.root), "relations": msgspec.to_builtins(relations)}
     return await _told(context, "memory.keep_relations", body)
+
+
+async def recall_tool_metrics(context: StageContext, codebase: Codebase) -> list[dict[str, Any]]:
+    """How each tool fared on this repository so far: {tool, calls, usable, mean_ms}."""
+    return list((await _asked(context, "memory.tool_metrics", {"repo": str(codebase.root)})).get("tools", []))
+
+
+async def add_tool_uses(context: StageContext, codebase: Codebase, results: Sequence[tuple[str, ToolResult]]) -> bool:
+    """Count the calls of tools by status, for the whole repository."""
+    uses: dict[tuple[str, str], list[int]] = {}
+    for tool, result in results:
+        uses.setdefault((tool, result.status), []).append(result.duration_ms)
+    rows = [
+        {"tool": tool, "status": status, "calls": len(took_ms), "duration_ms": sum(took_ms)}
+        for (tool, status), took_ms in uses.items()
+    ]
+    return bool(rows) and await _told(context, "memory.add_tool_uses", {"repo": str(codebase.root), "uses": rows})
 
 
 async def keep_state(context: StageContext, view: StageView, state: TraversalState) -> bool:

@@ -68,6 +68,7 @@ MAX_TOGETHER = 8
 
 KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
 
+ABOUT_NAMES = frozenset(index_terms("defined declared added introduced created changed called class function").split())
 KINDS_OF_USES = frozenset({"who_calls", "tested"})
 
 # Who names a thing is shown what else bears that name, and not what merely has to do with it.
@@ -123,9 +124,12 @@ class Evidence(msgspec.Struct, frozen=True):
 
     @property
     def is_of_names(self) -> bool:
-        """True for a question of a named thing that was found, unless it asks for how it works or what is near it."""
+        """True for a question of nothing but a named thing that was found, unless it asks for how it works."""
         names = self.question.identifiers
-        return self.question.kind in KINDS_OF_NAMES and any(is_named(entity.name, names) for entity in self.leads)
+        if self.question.kind not in KINDS_OF_NAMES or not any(is_named(entity.name, names) for entity in self.leads):
+            return False
+        own = {term for name in names for term in index_terms(name).split()} | ABOUT_NAMES
+        return self.question.kind in {"who_calls", "compare"} or own.issuperset(self.question.terms)
 
     @property
     def leads(self) -> list[Entity]:

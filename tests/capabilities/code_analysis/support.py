@@ -40,6 +40,7 @@ from runtime.store.relations import RelationStore, relation_queries
 from runtime.store.run_log import MemoryRunLog
 from runtime.store.sessions import SessionStore, session_queries
 from runtime.store.sqlite_database import SqliteDatabase
+from runtime.store.tool_metrics import ToolMetricsStore, tool_metric_queries
 from runtime.supervision.commands import StageView
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
@@ -205,6 +206,10 @@ class Desk:
         self.queries.register(memory_queries(self.memory))
         self.relations = RelationStore(SqliteDatabase(state / "relations.sqlite", label="relations"), SystemClock())
         self.queries.register(relation_queries(self.relations))
+        self.tool_metrics = ToolMetricsStore(
+            SqliteDatabase(state / "relations.sqlite", label="relations"), SystemClock()
+        )
+        self.queries.register(tool_metric_queries(self.tool_metrics))
         self.services = capability.open_services({})
         self.last: Envelope | None = None
 
