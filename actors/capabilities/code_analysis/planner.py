@@ -284,10 +284,12 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     if question.kind == "compare":
         why = "what each of them has"
         all_lines = {"max_lines": WHOLE_LINES}
-        deep = {"max_depth": TRACED_CALLS}
+        deep, place = {"max_depth": TRACED_CALLS}, {"path": "file"}
         steps += [
             Step("pair", "read_code", all_lines, goals, "read both", found_by, COMPARED, lines, named_only=True),
-            Step(MEMBERS, "map_module", {}, goals, why, found_by, COMPARED, {"path": "file"}, named_only=True),
+            Step(
+                MEMBERS, "map_module", {}, goals, why, found_by, COMPARED, {**place, "symbol": "name"}, named_only=True
+            ),
             Step(CALLS, "trace_entry_point", deep, goals, why, found_by, COMPARED, {"entry": "name"}, named_only=True),
         ]
     if "tests" in by_aspect and question.asks("tested"):
