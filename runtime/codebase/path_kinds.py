@@ -77,6 +77,8 @@ _LISTED_ONLY = re.compile(
     r"|uv\.lock|Pipfile\.lock|Cargo\.lock|go\.sum|composer\.lock|Gemfile\.lock))$"
 )
 
+_TEST_MODULES = frozenset({"test", "tests"})
+
 _ASKED_FOR: dict[PathKind, str] = {
     "test": r"\b(tests?|tested|testing|unittests?|fixtures?|specs?|test case|regression|covered|coverage)\b",
     "docs": r"\b(docs?|documentation|documented|readme|guide|licen[sc]e|contributing|manual|documentation directory)\b",
@@ -100,6 +102,12 @@ _ASKED_COMPILED = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in
 def kind_of_path(path: str) -> PathKind:
     """The first kind in the table whose pattern the path has."""
     return next((kind for kind, pattern in _COMPILED if pattern.search(path)), "source")
+
+
+def kind_of_place(path: str, symbol: str | None) -> PathKind:
+    """The kind of a file, `test` for what stands in a test module within a source file (`tests.it_parses`)."""
+    owners = (symbol or "").split(".")[:-1]
+    return "test" if not _TEST_MODULES.isdisjoint(owners) else kind_of_path(path)
 
 
 def is_listed_only(path: str) -> bool:
