@@ -23,7 +23,10 @@ _WRAPPERS: frozenset[str] = frozenset(
 )
 
 _BLANKS = re.compile(r"\s+")
-_DOC_LINE = re.compile(r"^\s*(?://[/!]*|/\*+!?|\*+/?|#(?![\[!])|--)")
+# A directive of the preprocessor is no comment.
+_DOC_LINE = re.compile(
+    r"^\s*(?://[/!]*|/\*+!?|\*+/?|#(?![\[!]|\s?(?:ifn?def|endif|undef|pragma)\b|(?:if|else|elif|define|include|region)\b)|--)"
+)
 _DOC_MARKS = re.compile(r"^\s*(?://[/!]*|/\*+!?|\*+/?|#+|--)\s?|\s*\*+/\s*$")
 _ANNOTATION = re.compile(r"^\s*(?:@\w|#\[)")
 

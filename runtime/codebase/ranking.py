@@ -19,7 +19,7 @@ from runtime.codebase.full_text import FieldWeights, ScoredChunk, score_chunks, 
 from runtime.codebase.fusion import joined, spread, widened, with_similarity
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import ChunkHit, SymbolRecord
-from runtime.codebase.path_kinds import PathKind, kind_of_path, kinds_asked_for
+from runtime.codebase.path_kinds import PathKind, kind_of_place, kinds_asked_for
 from runtime.codebase.related_terms import related_terms
 from runtime.codebase.symbol_links import symbols_named
 from runtime.codebase.tokens import index_terms, query_terms
@@ -142,7 +142,7 @@ class _Board:
     def demote(self, asked: frozenset[PathKind]) -> None:
         """Lower what is no source, unless it was asked for."""
         for key in self._scores:
-            kind = kind_of_path(key[0])
+            kind = kind_of_place(key[0], self._hits[key].symbol)
             if kind != "source" and kind not in asked:
                 self._scores[key] *= self._weights.demotion ** (2 if kind in _STRONGLY_DEMOTED else 1)
 

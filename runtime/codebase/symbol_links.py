@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
-from runtime.codebase.languages import DATA, PROSE, language_of
+from runtime.codebase.languages import DATA, PROSE, language_of, may_call
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.python_scopes import AnyMeaning, Meaning, aliases_of, brings
 from runtime.codebase.source_text import SourceText
@@ -33,6 +33,10 @@ _KIND_ORDER: dict[str, int] = {
     "key": 4,
 }
 _OTHER_KIND_ORDER = 1
+# How a method calls another one of the same object or class.
+_OWN = frozenset({"self", "cls", "this", "super()", "$this", "Self"})
+_TYPE_NAME = re.compile(r"[A-Z]\w*")
+_ASIDE = frozenset({"test", "example", "benchmark", "docs"})
 _NAME_NOISE = re.compile(r"\(.*\)$|[`'\"\s]")
 _SEPARATORS = re.compile(r"::|#|->|/")
 
@@ -113,7 +117,19 @@ def references(index: IndexReader, read: Read, name: str | SymbolRecord, limit: 
     found.sort(key=lambda item: (kind_of_path(item.file) != "source", item.kind == "reference", item.file, item.line))
     unique = {(item.file, item.line): item for item in reversed(found)}
     once = (item for item in found if unique.get((item.file, item.line)) is item)
-    return list(islice(filter(meaning.includes, once), limit))
+    return _with_tests(list(filter(meaning.includes, once)), limit)
+
+
+def _with_tests(found: Sequence[ReferenceRecord], limit: int) -> list[ReferenceRecord]:
+    """The first of them, at most `limit`; what is used all over is still shown in tests, in a quarter of the room,
+    tests whose file has the name first."""
+    if len(found) <= limit:
+        return list(found)
+    tests = [item for item in found if kind_of_path(item.file) == "test"]
+    tests.sort(key=lambda item: item.name.lower() not in posixpath.basename(item.file).lower())
+    others = [item for item in found if kind_of_path(item.file) != "test"]
+    room = max(limit - len(tests), limit - max(1, limit // 4))
+    return [*others[:room], *tests[: limit - len(others[:room])]]
 
 
 def _mentions(
@@ -127,6 +143,8 @@ def _mentions(
     for path in sorted(paths, key=lambda path: (kind_of_path(path) != "source", path)):
         if len(mentions) >= limit:
             break
+        if kind_of_path(path) == "source" and len(mentions) >= limit - limit // 4:
+            continue
         source = None if language_of(path) in PROSE | DATA else read(path)
         if source is None or name not in source.text:
             continue
@@ -178,11 +196,26 @@ def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: i
     if is_python and not means.owner:
         for alias, files in aliases_of(means, imports).items():
             calls += [call for call in _calls_of(index, alias) if call.file in files]
+    calls = [call for call in calls if may_call(call.file, symbol.file)]
     calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
     if not is_python:
-        return calls[:limit]
+        others = _other_owners(index, symbol)
+        return _with_tests([call for call in calls if call.qualifier.rpartition(".")[2].lower() not in others], limit)
     meaning = Meaning(index, read, means)
     return list(islice((call for call in calls if meaning.includes(call)), limit))
+
+
+def _other_owners(index: IndexReader, symbol: SymbolRecord) -> frozenset[str]:
+    """The names, in small letters, of other types that define a method of that name: a receiver that is called like
+    one of them is of that type."""
+    if not symbol.owner:
+        return frozenset()
+    owners = {
+        other.owner.rpartition(".")[2].lower()
+        for other in index.symbols_of_name(symbol.name, 400)
+        if other.owner and other.name == symbol.name and other.kind in CALLABLE_KINDS
+    }
+    return frozenset(owners - {symbol.owner.rpartition(".")[2].lower()})
 
 
 def _calls_of(index: IndexReader, name: str) -> list[ReferenceRecord]:
@@ -204,7 +237,7 @@ def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]
     points += 3 * (call.file == symbol.file) + 2 * (call.file in importing)
     if owner and call.qualifier.rpartition(".")[2] in (owner, owner.lower()):
         points += 3
-    if call.qualifier in ("self", "cls", "this"):
+    if call.qualifier in _OWN - {"super()"}:
         points += 3 if call.enclosing is not None and call.enclosing.startswith(f"{symbol.owner}.") else -3
     if not owner and call.qualifier and call.file == symbol.file:
         points -= 2
@@ -231,7 +264,9 @@ def _definition_of(
     candidates = [
         symbol
         for symbol in index.symbols_of_name(call.name, 400)
-        if symbol.name == call.name and symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
+        if symbol.name == call.name
+        and symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
+        and may_call(inside.file, symbol.file)
     ]
     if not candidates:
         return None
@@ -251,7 +286,7 @@ def _definition_of(
         total = 2 * same_file + (kind_of_path(candidate.file) == "source")
         if via is not None and via.target is not None:
             total += 6 * (candidate.file == via.target or posixpath.dirname(candidate.file) == via.target)
-        if call.qualifier in ("self", "cls", "this", "super()"):
+        if call.qualifier in _OWN:
             total += 6 * (same_file and bool(own_class) and candidate.owner == own_class) + bool(candidate.owner)
         elif call.qualifier:
             total += 4 * (candidate.owner.rpartition(".")[2] == call.qualifier.rpartition(".")[2])
@@ -259,10 +294,24 @@ def _definition_of(
             total += 3 * (same_file and not candidate.owner)
         return total
 
+    if via is None and _is_of_the_language(index, call.qualifier, inside.file):
+        return None
+    if kind_of_path(inside.file) == "source":
+        # Examples and tests call the sources, not the other way round.
+        candidates = [symbol for symbol in candidates if kind_of_path(symbol.file) not in _ASIDE]
+        if not candidates:
+            return None
     best = max(candidates, key=lambda candidate: (points(candidate), -candidate.id))
     outside = via is not None and via.target is None
     is_clear = points(best) >= 4 or (len(candidates) == 1 and not outside)
     return best if is_clear and not (outside and best.file != inside.file) else None
+
+
+def _is_of_the_language(index: IndexReader, qualifier: str, file: str) -> bool:
+    """True for a type that is neither imported nor defined here, like `Object` in `Object.create()`."""
+    if language_of(file) == "python" or qualifier in _OWN or _TYPE_NAME.fullmatch(qualifier) is None:
+        return False
+    return not any(symbol.name == qualifier for symbol in index.symbols_of_name(qualifier, 50))
 
 
 def importers_of_symbol(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[ImportRecord]:

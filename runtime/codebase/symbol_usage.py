@@ -1,7 +1,7 @@
 """The tool `explore_symbol_usage`: where a symbol is defined, who uses it, and what it uses.
 
 Each row of `data` has `citation`, its position in the result's citations, or None when a line could not be cited.
-Citations come in the order of the parts: definitions, callers, other references, importers, tests, callees.
+Citations come in the order of the parts: definitions, namesakes, callers, other references, importers, tests, callees.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
-from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.languages import language_of
+from runtime.codebase.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.remembered import relations_that_hold
 from runtime.codebase.symbol_links import importers_of_symbol, normal_name
+from runtime.codebase.syntax import CALLABLE_KINDS
 from runtime.context.relations import Relation, RelationKind
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 500
 MAX_DEFINITIONS = 10
+MAX_NAMESAKES = 3
 SCANNED_LINES = 400
 _Row = dict[str, Any]
 _T = TypeVar("_T")
@@ -40,7 +43,8 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     """Definitions, callers, references, importers, tests and callees of a symbol, at most `max_results` of each.
 
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
-    kind, signature, docstring}], callers and references and tests [{file, line, kind, enclosing, text}], importers
+    kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, where calls
+    are told by name alone), callers and references and tests [{file, line, kind, enclosing, text}], importers
     [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}],
     remembered [{relation, name, file, start_line, end_line, text}]: what a codebase that remembers was shown earlier,
     in files that are unchanged since, and none of the other parts has.
@@ -87,11 +91,12 @@ def _usage(
     callees = log.run("callees", lambda: codebase.callees(main, limit=many))
     called = {(call.file, call.line) for call in calls}
     others = [use for use in uses if (use.file, use.line) not in called and use.kind != "import"]
-    in_tests = [use for use in (*calls, *others) if _is_test(use.file)]
-    callers = [call for call in calls if not _is_test(call.file)]
-    references = [use for use in others if not _is_test(use.file)]
+    in_tests = [use for use in (*calls, *others) if _is_test(use)]
+    callers = [call for call in calls if not _is_test(call)]
+    references = [use for use in others if not _is_test(use)]
     parts: dict[str, Any] = {
         "definitions": [sheet.definition(symbol) for symbol in found],
+        "namesakes": [sheet.definition(symbol) for symbol in _namesakes(codebase, main)],
         "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
         "references": sheet.rows(references, lambda item: sheet.reference(item, f"mentions {main.name}")),
         "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
@@ -106,8 +111,18 @@ def _usage(
     return parts, sheet.truncated
 
 
-def _is_test(file: str) -> bool:
-    return kind_of_path(file) == "test"
+def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
+    """Methods of other types that calls of that name may mean as well; none in Python, where scopes tell."""
+    if not main.owner or language_of(main.file) == "python":
+        return []
+    named = codebase.symbols_named(main.name, limit=20 * MAX_NAMESAKES)
+    others = [other for other in named if other.owner and other.kind in CALLABLE_KINDS and other.name == main.name]
+    by_owner = {other.owner: other for other in reversed(others) if kind_of_path(other.file) != "test"}
+    return [other for owner, other in reversed(by_owner.items()) if owner != main.owner][:MAX_NAMESAKES]
+
+
+def _is_test(use: ReferenceRecord) -> bool:
+    return kind_of_place(use.file, f"{use.enclosing}." if use.enclosing else None) == "test"
 
 
 def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
@@ -144,8 +159,8 @@ def _around(codebase: Codebase, hit: TextHit) -> str | None:
 
 def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _Row:
     """The parts of a name that the index has no definition of: its lines alone, those of tests apart."""
-    used = [line for line in lines if not _is_test(line.file)]
-    tests = [line for line in lines if _is_test(line.file)]
+    used = [line for line in lines if not _is_test(line)]
+    tests = [line for line in lines if _is_test(line)]
     return {
         "symbol": wanted,
         "definitions": [],

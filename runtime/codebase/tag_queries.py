@@ -48,6 +48,8 @@ _TYPESCRIPT = (
 (module name: (identifier) @name) @definition.namespace
 (method_signature name: (property_identifier) @name) @definition.method
 (abstract_method_signature name: (property_identifier) @name) @definition.method
+(public_field_definition name: (property_identifier) @name) @definition.field
+(interface_body (property_signature name: (property_identifier) @name) @definition.field)
 (public_field_definition name: (property_identifier) @name
   value: [(arrow_function) (function_expression)]) @definition.method
 (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @definition.function
@@ -78,6 +80,7 @@ _GO = """
 (type_spec name: (type_identifier) @name type: (struct_type)) @definition.struct
 (type_spec name: (type_identifier) @name type: (interface_type)) @definition.interface
 (method_elem name: (field_identifier) @name) @definition.method
+(field_declaration name: (field_identifier) @name) @definition.field
 (source_file (const_declaration (const_spec name: (identifier) @name) @definition.constant))
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition.variable))
 (source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @definition.variable)))
@@ -88,6 +91,7 @@ _RUST = """
 (struct_item name: (type_identifier) @name) @definition.struct
 (enum_item name: (type_identifier) @name) @definition.enum
 (type_item name: (type_identifier) @name) @definition.type
+(field_declaration name: (field_identifier) @name) @definition.field
 (trait_item name: (type_identifier) @name) @definition.trait
 (function_signature_item name: (identifier) @name) @definition.method
 (source_file (const_item name: (identifier) @name) @definition.constant)
@@ -116,6 +120,8 @@ _JAVA = """
 _C = """
 (struct_specifier name: (type_identifier) @name body: (_)) @definition.struct
 (enum_specifier name: (type_identifier) @name body: (_)) @definition.enum
+(field_declaration declarator: (field_identifier) @name) @definition.field
+(field_declaration declarator: (pointer_declarator declarator: (field_identifier) @name)) @definition.field
 (preproc_def name: (identifier) @name) @definition.constant
 (preproc_function_def name: (identifier) @name) @definition.macro
 (translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @definition.variable)
@@ -153,6 +159,7 @@ _PHP = """
 (object_creation_expression (name) @name) @reference.class
 (base_clause (name) @name) @reference.base
 (method_declaration name: (name) @name) @definition.method
+(property_declaration (property_element (variable_name (name) @name))) @definition.property
 (namespace_use_clause (qualified_name) @import)
 """
 

@@ -14,6 +14,7 @@ from actors.capabilities.code_analysis.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.commits import CommitNote
 from actors.capabilities.code_analysis.diagram import call_diagram
 from actors.capabilities.code_analysis.intent import aspect_of
+from actors.capabilities.code_analysis.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.question import Question
 from runtime.goals import Goal
 from runtime.tools.result import Citation
@@ -30,6 +31,7 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("change", "**History**"),
     ("together", "**What changes with it**"),
     ("caller", "**Used by**"),
+    ("caveat", ""),
     ("importer", "**Imported by**"),
     ("test", "**Tests**"),
     ("item", ""),
@@ -59,8 +61,10 @@ _FIRST: dict[str, tuple[ClaimRole, ...]] = {
     "changed": ("change",),
     "changes_with": ("together",),
     "tested": ("test",),
-    "who_calls": ("caller", "importer"),
+    "who_calls": ("caller", "caveat", "importer"),
     "configured": ("setting",),
+    "compare": ("difference",),
+    "why": ("change",),
 }
 
 _NOTHING_YET = "Nothing worth citing had been found when the run was ended."
@@ -149,7 +153,7 @@ def compose(
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
-            parts.append(_section(role, heading, of_role))
+            parts.append(_section(role, heading or _list_heading(question, role, of_role), of_role))
         if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
             parts.append(diagram)
     if question.asks_for_origin and claims and not any("first appears in" in claim.text for claim in claims):
@@ -172,8 +176,16 @@ def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
     return sorted(_HEADINGS, key=lambda section: section[0] != "lead" and section[0] not in asked)
 
 
+def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) -> str:
+    """How many entries a list has, and that it may lack some where it is as long as lists are."""
+    if role != "item" or question.kind != "list_all":
+        return ""
+    more = ", and there may be more" if len(claims) >= MAX_ITEMS else ""
+    return plain(f"**{len(claims)} found for «{question.subject}»{more}**")
+
+
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
-    if role in {"lead", "code", "module"}:
+    if role in {"lead", "code", "module", "caveat"}:
         return "\n\n".join(render(claim) for claim in claims)
     lines = "\n".join(f"- {render(claim)}" for claim in claims)
     return f"{heading}\n\n{lines}" if heading else lines

@@ -19,6 +19,7 @@ ClaimRole = Literal[
     "code",
     "step",
     "caller",
+    "caveat",
     "test",
     "importer",
     "related",

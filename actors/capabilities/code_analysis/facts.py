@@ -6,17 +6,21 @@ a tool without a rule gives nothing, and a result's citations are the only sourc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 import msgspec
 
 from actors.capabilities.code_analysis.commits import CommitNote, note_of
-from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.path_kinds import kind_of_path, kind_of_place
 from runtime.tools.result import Citation, ToolResult
 
 # A symbol that merely stands in a file that was mapped was not searched for: it counts less than any hit.
 MAPPED_SCORE = 0.2
+
+# What Rust writes above a test that lies beside the code that it tests.
+_TEST_MARK = re.compile(r"\s*#\[(?:\w+::)*test\b")
 
 MAX_QUOTE_CHARS = 160
 MAX_DOC_CHARS = 400
@@ -24,6 +28,7 @@ MAX_SIGNATURE_CHARS = 200
 
 FactKind = Literal[
     "definition",
+    "namesake",
     "excerpt",
     "code",
     "caller",
@@ -48,7 +53,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     `about` is the symbol whose uses were explored, for facts about uses, and what calls it, for traced calls. `at_line`
     is the line of a call in the file of the caller, 0 when it is not known. `also_by`: other steps that found it.
     `commit` and `deed`, of facts about changes; lines are cited as those of a commit only where it `wrote` them.
-    `count` is in how many commits two files changed together.
+    `count` is in how many commits two files changed together. `branch`: the first and the last line of what meets the
+    case that the question asks about.
     """
 
     kind: FactKind
@@ -67,6 +73,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     deed: Deed = ""
     count: int = 0
     also_by: tuple[str, ...] = ()
+    branch: tuple[int, ...] = ()
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -144,8 +151,14 @@ def _located(result: ToolResult) -> Iterator[Fact]:
             signature=row["signature"],
             docstring=row["docstring"],
             score=row["score"] / best,
-            is_test=kind_of_path(citation.file) == "test",
+            is_test=_is_test(citation, row["symbol"]),
+            branch=tuple(row.get("branch") or ()),
         )
+
+
+def _is_test(citation: Citation, symbol: str | None) -> bool:
+    """True for a place in a test file or a test module, and for a function that is marked as a test."""
+    return kind_of_place(citation.file, symbol) == "test" or _TEST_MARK.match(citation.quote) is not None
 
 
 def _read(result: ToolResult) -> Iterator[Fact]:
@@ -156,6 +169,7 @@ def _read(result: ToolResult) -> Iterator[Fact]:
 def _used(result: ToolResult) -> Iterator[Fact]:
     parts: tuple[tuple[str, FactKind], ...] = (
         ("definitions", "definition"),
+        ("namesakes", "namesake"),
         ("callers", "caller"),
         ("references", "reference"),
         ("importers", "importer"),
@@ -176,7 +190,7 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 docstring=row.get("docstring") or "",
                 about=result.data["symbol"],
                 score=1 / (place + 2),
-                is_test=kind_of_path(citation.file) == "test",
+                is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
             )
     yield from _remembered(result)
@@ -287,7 +301,7 @@ def _mapped(result: ToolResult) -> Iterator[Fact]:
                 signature=symbol["signature"],
                 docstring=symbol["docstring"],
                 score=MAPPED_SCORE / (place + 10),
-                is_test=kind_of_path(file["file"]) == "test",
+                is_test=_is_test(result.citations[symbol["citation"]], symbol["symbol"]),
             )
 
 

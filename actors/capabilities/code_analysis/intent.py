@@ -92,7 +92,8 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     graph = msgspec.convert(facts.get("graph") or {}, EntityGraph)
     question = _with_hint(in_context(analyse(str(facts["question"])), facts["turns"], graph), facts)
     subject = _short(question.subject)
-    if question.kind in {"who_calls", "changed", "changes_with", "tested"} and question.identifiers:
+    is_of_name = question.kind in {"who_calls", "changed", "changes_with", "tested"} or bool(question.further)
+    if is_of_name and question.identifiers:
         subject = question.identifiers[0]
     goals = [
         {"id": aspect, "text": _GOAL_TEXT[aspect].format(subject=subject), "priority": order}

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.comparing import MEMBERS
+from actors.capabilities.code_analysis.comparing import CALLS, MEMBERS
 from actors.capabilities.code_analysis.intent import aspect_of
+from actors.capabilities.code_analysis.listing import HEIRS, SECTIONS, TYPE_KINDS, TYPES, type_name
 from actors.capabilities.code_analysis.question import Question
 from runtime.capability import StageContext, StageInput, StageResult
 from runtime.codebase.tokens import index_terms
@@ -31,6 +32,8 @@ MAX_RECALLED = 2
 HISTORIES = 2
 COMPARED = 2
 MAX_RELATED = 50
+MAX_DOCUMENTS = 4
+OPEN_KINDS = ("interface", "trait", "protocol")
 HEAD_START_S = 2.0
 MIN_FEASIBILITY = 40
 
@@ -215,14 +218,28 @@ def _structure_steps(question: Question, goal: str) -> list[Step]:
 def _listing_steps(question: Question, goal: str) -> list[Step]:
     """What fits by name, and all that the file holds in which most of it stands."""
     # «all» says nothing in a search; a word by itself would be looked up as a name.
-    found = _locate("list", f"all {question.topic}", (goal,), LISTED_PER_STEP)
+    query = f"all {question.topic}"
+    found = _locate("list", query, (goal,), LISTED_PER_STEP)
+    types = _locate(TYPES, query, (goal,), LISTED_PER_STEP, sorted(TYPE_KINDS))
+    documents = _locate("documents", query, (goal,), MAX_DOCUMENTS, ["section"])
     file = Step("file", "map_module", {}, (goal,), "all of the file that fits best", ("list",), 2, {"path": "file"})
-    return [found, file]
+    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+    short = {"max_lines": READ_LINES}
+    why = "what documents list"
+    steps = [found, types, file, documents]
+    steps.append(Step(SECTIONS, "read_code", short, (goal,), why, ("documents",), MAX_DOCUMENTS, lines))
+    if name := type_name(question):
+        more = {"symbol": name, "max_results": MAX_RELATED}
+        steps.append(Step(HEIRS, "explore_symbol_usage", more, (goal,), f"what is declared on top of {name}"))
+    return steps
 
 
 def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number: int, is_wider: bool) -> list[Step]:
     goals = tuple(by_aspect.values())
     searches = [_locate("find", question.topic or question.text, goals, LOCATED_PER_STEP)]
+    if question.kind == "extend" and question.deed_terms:
+        searches.append(_locate("thing", question.subject, goals, LOCATED_PER_STEP))
+        searches.append(_locate("open", question.subject, goals, LOCATED_PER_STEP, OPEN_KINDS))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
     if "configuration" in by_aspect:
@@ -266,8 +283,14 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     steps = [*reads, *history_steps(question, by_aspect, found_by)]
     if question.kind == "compare":
         why = "what each of them has"
-        steps.append(Step(MEMBERS, "map_module", {}, goals, why, found_by, COMPARED, {"path": "file"}, named_only=True))
-    if "tests" in by_aspect and question.kind == "tested":
+        all_lines = {"max_lines": WHOLE_LINES}
+        deep = {"max_depth": TRACED_CALLS}
+        steps += [
+            Step("pair", "read_code", all_lines, goals, "read both", found_by, COMPARED, lines, named_only=True),
+            Step(MEMBERS, "map_module", {}, goals, why, found_by, COMPARED, {"path": "file"}, named_only=True),
+            Step(CALLS, "trace_entry_point", deep, goals, why, found_by, COMPARED, {"entry": "name"}, named_only=True),
+        ]
+    if "tests" in by_aspect and question.asks("tested"):
         goal, why = (by_aspect["tests"],), "which tests belong to it"
         more = {"max_results": MAX_RELATED}
         steps.append(Step("tests", "find_related", more, goal, why, found_by, 1, {"symbol": "name", "path": "file"}))
@@ -320,8 +343,11 @@ def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tu
     return steps
 
 
-def _locate(step_id: str, query: str, goals: tuple[str, ...], max_results: int) -> Step:
-    return Step(step_id, "locate", {"query": query, "max_results": max_results}, goals, f"find '{query[:60]}'")
+def _locate(step_id: str, query: str, goals: tuple[str, ...], max_results: int, kinds: Sequence[str] = ()) -> Step:
+    of_kinds = {"kinds": list(kinds)} if kinds else {}
+    return Step(
+        step_id, "locate", {"query": query, "max_results": max_results, **of_kinds}, goals, f"find '{query[:60]}'"
+    )
 
 
 def _distinct(steps: list[Step]) -> list[Step]:

@@ -6,11 +6,12 @@ The kinds and what each one asks for are a table; docs/answers.md explains them 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
+from actors.capabilities.code_analysis.question_parts import parts_of, points_back
 from runtime.codebase.tokens import query_terms
 
 QuestionKind = Literal[
@@ -47,7 +48,7 @@ ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
     "what": ("definition", "mechanism", "usage"),
     "how": ("definition", "mechanism", "usage"),
     "who_calls": ("definition", "usage", "tests"),
-    "what_happens": ("definition", "mechanism"),
+    "what_happens": ("definition", "mechanism", "usage"),
     "why": ("definition", "mechanism", "history"),
     "changed": ("history", "definition"),
     "changes_with": ("together", "definition"),
@@ -57,6 +58,21 @@ ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
     "compare": ("definition", "mechanism"),
     "list_all": ("listing",),
     "overview": ("structure",),
+}
+
+# What a further part of a question adds to what the first one asks for.
+_ADDED: dict[QuestionKind, tuple[Aspect, ...]] = {
+    "where": ("definition",),
+    "what": ("definition", "mechanism"),
+    "how": ("mechanism",),
+    "who_calls": ("usage",),
+    "what_happens": ("mechanism",),
+    "why": ("mechanism", "history"),
+    "changed": ("history",),
+    "changes_with": ("together",),
+    "tested": ("tests",),
+    "configured": ("configuration",),
+    "extend": ("usage",),
 }
 
 _THIS_PROJECT = r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|package|library|program|folder|code)"
@@ -112,6 +128,7 @@ _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
         "configured",
         r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b",
     ),
+    ("what_happens", r"\b(?:flow of|call (?:chain|graph|tree)|control flow|step by step)\b|^\W*(?:trace|draw)\b"),
     (
         "list_all",
         r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b|^\W*(?:list|enumerate) (?:\w+ ){0,3}\w+s\W*$"
@@ -119,7 +136,7 @@ _WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
     ),
     ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
     ("why", r"^\W*why\b|\breason for\b"),
-    ("what_happens", r"\bwhat happens\b|\bstep by step\b|\bflow of\b|\bwhat (?:is done|goes on) when\b"),
+    ("what_happens", r"\bwhat happens\b|\bwhat (?:is done|goes on) when\b"),
     ("where", r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"),
     ("how", r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
     ("what", r"^\W*what\b|^\W*who\b|^\W*which\b"),
@@ -143,7 +160,7 @@ _DONE = re.compile(
     r"\bwhere (?:is|are|was|were|does|do|did)\b.* (?!defined\b|declared\b)\w{2,}(?:ed|en|ing)\b", re.IGNORECASE
 )
 _CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)")
-_NAME = re.compile(r"[A-Za-z_][\w]*(?:(?:\.|::)[A-Za-z_]\w*)*$")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?=]?$")
 _CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?![\w.])")
 _LEAD = re.compile(
     r"^[^\w`'\"]*(?:(?:please|can you|could you|tell me|"
@@ -156,7 +173,7 @@ _LEAD = re.compile(
 _BARE_NAME = re.compile(
     r"\b(?:who (?:calls|uses|invokes|(?:last )?changed|wrote|added)|callers? of|usages? of|history of"
     r"|tests? (?:of|for|covers?)|what (?:calls|uses|is|does)|where is|how is|when was)\s+(?:the\s+)?"
-    r"(?:(?:function|class|method|module)\s+)?([A-Za-z_][\w.]*)(?:\s+(?:function|class|method))?"
+    r"(?:(?:function|class|method|module)\s+)?([A-Za-z_][\w.]*!?)(?:\s+(?:function|class|method))?"
     r"(?:\s+(?:called|used|defined|implemented|declared|tested|added|changed|introduced|do|for|from|and|in)\b.*)?\s*\??\s*$",
     re.IGNORECASE,
 )
@@ -166,12 +183,20 @@ _FOLLOW_UP = re.compile(
     r"|\s+(?:functions?|class(?:es)?|methods?|modules?|files?|ones?|things?)\b))\b",
     re.IGNORECASE,
 )
+# «How do I add a new binding?»: what is done, ahead of what it is done to.
+_EXTENDING = re.compile(
+    r"^\W*(?:please\s+)?(?:how\s+(?:do|can|would|could|should|to|does)\s+)?(?:(?:i|you|we|one|someone|to)\s+)*"
+    r"(?:(?:add|extend|register|write|create|plug in|plug|implement|define|make|introduce|build)\s+)+"
+    r"(?:(?:a|an|the|my|our|own|new|another|custom|additional|further|support|for|different)\s+)*",
+    re.IGNORECASE,
+)
 # Words that say what is asked about a thing rather than which thing.
 _ABOUT = (
     "call caller invoke test depend import user usage example differ difference compare reason flow step part raise"
-    " who when last change add write commit history extend configure cover else together usually often"
+    " who when last change add write commit history extend configure cover else together usually often define declare"
 )
 _NEW = re.compile(r"\b(?:add|introduc|creat|wr[io]t|implement|new|old|since|first)", re.IGNORECASE)
+_WAS_NEW = re.compile(r"\b(?:added|introduced|created|invented|implemented|needed|exist|there)\b", re.IGNORECASE)
 _WHOLE = re.compile(rf"\b{_THIS_PROJECT}\b", re.IGNORECASE)
 _ASKING = frozenset(query_terms(_ABOUT).counts)
 _CONFIGURED = frozenset(query_terms("configure configuration setting settings value").counts)
@@ -186,13 +211,22 @@ _OF_KIND: Mapping[str, frozenset[str]] = {
     ),
     "changes_with": frozenset(query_terms("change usually often together along file else co-change cochange").counts),
     "list_all": frozenset(query_terms("list name enumerate show all every each exist are which what there").counts),
+    "who_calls": frozenset(query_terms("who what where call caller invoke use user usage depend").counts),
+    "compare": frozenset(query_terms("compare comparison differ difference versus vs between").counts),
+    "flow": frozenset(
+        query_terms("show draw trace follow flow call chain graph tree step diagram sequence path").counts
+    ),
     "tested": frozenset(query_terms("test tested cover covered covering check exercise exist list show find").counts),
 }
 _ABBREVIATIONS = frozenset({"e.g", "i.e"})
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A question taken apart. `identifiers` and `paths` as written, `terms` stemmed, `subject` without the lead-in."""
+    """A question taken apart. `identifiers` and `paths` as written, `terms` stemmed, `subject` without the lead-in.
+
+    `further`: the kinds of its further parts; `core`: its text without parts that only point back («who calls it»).
+    `deed_terms`: of how to extend a thing those terms that say what is done to it: «add», «register».
+    """
 
     text: str
     kind: QuestionKind
@@ -202,6 +236,13 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     terms: tuple[str, ...] = ()
     capitalised: tuple[str, ...] = ()
     aspects: tuple[Aspect, ...] = ()
+    core: str = ""
+    further: tuple[QuestionKind, ...] = ()
+    deed_terms: tuple[str, ...] = ()
+
+    def asks(self, kind: QuestionKind) -> bool:
+        """True when it, or a further part of it, is a question of that kind."""
+        return kind == self.kind or kind in self.further
 
     @property
     def intelligible(self) -> bool:
@@ -216,11 +257,16 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def topic(self) -> str:
         """What is to be looked for: the question without what it asks about it."""
-        if self.kind in _OF_KIND:
+        if _said_of(self.kind, self.text):
             wanted = {*self.terms, *(name.lower() for name in self.identifiers)}
-            kept = [word for word in self.text.split() if not wanted.isdisjoint(query_terms(word).counts)]
-            return " ".join(kept) or self.text
-        return _CONFIGURED_CLAUSE.sub("", self.text)
+            kept = [word for word in self.asked.split() if not wanted.isdisjoint(query_terms(word).counts)]
+            return " ".join(kept) or self.asked
+        return _CONFIGURED_CLAUSE.sub("", self.asked)
+
+    @property
+    def asked(self) -> str:
+        """The text without parts that only point back."""
+        return self.core or self.text
 
     @property
     def is_of_whole(self) -> bool:
@@ -231,8 +277,10 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def asks_for_origin(self) -> bool:
-        """True when it asks since when there is something."""
-        return self.kind == "changed" and _NEW.search(self.text) is not None
+        """True when it asks since when, or why, there is something."""
+        if self.kind == "why":
+            return bool(self.identifiers) and _WAS_NEW.search(self.text) is not None
+        return self.asks("changed") and _NEW.search(self.text) is not None
 
     @property
     def asks_for_doing(self) -> bool:
@@ -253,12 +301,14 @@ def analyse(text: str) -> Question:
     paths = tuple(dict.fromkeys(_PATH.findall(text)))
     named = [part for groups in _QUOTED.findall(text) for part in groups if part]
     named += _CALL.findall(text)
-    terms = query_terms(text)
-    spelt = [name for name in terms.identifiers if name.lower() not in _ABBREVIATIONS]
+    parts = parts_of(text)
+    core = _core(text, parts) if len(parts) > 1 else text
+    terms = query_terms(core)
+    spelt = [name for name in query_terms(text).identifiers if name.lower() not in _ABBREVIATIONS]
     named += [name for name in spelt if not any(name in path for path in paths)]
-    named += [name for name in _BARE_NAME.findall(text) if query_terms(name).counts]
-    identifiers = tuple(dict.fromkeys(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()"))))
-    kind, aspects = _kind_and_aspects(text)
+    named += [name for part in parts for name in _BARE_NAME.findall(part) if query_terms(name).counts]
+    identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
+    kind, aspects, further = _kinds_and_aspects(text, parts)
     capitalised = tuple(dict.fromkeys(_CAPITALISED.findall(text)))
     if kind == "where" and identifiers and _ASSIGNED.search(text):
         kind, aspects = "configured", ASPECTS["configured"]
@@ -268,27 +318,80 @@ def analyse(text: str) -> Question:
         text=text,
         kind=kind,
         aspects=aspects,
-        subject=_LEAD.sub("", _CONFIGURED_CLAUSE.sub("", text)).strip(" ?.!") or text.strip(),
+        subject=_subject(core, kind),
         identifiers=identifiers,
         paths=paths,
-        terms=_subject_terms(terms.counts, kind, aspects),
+        terms=_subject_terms(terms.counts, _said_of(kind, text), aspects),
         capitalised=capitalised,
+        core=core if core != text else "",
+        further=further,
+        deed_terms=_deed_terms(core, kind),
     )
-    if kind in _OF_KIND:
+    if _said_of(kind, text):
         asked = msgspec.structs.replace(
             asked, subject="this repository" if asked.is_of_whole else asked.topic.strip(" ?.!")
         )
+    if kind == "compare" and len(identifiers) > 1:
+        asked = msgspec.structs.replace(asked, subject=" and ".join(identifiers))
     of_paths = kind in {"changed", "changes_with"} and bool(paths) and not identifiers
     return msgspec.structs.replace(asked, aspects=aspects[:1]) if of_paths or asked.is_of_whole else asked
 
 
-def _subject_terms(counts: Mapping[str, int], kind: QuestionKind, aspects: Sequence[Aspect]) -> tuple[str, ...]:
+def _core(text: str, parts: Sequence[str]) -> str:
+    """The parts that name something, the first one whatever it says, put together again."""
+    own = [part for part in parts[1:] if not (points_back(part) and query_terms(part).counts.keys() <= _ASKING)]
+    return " and ".join((parts[0], *own)) if len(own) < len(parts) - 1 else text
+
+
+def _whole_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Each name once, without those that are another one without its last mark: `halt` of `halt!`."""
+    distinct = dict.fromkeys(names)
+    return tuple(name for name in distinct if not any(f"{name}{mark}" in distinct for mark in "!?="))
+
+
+def _subject(core: str, kind: QuestionKind) -> str:
+    """What the question is about, without its lead-in."""
+    found = _EXTENDING.match(core) if kind == "extend" else None
+    rest = core[found.end() :] if found else _LEAD.sub("", _CONFIGURED_CLAUSE.sub("", core))
+    if kind in {"where", "why"}:
+        rest = re.sub(r"\s+(?:is |was )?(?:defined|declared|added|introduced)\W*$", "", rest)
+    return rest.strip(" ?.!") or core.strip()
+
+
+def _deed_terms(core: str, kind: QuestionKind) -> tuple[str, ...]:
+    """The terms of what is done: those ahead of the thing that is added, registered or written."""
+    found = _EXTENDING.match(core) if kind == "extend" else None
+    return tuple(query_terms(found.group()).counts) if found else ()
+
+
+def _said_of(kind: QuestionKind, text: str) -> frozenset[str]:
+    """Terms that a question of that kind has whatever it is about; empty where every word may tell."""
+    if kind == "what_happens":
+        return _OF_KIND["flow"] if _FLOW.search(text) is not None else frozenset()
+    return _OF_KIND.get(kind, frozenset())
+
+
+def _subject_terms(counts: Mapping[str, int], said: Collection[str], aspects: Sequence[Aspect]) -> tuple[str, ...]:
     """The question's words, without those that say what is asked about something else: «configured», «last changed»."""
-    if kind in _OF_KIND:
-        return tuple(term for term in counts if term not in _OF_KIND[kind]) or tuple(counts)
+    if said:
+        return tuple(term for term in counts if term not in said) or tuple(counts)
     if "configuration" not in aspects:
         return tuple(counts)
     return tuple(term for term in counts if term not in _CONFIGURED) or tuple(counts)
+
+
+def _kinds_and_aspects(
+    text: str, parts: Sequence[str]
+) -> tuple[QuestionKind, tuple[Aspect, ...], tuple[QuestionKind, ...]]:
+    """The kind of a question, what it asks for, and the kinds of its further parts, which ask for more."""
+    if len(parts) > 1:
+        kinds = [next((kind for kind, pattern in _PATTERNS if pattern.search(part)), None) for part in parts]
+        known: list[QuestionKind] = [kind for kind in kinds if kind is not None and kind in _ADDED]
+        if len(known) == len(parts):
+            first, *further = known
+            added = [aspect for kind in further for aspect in _ADDED[kind]]
+            return first, tuple(dict.fromkeys((*ASPECTS[first], *added))), tuple(further)
+    return *_kind_and_aspects(text), ()
 
 
 def _kind_and_aspects(text: str) -> tuple[QuestionKind, tuple[Aspect, ...]]:

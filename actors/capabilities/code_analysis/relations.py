@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from actors.capabilities.code_analysis.facts import Fact, FactKind, ProducedRange
-from actors.capabilities.code_analysis.synthesizer import COMMON_METHODS
+from actors.capabilities.code_analysis.flow import COMMON_METHODS
 from runtime.context.relations import Relation, RelationKind, last_part
 
 _KIND_OF_USE: dict[FactKind, RelationKind] = {

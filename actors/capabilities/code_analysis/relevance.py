@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from actors.capabilities.code_analysis.extension_points import extension_bonus
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
 from runtime.codebase.related_terms import other_words
@@ -28,10 +29,13 @@ MIN_BEGINNING = 4
 BEGINNING_WEIGHT = 0.7
 # A word that no place that was found bears tells them apart by nothing.
 UNMET_WEIGHT = 0.2
+# «add» is done to many things.
+DEED_WEIGHT = 0.3
 NAME_WEIGHT, OWNER_WEIGHT, DOC_WEIGHT, PATH_WEIGHT = 1.0, 0.6, 0.6, 0.4
 DOER_BONUS = 5.5
 PRECISION_BONUS, HOME_BONUS, MEMBER_BONUS = 0.2, 0.4, 0.5
 CONFIGURING_BONUS = 0.4
+BRANCH_BONUS = 0.8
 TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
 NAMELESS_FITNESS, SPECIAL_FITNESS = 0.6, 0.85
 
@@ -71,6 +75,7 @@ class Entity(msgspec.Struct, frozen=True):
     steps: tuple[str, ...]
     is_test: bool
     code: Fact | None = None
+    branch: tuple[int, ...] = ()
 
     def as_document(self) -> dict[str, object]:
         """What a later stage is shown of it."""
@@ -91,7 +96,8 @@ def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
         if fact.kind in {"definition", "excerpt"}:
             groups.setdefault((fact.citation.file, fact.name or str(fact.citation.start_line)), []).append(fact)
     codes = [fact for fact in facts if fact.kind == "code"]
-    weights = _weights(question.terms, [fact for members in groups.values() for fact in members])
+    all_members = [fact for members in groups.values() for fact in members]
+    weights = _weights(question.terms, all_members, question.deed_terms)
     entities = [_entity(question, members, codes, weights) for members in groups.values()]
     return sorted(entities, key=lambda entity: (-entity.score, *_place(entity.citation), entity.name))
 
@@ -169,6 +175,12 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact], weights:
     score += _named_bonus(best.name, question)
     if _does_it(best, question):
         score += DOER_BONUS
+    branch = next((fact.branch for fact in members if fact.branch), ())
+    if branch:
+        score += BRANCH_BONUS
+    if question.kind == "extend":
+        asked = (question.deed_terms, [term for term in question.terms if term not in question.deed_terms])
+        score += extension_bonus(best.name, best.symbol_kind, best.signature, *asked)
     if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
         score += CONFIGURING_BONUS
     return Entity(
@@ -181,6 +193,7 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact], weights:
         steps=tuple(dict.fromkeys(step for fact in members for step in (fact.step, *fact.also_by))),
         is_test=best.is_test,
         code=_code_of(best.citation, codes),
+        branch=branch,
     )
 
 
@@ -221,10 +234,11 @@ def _place(citation: Citation) -> tuple[str, int, int]:
     return (citation.file, citation.start_line, citation.end_line)
 
 
-def _weights(terms: Sequence[str], facts: Sequence[Fact]) -> dict[str, float]:
-    """How much each of the question's words counts: less when no place bears it in name, documentation or path."""
+def _weights(terms: Sequence[str], facts: Sequence[Fact], deed: Sequence[str]) -> dict[str, float]:
+    """How much each of the question's words counts: less when no place bears it in name, documentation or path, or
+    when it says what is done to the thing that is asked about (`deed`)."""
     known = frozenset().union(*(_words(f"{fact.name} {fact.docstring} {fact.citation.file}") for fact in facts))
-    return {term: 1.0 if _meets(term, known) else UNMET_WEIGHT for term in terms}
+    return {term: DEED_WEIGHT if term in deed else 1.0 if _meets(term, known) else UNMET_WEIGHT for term in terms}
 
 
 def _shared(fact: Fact, weights: Mapping[str, float], question: Question) -> float:
@@ -281,7 +295,7 @@ def _fitness(fact: Fact, question: Question) -> float:
         return TEST_FITNESS
     if fact.symbol_kind == "section":
         return SECTION_FITNESS
-    if fact.symbol_kind == "module":
+    if fact.symbol_kind in {"module", "prototype"}:
         return MODULE_FITNESS
     if not fact.name and fact.citation.start_line == 1 and not fact.docstring:
         return HEAD_FITNESS

@@ -12,18 +12,18 @@ from typing import Any, Literal
 import msgspec
 
 from actors.capabilities.code_analysis.claims import Claim, read_claims
-from actors.capabilities.code_analysis.comparing import differences, members
+from actors.capabilities.code_analysis.comparing import compared, differences, members
 from actors.capabilities.code_analysis.extending import derived, left_open
 from actors.capabilities.code_analysis.facts import Fact
+from actors.capabilities.code_analysis.flow import is_common, reached
+from actors.capabilities.code_analysis.listing import listing_claims
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import (
     Entity,
     coverage,
     is_named,
     is_setting,
-    path_shares,
     rank_entities,
-    shared_words,
     shares_name,
 )
 from actors.capabilities.code_analysis.wording import (
@@ -32,10 +32,10 @@ from actors.capabilities.code_analysis.wording import (
     change_claim,
     code_claim,
     importer_claim,
-    item_claim,
     lead_claim,
     module_claims,
     related_claim,
+    same_name_claim,
     sets_a_value,
     setting_claim,
     setting_line_claim,
@@ -56,7 +56,6 @@ MAX_STEPS = 8
 MAX_TESTS = 4
 MAX_TESTS_ASKED_FOR = 10
 MAX_IMPORTERS = 5
-MAX_ITEMS = 30
 MAX_EXCERPTS = 2
 MAX_COMPARED = 3
 ENOUGH_CALLERS = 3
@@ -66,22 +65,17 @@ MIN_COVERAGE = 0.25
 MAX_TRACED = 14
 MAX_CHANGES = 4
 MAX_TOGETHER = 8
-LISTED_SHARE = 0.5
-MOST_WORDS = 0.5
-
-TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type", "object", "protocol"})
 
 KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
 
+ABOUT_NAMES = frozenset(index_terms("defined declared added introduced created changed called class function").split())
+KINDS_OF_USES = frozenset({"who_calls", "tested"})
+
+# Who names a thing is shown what else bears that name, and not what merely has to do with it.
+KINDS_OF_NAMES = frozenset({"where", "who_calls", "what_happens", "compare", "why"})
+
 # Who asks for changes or tests of a thing is told where it is, and of no others.
 KINDS_OF_ONE_THING = frozenset({"changed", "changes_with", "tested"})
-
-# Methods that every container and stream has: a call of one seldom means the definition of that name in a repository.
-COMMON_METHODS = frozenset(
-    {"get", "set", "add", "pop", "update", "append", "extend", "insert", "remove", "clear", "copy", "keys", "values"}
-    | {"items", "join", "split", "strip", "replace", "format", "read", "write", "close", "open", "send", "put"}
-    | {"encode", "decode", "index", "count", "sort", "start", "stop", "run"}
-)
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -96,8 +90,13 @@ class Evidence(msgspec.Struct, frozen=True):
         return [fact for fact in self.facts if fact.kind == kind]
 
     def about_leads(self, kind: str) -> list[Fact]:
-        """Facts of one kind about the uses of what answers, or of what the question names."""
-        names = {entity.name for entity in self.leads} | set(self.question.identifiers)
+        """Facts of one kind about the uses of what answers, or of what the question names.
+
+        Who asks for the uses of a name is not told those of another thing.
+        """
+        named = set(self.question.identifiers)
+        is_of_name = bool(named) and self.question.kind in KINDS_OF_USES and not self.is_of_names
+        names = named if is_of_name else {entity.name for entity in self.leads} | named
         last = {name.rsplit(".", 1)[-1] for name in names}
         return [fact for fact in self.of(kind) if fact.about in names or fact.about.rsplit(".", 1)[-1] in last]
 
@@ -124,16 +123,24 @@ class Evidence(msgspec.Struct, frozen=True):
         return None
 
     @property
+    def is_of_names(self) -> bool:
+        """True for a question of nothing but a named thing that was found, unless it asks for how it works."""
+        names = self.question.identifiers
+        if self.question.kind not in KINDS_OF_NAMES or not any(is_named(entity.name, names) for entity in self.leads):
+            return False
+        own = {term for name in names for term in index_terms(name).split()} | ABOUT_NAMES
+        return self.question.kind in {"who_calls", "compare"} or own.issuperset(self.question.terms)
+
+    @property
     def leads(self) -> list[Entity]:
         """The entities that answer: one, or the best for each name when the question compares."""
         if self.question.kind == "configured":
             return [entity for entity in self.entities if not entity.is_test][:1] or self.entities[:1]
         if self.question.kind != "compare":
             return self.entities[:1]
-        named = (*self.question.identifiers, *self.question.capitalised)
+        named = dict.fromkeys((*self.question.identifiers, *self.question.capitalised))
         names = sorted(named, key=self.question.text.find)
-        best = [next((entity for entity in self.entities if is_named(entity.name, (name,))), None) for name in names]
-        return list(dict.fromkeys(entity for entity in best if entity is not None))[:MAX_COMPARED] or self.entities[:1]
+        return compared(names, self.entities)[:MAX_COMPARED] or self.entities[:1]
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
@@ -208,6 +215,8 @@ def _definition(evidence: Evidence) -> list[Claim]:
     if evidence.question.kind in KINDS_OF_ONE_THING:
         return [lead_claim(entity) for entity in evidence.leads]
     enough = evidence.entities[0].score * RELATED_SHARE if evidence.entities else 0.0
+    if evidence.is_of_names:
+        others = [entity for entity in others if is_named(entity.name, evidence.question.identifiers)]
     related = [related_claim(entity) for entity in others[:MAX_RELATED] if entity.score >= enough]
     return [lead_claim(entity) for entity in evidence.leads] + related
 
@@ -220,6 +229,11 @@ def _mechanism(evidence: Evidence) -> list[Claim]:
         if all(members(entity, evidence.facts) for entity in (one, other)):
             return apart
     claims: list[Claim] = []
+    if evidence.question.kind == "extend" and evidence.leads and (hooks := left_open(evidence.leads[0])):
+        return hooks
+    if evidence.question.kind == "why":
+        shown = [entity for entity in _with_code(evidence)[:1] if entity.code and "\n" in entity.code.text.strip()]
+        return [claim for entity in shown if (claim := code_claim(entity, evidence.question))]
     for entity in _with_code(evidence):
         claim = code_claim(entity, evidence.question)
         if claim is not None and not any(_overlap(claim.citations[0], other.citations[0]) for other in claims):
@@ -233,16 +247,12 @@ def _overlap(one: Citation, other: Citation) -> bool:
 
 def _steps(evidence: Evidence) -> list[Claim]:
     """What is called on the way: the traced calls of what answers, else the calls that it makes itself."""
-    traced = [fact for fact in evidence.of("trace") if not _is_common(fact)]
+    traced = reached(evidence.of("trace"), [entity.name for entity in evidence.leads])
     if traced and evidence.is_lead(traced[0].about):
         return [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in traced[:MAX_TRACED]]
-    steps = [fact for fact in evidence.about_leads("callee") if not _is_common(fact)]
+    steps = [fact for fact in evidence.about_leads("callee") if not is_common(fact)]
     own = [fact for fact in steps if not evidence.leads or fact.name != evidence.leads[0].name]
     return [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
-
-
-def _is_common(fact: Fact) -> bool:
-    return fact.name.rsplit(".", 1)[-1] in COMMON_METHODS
 
 
 def _with_code(evidence: Evidence) -> list[Entity]:
@@ -252,32 +262,39 @@ def _with_code(evidence: Evidence) -> list[Entity]:
     others = [
         entity
         for entity in evidence.entities[:4]
-        if entity not in leads and entity.score >= enough and shares_name(entity, question)
+        if entity not in leads
+        and entity.score >= enough
+        and shares_name(entity, question)
+        and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in leads))
     ]
-    return [entity for entity in (*leads, *others) if entity.code is not None][: max(MAX_EXCERPTS, len(leads))]
+    most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(leads))
+    return [entity for entity in (*leads, *others) if entity.code is not None][:most]
 
 
 def _usage(evidence: Evidence) -> list[Claim]:
     if evidence.question.kind == "extend" and evidence.leads:
         lead = evidence.leads[0]
         uses = [fact for kind in ("caller", "reference", "test") for fact in evidence.about_leads(kind)]
-        if extended := [*left_open(lead), *derived(lead, uses)]:
+        extended = derived(lead.name, uses)
+        if extended:
             return extended
     callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
     if len(callers) < ENOUGH_CALLERS:
         others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
         callers += [fact for fact in others if not any(_overlap(fact.citation, e.citation) for e in evidence.leads)]
     claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
+    if claims and (caveat := same_name_claim(evidence.about_leads("namesake"))) is not None:
+        claims.append(caveat)
     return claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
 
 
 def _tests(evidence: Evidence) -> list[Claim]:
     """Tests that use it, one line of each; more of them where tests are asked for, and tests that are named so."""
     each: dict[tuple[str, str], Fact] = {}
-    for fact in sorted(evidence.about_leads("test"), key=lambda fact: not _is_use(fact)):
+    for fact in sorted(evidence.about_leads("test"), key=lambda fact: (not _is_named_after(fact), not _is_use(fact))):
         if fact.symbol_kind != "file":
             each.setdefault((fact.citation.file, fact.name), fact)
-    if evidence.question.kind != "tested":
+    if not evidence.question.asks("tested"):
         return [test_claim(fact) for fact in list(each.values())[:MAX_TESTS]]
     named = [entity for entity in evidence.entities if entity.is_test and entity.name and entity.kind != "module"]
     fitting = [entity for entity in named if shares_name(entity, evidence.question)]
@@ -285,6 +302,15 @@ def _tests(evidence: Evidence) -> list[Claim]:
     more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
     files = [] if each or more else [fact for fact in evidence.of("test") if fact.symbol_kind == "file"]
     return [*map(test_claim, each.values()), *more, *map(test_claim, files)][:MAX_TESTS_ASKED_FOR]
+
+
+def _is_named_after(fact: Fact) -> bool:
+    """True for a test whose name, or whose file's name, has each word of what it tests."""
+    wanted = set(index_terms(fact.about.rpartition(".")[2]).split())
+    file = fact.citation.file.rpartition("/")[2]
+    return bool(wanted) and any(
+        wanted <= set(index_terms(text).split()) for text in (fact.name, file.replace(".", " "))
+    )
 
 
 def _is_use(fact: Fact) -> bool:
@@ -367,25 +393,7 @@ def _is_prose(file: str) -> bool:
 
 
 def _listing(evidence: Evidence) -> list[Claim]:
-    """Places that share a word with what is to be listed, those that share most first; the best when none does."""
-    shares = {id(entity): shared_words(entity, evidence.question) for entity in evidence.entities}
-    ordered = sorted(evidence.entities, key=lambda entity: (-shares[id(entity)], entity.kind not in TYPE_KINDS))
-    # One word in a signature or a documentation says little; most of several words say what a thing is.
-    most = MOST_WORDS if len(evidence.question.terms) > 1 else 1.1
-    fitting = [e for e in ordered if shares_name(e, evidence.question) or shares[id(e)] >= most]
-    in_file = [entity for entity in fitting if path_shares(entity, evidence.question)]
-    listed = [*in_file, *(entity for entity in fitting if entity not in in_file)] or evidence.entities
-    return [item_claim(entity) for entity in _of_one_sort(listed)[:MAX_ITEMS]]
-
-
-def _of_one_sort(entities: Sequence[Entity]) -> list[Entity]:
-    """The entries of a list without members of its types, where most of it are types; special methods never."""
-    named = [entity for entity in entities if entity.name and not entity.name.rsplit(".", 1)[-1].startswith("__")]
-    types = [entity for entity in named if entity.kind in TYPE_KINDS]
-    members = {entity.name for entity in named if entity.name.rpartition(".")[0] in {kind.name for kind in types}}
-    if len(types) >= 3 and len(types) >= LISTED_SHARE * len([e for e in named if e.name not in members]):
-        return types
-    return [entity for entity in named if entity.kind != "module"] or list(entities)
+    return listing_claims(evidence.question, evidence.entities, evidence.facts)
 
 
 def _structure(evidence: Evidence) -> list[Claim]:

@@ -14,6 +14,7 @@ import msgspec
 
 from actors.capabilities.code_analysis import memory
 from actors.capabilities.code_analysis.commits import commits_of
+from actors.capabilities.code_analysis.comparing import compared
 from actors.capabilities.code_analysis.context_limits import capped, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.planner import Step
@@ -155,7 +156,19 @@ def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[s
         return whole if len(tree_cut(whole, bounds)) == len(whole) else []
     if step.tool == "map_module":
         return tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
-    return slices_cut(found[:MAX_FACTS_PER_STEP], bounds)
+    return slices_cut(_some_of_each_kind(found, MAX_FACTS_PER_STEP), bounds)
+
+
+def _some_of_each_kind(facts: Sequence[Fact], limit: int) -> list[Fact]:
+    """At most `limit` facts in their order: where there are more, kinds take turns, so that none is crowded out."""
+    if len(facts) <= limit:
+        return list(facts)
+    turns: dict[str, int] = {}
+    numbered: list[tuple[int, int]] = []
+    for number, fact in enumerate(facts):
+        turns[fact.kind] = turns.get(fact.kind, 0) + 1
+        numbered.append((turns[fact.kind], number))
+    return [facts[number] for number in sorted(number for _, number in sorted(numbered)[:limit])]
 
 
 def of_names(question: Question, ranked: Sequence[Entity]) -> list[Entity]:
@@ -163,15 +176,18 @@ def of_names(question: Question, ranked: Sequence[Entity]) -> list[Entity]:
     named = [entity for entity in ranked if is_named(entity.name, question.identifiers)]
     if question.kind != "compare":
         return named
-    best = [next((e for e in named if is_named(e.name, (name,))), None) for name in question.identifiers]
-    firsts = [entity for entity in best if entity is not None]
+    firsts = compared(question.identifiers, named)
     return [*firsts, *(entity for entity in named if entity not in firsts)]
 
 
 def members_of(facts: Sequence[Fact], names: Sequence[str]) -> list[Fact]:
     """The definitions of what the named types define, without the words that say what each is."""
     owned = [fact for fact in facts if fact.kind == "definition" and is_named(fact.name.rpartition(".")[0], names)]
-    return [msgspec.structs.replace(fact, docstring="", signature="") for fact in owned]
+    private = {True: "private ", False: ""}
+    return [
+        msgspec.structs.replace(fact, docstring="", signature=private[fact.signature.startswith("private ")])
+        for fact in owned
+    ]
 
 
 def _files_of_earlier_passes(view: StageView) -> set[str]:

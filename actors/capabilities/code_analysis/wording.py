@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from actors.capabilities.code_analysis.claims import Claim, code_span, told
+from actors.capabilities.code_analysis.doc_text import readable
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import Entity
@@ -20,10 +21,12 @@ MAX_EXCERPT_LINES = 16
 MAX_QUOTE_CHARS = 160
 MAX_MODULES = 25
 SHORT_SENTENCE_CHARS = 25
+MAX_SAME_NAMES = 3
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n\s*\n")
 _DOC_QUOTES = ('"""', "'" * 3)
 _DEFINITION = re.compile(r"\s*(?:async\s+def|def|@)\b|\s*@")
+_COMMENT = re.compile(r"\s*(?://|/\*|\*/?(?:\s|$)|#(?!\[|!|include|define|if|pragma)|--\s)")
 _ORDERS = {
     "last": "{about} was changed last in {commit}",
     "before": "{commit}",
@@ -40,7 +43,7 @@ def first_sentence(text: str, limit: int = 220) -> str:
 
     A very short one («Receives a Response.») is given with the next.
     """
-    parts = [" ".join(part.split()) for part in _SENTENCE_END.split(text.strip(), maxsplit=2)]
+    parts = [" ".join(part.split()) for part in _SENTENCE_END.split(readable(text), maxsplit=2)]
     sentence = parts[0] if len(parts[0]) >= SHORT_SENTENCE_CHARS else " ".join(parts[:2])
     return sentence if len(sentence) <= limit else sentence[:limit].rsplit(" ", 1)[0] + " …"
 
@@ -72,14 +75,26 @@ def caller_claim(fact: Fact) -> Claim:
     return Claim("caller", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
 
 
+def same_name_claim(namesakes: Sequence[Fact]) -> Claim | None:
+    """That other types have a method of that name, which calls may mean as well; None where there are none."""
+    others = list({fact.name: fact for fact in namesakes}.values())[:MAX_SAME_NAMES]
+    if not others:
+        return None
+    named = " or ".join(code_span(fact.name) for fact in others)
+    text = f"These calls are told by their name alone; some of them may mean {named}"
+    return Claim("caveat", text, tuple(fact.citation for fact in others))
+
+
 def importer_claim(fact: Fact) -> Claim:
     """Who imports it."""
     return Claim("importer", f"{code_span(fact.citation.file)}: {_line(fact.citation)}", (fact.citation,))
 
 
 def test_claim(fact: Fact) -> Claim:
-    """A test that mentions it."""
+    """A test that mentions it, or a file of tests that goes with where it is defined."""
     who = code_span(fact.name or fact.citation.file)
+    if fact.symbol_kind == "file":
+        return Claim("test", f"{who} goes with its file and does not name it", (fact.citation,), subject=fact.name)
     return Claim("test", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
 
 
@@ -152,8 +167,9 @@ def code_claim(entity: Entity, question: Question) -> Claim | None:
     if entity.code is None or not entity.code.text.strip():
         return None
     lines = entity.code.text.split("\n")
-    start, end = excerpt(lines, question.terms, _LITERALS.findall(question.text))
     first = entity.code.citation.start_line
+    on_branch = _window_on_branch(entity.branch, first, lines)
+    start, end = on_branch or excerpt(lines, question.terms, _LITERALS.findall(question.text))
     shown = lines[start:end]
     citation = msgspec.structs.replace(
         entity.code.citation,
@@ -162,7 +178,8 @@ def code_claim(entity: Entity, question: Question) -> Claim | None:
         quote=next((line.strip() for line in shown if line.strip()), "")[:MAX_QUOTE_CHARS],
         symbol=entity.name or None,
     )
-    return Claim("code", f"In {_named(entity)}:", (citation,), code=_dedented(shown), subject=entity.name)
+    met = f", where the case is met from line {entity.branch[0]} on" if on_branch else ""
+    return Claim("code", f"In {_named(entity)}{met}:", (citation,), code=_dedented(shown), subject=entity.name)
 
 
 def module_claims(modules: Sequence[Fact], texts: Sequence[Fact]) -> list[Claim]:
@@ -195,12 +212,13 @@ def excerpt(
 
     What few lines have says more of them than what is everywhere.
 
-    Docstrings and the signature before one are left out, blank lines at both ends trimmed; ties go to the earlier
-    window. Never empty for non-blank lines.
+    Docstrings and the signature before one, and a comment at the head, are left out, blank lines at both ends trimmed;
+    ties go to the earlier window. Never empty for non-blank lines.
     """
     in_doc = docstring_lines(lines)
     if in_doc and max(in_doc) < len(lines) - 1 and _DEFINITION.match(lines[0]):
         in_doc |= set(range(min(in_doc)))
+    in_doc |= _comment_at_head(lines)
     wanted = set(terms)
     shared = [wanted.intersection(index_terms(line).split()) for line in lines]
     shared = [words | {word for word in literals if word in line} for words, line in zip(shared, lines, strict=True)]
@@ -220,6 +238,23 @@ def excerpt(
     while end > start + 1 and (not lines[end - 1].strip() or end - 1 in in_doc):
         end -= 1
     return start, end
+
+
+def _window_on_branch(branch: Sequence[int], first: int, lines: Sequence[str]) -> tuple[int, int] | None:
+    """The window [start, end) with a branch and the lines before it; None when the branch was not read."""
+    if not branch or branch[0] < first or branch[-1] >= first + len(lines):
+        return None
+    last = branch[-1] - first + 1
+    start = max(0, last - MAX_EXCERPT_LINES)
+    while not lines[start].strip():
+        start += 1
+    return start, last
+
+
+def _comment_at_head(lines: Sequence[str]) -> set[int]:
+    """Positions of the comment that the lines begin with, unless there is nothing else."""
+    end = next((n for n, line in enumerate(lines) if line.strip() and not _COMMENT.match(line)), 0)
+    return set(range(end))
 
 
 def docstring_lines(lines: Sequence[str]) -> set[int]:

@@ -78,6 +78,17 @@ def test_a_question_of_common_words_has_no_terms() -> None:
     assert query_terms("how is this used in the code?").counts == {}
 
 
+@pytest.mark.parametrize(("word", "term"), [("theme", "them"), ("workers", "work"), ("getter", "get")])
+def test_a_word_whose_stem_is_a_common_word_is_looked_for(word: str, term: str) -> None:
+    assert query_terms(f"How is the {word} chosen?").counts.keys() == {term, "chosen"}
+    assert not query_terms("How does it work for them?").counts
+
+
+def test_acronyms_in_the_plural_are_words() -> None:
+    assert query_terms("How are URLs and IDs matched by APIs?").identifiers == ()
+    assert query_terms("getURLs of MyIDs").identifiers == ("getURLs", "MyIDs")
+
+
 def test_identifiers_of_a_question_are_told_from_its_words() -> None:
     found = query_terms("How does Flask.add_url_rule register URL rules for getUserName and HTTP?")
     assert found.identifiers == ("Flask.add_url_rule", "getUserName")
@@ -152,6 +163,23 @@ def test_of_data_only_the_beginning_is_cut() -> None:
         ("examples/hello.py", "example"),
         ("config/app.yaml", "data"),
         ("src/latest.py", "source"),
+        ("shell/history.py", "source"),
+        ("src/changes/news.go", "source"),
+        ("compiler/lang/parse.rs", "source"),
+        ("core/security.py", "source"),
+        ("SECURITY.md", "docs"),
+        ("app/lang/de.json", "translation"),
+        ("locale/de/LC_MESSAGES/app.po", "translation"),
+        ("src/locale/de.js", "translation"),
+        ("types/index.d.ts", "declaration"),
+        ("index.d.cts", "declaration"),
+        ("pkg/core.pyi", "declaration"),
+        ("src/id.ts", "source"),
+        ("t/unit/app.py", "test"),
+        ("regress/run.sh", "test"),
+        ("src/test_parse.c", "test"),
+        ("src/testing.c", "source"),
+        ("man/app.8", "docs"),
     ],
 )
 def test_a_path_tells_what_a_file_is_for(path: str, kind: str) -> None:
