@@ -31,7 +31,7 @@ from actors.capabilities.code_analysis.question import Question, analyse
 from actors.capabilities.code_analysis.relations import relations_of
 from actors.capabilities.code_analysis.stand_in import with_note
 from actors.capabilities.code_analysis.synthesizer import claims_from_facts
-from actors.capabilities.code_analysis.traversal_state import Explored, Snippet, grown, read_state
+from actors.capabilities.code_analysis.traversal_state import Explored, Snippet, grown, patterns_of, read_state
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.evidence import EvidenceVerdict, ProducedRanges, check_citation
@@ -109,18 +109,32 @@ def _explored(view: StageView, output: Mapping[str, Any]) -> Explored:
     entities = [entity for done in rounds for entity in _list(done.synthesis.get("entities"))]
     named = tuple(str(entity["name"]) for entity in entities if entity.get("name"))
     claims = [claim for found in _collected(view).claims.values() for claim in found]
+    passes = [*(done.synthesis for done in rounds), view.outputs.get("execution", {})]
+    read = {str(file) for done in passes for file in _names(done.get("files_read"))}
     return Explored(
         intent=str(view.outputs.get("intent", {}).get("intent", "")),
-        files=tuple(output["files_examined"]),
+        files=tuple(file for file in output["files_examined"] if file in read),
         symbols=named,
+        pending_files=tuple(dict.fromkeys(c["file"] for c in output["citations"] if c["file"] not in read)),
         pending_symbols=tuple(claim.subject for claim in claims if claim.role == "step" and claim.subject),
         snippets=tuple(
             Snippet(c["file"], c["start_line"], c["end_line"], c.get("quote", "")) for c in output["citations"]
         ),
         calls=tuple(f"{claim.source} -> {claim.subject}" for claim in claims if claim.role == "step" and claim.source),
         passes=len(rounds),
-        languages=tuple(sorted(view.outputs["perception"]["repository"]["stats"].get("languages", {}))),
+        tokens=sum(int(_dict(done.synthesis.get("context")).get("fact_tokens", 0)) for done in rounds),
+        scope=next(iter(_question(view).paths), ""),
+        patterns=patterns_of(output["files_examined"]),
+        languages=tuple(sorted(view.outputs["perception"]["repository"]["stats"].get("by_language", {}))),
     )
+
+
+def _names(written: object) -> list[object]:
+    return list(written) if isinstance(written, list | tuple) else []
+
+
+def _dict(written: object) -> dict[str, Any]:
+    return dict(written) if isinstance(written, Mapping) else {}
 
 
 def _list(written: object) -> list[dict[str, Any]]:

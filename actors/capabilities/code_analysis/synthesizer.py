@@ -185,9 +185,18 @@ def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]
 
     Places that mention next to nothing of the question are no answer to it, however well they rank among themselves.
     """
-    if coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE:
+    too_little = coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE
+    if too_little or _compares_nothing(evidence):
         return {goal: [] for goal in goals}
     return {goal: _WRITERS.get(goal.partition(":")[0], _definition)(evidence) for goal in goals}
+
+
+def _compares_nothing(evidence: Evidence) -> bool:
+    """True when a comparison names things and nothing that was found bears the name of any: places like them differ."""
+    asked = evidence.question
+    if asked.kind != "compare" or not asked.identifiers:
+        return False
+    return not any(is_named(entity.name, asked.identifiers) for entity in evidence.entities)
 
 
 def _evidence(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence:

@@ -111,6 +111,14 @@ async def test_what_is_compared_with_what_is_not_there_is_told_in_one_pass(desk:
     assert document["usage"]["tool_calls"] <= 16
 
 
+async def test_a_comparison_of_two_things_that_are_not_there_says_so_and_shows_nothing_else(desk: Desk) -> None:
+    document = await desk.ask("Compare `ZorblaxFactory` and `QuuxVehicleHandler`")
+    assert document["answer"].startswith("Nothing in this repository answers that")
+    assert all(f"`{name}`" in document["answer"] for name in ("ZorblaxFactory", "QuuxVehicleHandler"))
+    assert document["citations"] == []
+    assert document["usage"]["stages"] <= 2
+
+
 async def test_the_lines_that_set_an_attribute_answer_where_it_is_set(tmp_path: Path) -> None:
     files = {
         "shop/till.py": "class Till:\n    def __init__(self):\n        self._is_open = False\n\n"
