@@ -12,8 +12,10 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.comparing import MEMBERS
+from actors.capabilities.code_analysis.done_to import deed_of, is_on_request
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.question import Question
+from actors.capabilities.code_analysis.relevance import SERVING_STEP
 from runtime.capability import StageContext, StageInput, StageResult
 from runtime.codebase.tokens import index_terms
 from runtime.goals import Goal
@@ -225,6 +227,11 @@ def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number:
     searches = [_locate("find", question.topic or question.text, goals, LOCATED_PER_STEP)]
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
+    deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
+    if deed is not None and is_on_request(deed):
+        query = f"handle dispatch http request {' '.join(sorted(deed.others))}"
+        found = _locate(SERVING_STEP, query, goals, LOCATED_PER_STEP)
+        searches.append(msgspec.structs.replace(found, arguments={**found.arguments, "kinds": ["function", "method"]}))
     if "configuration" in by_aspect:
         query = f"{question.subject} setting configuration default"
         searches.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
