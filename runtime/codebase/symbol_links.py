@@ -276,7 +276,12 @@ def _definition_of(
     if not call.qualifier:
         # A bare name never means the method of another class.
         candidates = [
-            symbol for symbol in candidates if not symbol.owner or symbol.owner in (own_class, inside.qualified_name)
+            symbol
+            for symbol in candidates
+            if not symbol.owner
+            or symbol.owner in (own_class, inside.qualified_name)
+            # In C++ the owner of a function is its namespace.
+            or (symbol.kind == "function" and language_of(symbol.file) == "cpp")
         ]
         if not candidates:
             return None

@@ -31,7 +31,11 @@ _REFERENCE_KINDS: dict[str, ReferenceKind] = {
 }
 _NO_OWNER: frozenset[str] = frozenset({"exports", "module.exports", "this", "self", "window", "globalThis"})
 
+_NAMESPACES = frozenset({"namespace_definition", "namespace_declaration"})
 _BLANKS = re.compile(r"\s+")
+_EXPORT_MACRO = re.compile(
+    rb"(\b(?:class|struct|enum)[ \t]+)([A-Z][A-Z0-9_]*_(?:API|EXPORT|PUBLIC|VISIBLE|DLL|INTERFACE)\b)(?=[ \t]+\w)"
+)
 _PLAIN_QUALIFIER = re.compile(r"[\w.:>$-]{1,60}(?:\(\))?")
 
 
@@ -50,7 +54,7 @@ def extract_tags(source: bytes, language: str) -> FileSyntax:
     import tree_sitter
 
     parser, query = _parser(language)
-    root = parser.parse(source).root_node
+    root = parser.parse(_without_export_macros(source) if language in {"c", "cpp"} else source).root_node
     found = _Found()
     for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
         found.add(pattern, captures)
@@ -60,6 +64,11 @@ def extract_tags(source: bytes, language: str) -> FileSyntax:
     return FileSyntax(
         symbols, _references(found, source, symbols, starts, ends), _imports(found), [], status="parsed", note=note
     )
+
+
+def _without_export_macros(source: bytes) -> bytes:
+    """The source with blanks in place of macros like `SHOP_API` behind `class`, which grammars take for its name."""
+    return _EXPORT_MACRO.sub(lambda found: found.group(1) + b" " * len(found.group(2)), source)
 
 
 @dataclass(slots=True)
@@ -110,24 +119,27 @@ class _Found:
 
 
 def _nested_symbols(found: _Found, source: bytes, lines: list[str]) -> tuple[list[Symbol], list[int], list[int]]:
-    blocks: list[tuple[int, int, _Definition | None, str]] = [
-        (item.node.start_byte, item.node.end_byte, item, item.name) for item in found.definitions.values()
+    blocks: list[tuple[int, int, _Definition | None, str, str]] = [
+        (item.node.start_byte, item.node.end_byte, item, item.name, "") for item in found.definitions.values()
     ]
-    blocks += [(node.start_byte, node.end_byte, None, name) for node, name in found.scopes]
+    blocks += [
+        (node.start_byte, node.end_byte, None, name, "namespace" if node.type in _NAMESPACES else "impl")
+        for node, name in found.scopes
+    ]
     blocks.sort(key=lambda block: (block[0], -block[1], block[2].name_node.start_byte if block[2] else -1))
     symbols: list[Symbol] = []
     starts: list[int] = []
     ends: list[int] = []
     # What encloses the place reached: end byte, position of the symbol (None for a scope), its qualified name.
     open_blocks: list[tuple[int, int | None, str, str]] = []
-    for start, end, item, name in blocks:
+    for start, end, item, name, scope_kind in blocks:
         while open_blocks and open_blocks[-1][0] <= start:
             open_blocks.pop()
         parent, prefix, holder_kind = None, "", ""
         if open_blocks:
             _, parent, prefix, holder_kind = open_blocks[-1]
         if item is None:
-            open_blocks.append((end, parent, f"{prefix}.{name}" if prefix else name, "impl"))
+            open_blocks.append((end, parent, f"{prefix}.{name}" if prefix else name, scope_kind))
             continue
         if parent is not None and _is_same_function(symbols[parent], item):
             continue

@@ -28,6 +28,9 @@ MIN_LINE_CHARS = 4
 MAX_HANDED_ON = 3
 MAX_THIN_LINES = 4
 _COMMENTS = ("#", "//", "/*", "*", '"""', "'''")
+_TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "object", "record"})
+# What an object does when it is called itself.
+_CALLED_ITSELF = frozenset({"__call__", "__invoke", "__call"})
 _VALUES = frozenset({"constant", "field", "variable", "property", "attribute"})
 _CALL = re.compile(r"(?<![\w.$])([A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)*[!?]?)\s*\(")
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
@@ -45,6 +48,8 @@ def differences(one: Entity, other: Entity, facts: Sequence[Fact]) -> list[Claim
     related = [*_built_on(one, other), *_built_on(other, one), *_calls_other(one, other), *_calls_other(other, one)]
     if left and right:
         return [*related, *_of_members(one, other, left, right)]
+    if one.kind in _TYPE_KINDS or other.kind in _TYPE_KINDS:
+        return related or _own_lines_of_both(one, other)
     passed_on = {
         entity.name: [] if others else _handed_on(entity, facts)
         for entity, others in ((one, _calls_other(one, other)), (other, _calls_other(other, one)))
@@ -54,10 +59,7 @@ def differences(one: Entity, other: Entity, facts: Sequence[Fact]) -> list[Claim
     if any(passed_on.values()) or calls[one.name].keys() != calls[other.name].keys():
         ways = {name: f", by way of {code_span(chain[-1].name)}," for name, chain in passed_on.items() if chain}
         return [*related, *_of_calls(one, other, calls, ways)]
-    if one.code is not None and other.code is not None:
-        both = _of_calls(one, other, calls, {})
-        return [*related, *both, *_own_lines(one, other), *_own_lines(other, one)]
-    return related
+    return [*related, *_of_calls(one, other, calls, {}), *_own_lines_of_both(one, other)]
 
 
 def compared(names: Sequence[str], entities: Sequence[Entity]) -> list[Entity]:
@@ -104,12 +106,15 @@ def members(entity: Entity, facts: Sequence[Fact], with_private: bool = False) -
 
 
 def _is_special(fact: Fact) -> bool:
-    """True for a constructor, and for what Python calls by itself."""
-    return fact.symbol_kind == "constructor" or re.fullmatch(r"__\w+__", last_part(fact.name)) is not None
+    """True for a constructor, and for what Python calls by itself, but for the call of an object."""
+    last = last_part(fact.name)
+    is_called_by_python = re.fullmatch(r"__\w+__", last) is not None and last not in _CALLED_ITSELF
+    return fact.symbol_kind == "constructor" or is_called_by_python
 
 
 def _is_private(fact: Fact) -> bool:
-    return last_part(fact.name).startswith(("_", "#")) or fact.signature.startswith("private ")
+    last = last_part(fact.name)
+    return (last.startswith(("_", "#")) and last not in _CALLED_ITSELF) or fact.signature.startswith("private ")
 
 
 def _owner(entity: Entity) -> str:
@@ -245,6 +250,12 @@ def _of_members(one: Entity, other: Entity, left: Mapping[str, Citation], right:
 def _list(head: str, names: Sequence[str], cited: Sequence[Citation]) -> Claim:
     more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
     return Claim("difference", f"{head} {', '.join(map(code_span, names[:MAX_NAMED]))}{more}", tuple(cited))
+
+
+def _own_lines_of_both(one: Entity, other: Entity) -> list[Claim]:
+    if one.code is None or other.code is None:
+        return []
+    return [*_own_lines(one, other), *_own_lines(other, one)]
 
 
 def _own_lines(entity: Entity, other: Entity) -> list[Claim]:

@@ -25,6 +25,7 @@ from actors.capabilities.code_analysis.extension_points import extension_bonus
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
 from runtime.codebase.related_terms import other_words
+from runtime.codebase.symbol_links import normal_name
 from runtime.codebase.tokens import index_terms, split_identifier, stem
 from runtime.tools.result import Citation
 
@@ -188,7 +189,9 @@ def speaks_of_settings(name: str, file: str) -> bool:
 def is_named(name: str, identifiers: Iterable[str]) -> bool:
     """True when the question names it, whole (`Class.method`) or by its last part."""
     last = name.rsplit(".", 1)[-1]
-    return any(wanted in (name, last) or name.endswith(f".{wanted}") for wanted in identifiers)
+    return any(
+        wanted in (name, last) or name.endswith(f".{wanted}") for wanted in map(normal_name, identifiers) if wanted
+    )
 
 
 def _with_servers(entities: list[Entity], deed: Deed) -> list[Entity]:

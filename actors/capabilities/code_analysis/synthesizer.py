@@ -34,6 +34,7 @@ from actors.capabilities.code_analysis.wording import (
     importer_claim,
     lead_claim,
     module_claims,
+    named_line_claim,
     related_claim,
     same_name_claim,
     sets_a_value,
@@ -210,6 +211,8 @@ def _definition(evidence: Evidence) -> list[Claim]:
     if evidence.question.kind in KINDS_WITH_CODE:
         shown |= {entity.name for entity in _with_code(evidence)}
     others = [entity for entity in evidence.entities if entity.name not in shown]
+    if evidence.question.kind == "who_calls" and (line := _line_that_has_it(evidence)) is not None:
+        return [line]
     if evidence.question.kind == "configured" and _is_told_by_lines(evidence):
         return [setting_line_claim(fact) for fact in _settings_by_name(evidence)[:1]]
     if evidence.question.kind in KINDS_OF_ONE_THING:
@@ -219,6 +222,14 @@ def _definition(evidence: Evidence) -> list[Claim]:
         others = [entity for entity in others if is_named(entity.name, evidence.question.identifiers)]
     related = [related_claim(entity) for entity in others[:MAX_RELATED] if entity.score >= enough]
     return [lead_claim(entity) for entity in evidence.leads] + related
+
+
+def _line_that_has_it(evidence: Evidence) -> Claim | None:
+    """Of a name that nothing found bears the first line that has it."""
+    if not evidence.question.identifiers or evidence.is_of_names:
+        return None
+    uses = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
+    return named_line_claim(uses[0]) if uses else None
 
 
 def _mechanism(evidence: Evidence) -> list[Claim]:
@@ -232,8 +243,7 @@ def _mechanism(evidence: Evidence) -> list[Claim]:
     if evidence.question.kind == "extend" and evidence.leads and (hooks := left_open(evidence.leads[0])):
         return hooks
     if evidence.question.kind == "why":
-        shown = [entity for entity in _with_code(evidence)[:1] if entity.code and "\n" in entity.code.text.strip()]
-        return [claim for entity in shown if (claim := code_claim(entity, evidence.question))]
+        return [claim for entity in _with_code(evidence)[:1] if (claim := code_claim(entity, evidence.question))]
     for entity in _with_code(evidence):
         claim = code_claim(entity, evidence.question)
         if claim is not None and not any(_overlap(claim.citations[0], other.citations[0]) for other in claims):
@@ -283,7 +293,7 @@ def _usage(evidence: Evidence) -> list[Claim]:
         others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
         callers += [fact for fact in others if not any(_overlap(fact.citation, e.citation) for e in evidence.leads)]
     claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
-    if claims and (caveat := same_name_claim(evidence.about_leads("namesake"))) is not None:
+    if claims and (caveat := same_name_claim(evidence.about_leads("namesake"), evidence.leads)) is not None:
         claims.append(caveat)
     return claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
 

@@ -75,9 +75,17 @@ def caller_claim(fact: Fact) -> Claim:
     return Claim("caller", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
 
 
-def same_name_claim(namesakes: Sequence[Fact]) -> Claim | None:
+def named_line_claim(fact: Fact) -> Claim:
+    """The line that has a name of which no definition is known."""
+    where = code_span(fact.name or fact.citation.file)
+    text = f"No definition of {code_span(fact.about)} was found; it stands in {where}: {_line(fact.citation)}"
+    return Claim("lead", text, (fact.citation,), subject=fact.about)
+
+
+def same_name_claim(namesakes: Sequence[Fact], leads: Sequence[Entity]) -> Claim | None:
     """That other types have a method of that name, which calls may mean as well; None where there are none."""
-    others = list({fact.name: fact for fact in namesakes}.values())[:MAX_SAME_NAMES]
+    own = {lead.name for lead in leads}
+    others = list({fact.name: fact for fact in namesakes if fact.name not in own}.values())[:MAX_SAME_NAMES]
     if not others:
         return None
     named = " or ".join(code_span(fact.name) for fact in others)

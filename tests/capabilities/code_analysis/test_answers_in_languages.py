@@ -151,6 +151,35 @@ app.enabled = function enabled(name) {
     "bin/format-tap": "#!/bin/bash\nbegin() {\n  echo tap\n}\n",
     "bin/format-junit": "#!/bin/bash\nbegin() {\n  echo junit\n}\n",
     "bin/format-pretty": "#!/bin/bash\nbegin() {\n  echo pretty\n}\n",
+    "shop/till.h": """namespace shop {
+/// Holds the money.
+class SHOP_API Till : public Box {
+public:
+    void open_it(int key);
+};
+}
+""",
+    "shop/till.cpp": """#include "till.h"
+namespace shop {
+void ring() {}
+
+void Till::open_it(int key) {
+    ring();
+}
+}
+""",
+    "web/errors.js": """const codes = {
+  ERR_FULL: make(
+    'ERR_FULL'
+  )
+}
+""",
+    "web/queue.js": """const { ERR_FULL } = require('./errors')
+
+function push (queue) {
+  throw new ERR_FULL()
+}
+""",
     "press/output.rs": """/// The plain printer, which writes lines.
 pub struct Plain {}
 
@@ -271,3 +300,23 @@ async def test_the_flow_of_a_named_thing_is_no_list(desk: Desk) -> None:
     told = await answer(desk, "Show the call chain of Accept")
     assert told.startswith("`Depot.Accept` is a method")
     assert "- `Depot.Accept` calls `weigh`" in told
+
+
+async def test_a_class_behind_an_export_macro_has_its_own_name(desk: Desk) -> None:
+    told = await answer(desk, "Show the call chain of `Till::open_it`")
+    assert told.startswith("`Till.open_it` is a method in `shop/till.cpp`")
+    assert "`Till.open_it` calls `shop.ring` [shop/till.cpp:6]" in told
+    assert "SHOP_API" not in told
+
+
+async def test_a_name_without_a_definition_is_led_by_a_line_that_has_it(desk: Desk) -> None:
+    told = await answer(desk, "Who uses `ERR_FULL`?")
+    assert told.startswith("No definition of `ERR_FULL` was found; it stands in")
+    assert "**Used by**" in told
+    assert "See also" not in told
+
+
+async def test_why_is_not_left_open_for_code_of_one_line(desk: Desk) -> None:
+    document = await desk.ask("Why was `SkipWeighing` added?")
+    assert document["open_goals"] == ["Tell who changed `SkipWeighing`, and when"]
+    assert not document["partial"]
