@@ -67,7 +67,7 @@ _TABLE: tuple[tuple[PathKind, str], ...] = (
     (
         "data",
         r"\.(json|jsonc|json5|ipynb|csv|tsv|xml|xsd|svg|html?|css|scss|sass|less|ya?ml|toml|ini|cfg|properties"
-        r"|sublime-\w+|tm(language|theme)|plist|patch|diff|log)$",
+        r"|sublime-\w+|tm(language|theme)|plist|patch|diff|log)$|(^|/)\.(github|gitlab|circleci|vscode|idea)/|(^|/)\.[^/.]+$",
     ),
 )
 _COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE if kind != "test" else 0)) for kind, pattern in _TABLE)
@@ -93,6 +93,8 @@ _ASKED_FOR: dict[PathKind, str] = {
     "data": r"\b(config(uration)?s?|settings?|json|ya?ml|toml|xml|html|css|stylesheets?|schema|dependenc(y|ies)|package"
     r"|workflows?|ci|pipeline|notebook|templates?)\b",
 }
+# A sentence of a longer text that ends with a question mark.
+_ASKING = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]{1,400}\?(?=\s|$)", re.MULTILINE)
 _ASKED_COMPILED = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _ASKED_FOR.items()}
 
 
@@ -114,5 +116,11 @@ def is_listed_only(path: str) -> bool:
 
 
 def kinds_asked_for(question: str) -> frozenset[PathKind]:
-    """The kinds that a question speaks of, so that they are not demoted for it."""
-    return frozenset(kind for kind, pattern in _ASKED_COMPILED.items() if pattern.search(question))
+    """The kinds that a question speaks of, so that they are not demoted for it.
+
+    Of a longer text, such as a report or the description of a change, only its title and what it asks count: that
+    tests were added as well, or a template's `Documentation:`, is not what the text is about.
+    """
+    title, _, rest = question.strip().partition("\n")
+    asked = title + "\n" + "\n".join(_ASKING.findall(rest))
+    return frozenset(kind for kind, pattern in _ASKED_COMPILED.items() if pattern.search(asked))

@@ -8,6 +8,7 @@ index and question always give the same order.
 
 from __future__ import annotations
 
+import functools
 import math
 import posixpath
 import re
@@ -195,6 +196,7 @@ def _same_path(file: str, named: str) -> bool:
     return file == named or file.endswith("/" + named) or ("/" in file and named.endswith("/" + file))
 
 
-def _name_parts(file: str) -> list[str]:
+@functools.lru_cache(maxsize=65536)
+def _name_parts(file: str) -> tuple[str, ...]:
     parts = index_terms(posixpath.basename(file).partition(".")[0]).split()
-    return parts[1:] if len(parts) > 1 else parts
+    return tuple(parts[1:] if len(parts) > 1 else parts)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from actors.capabilities.code_analysis.claims import Claim, read_claims
-from actors.capabilities.code_analysis.comparing import compared, differences, members
+from actors.capabilities.code_analysis.comparing import compared, differences, members_of_both
 from actors.capabilities.code_analysis.extending import derived, left_open
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.flow import is_common, reached
@@ -226,7 +226,7 @@ def _mechanism(evidence: Evidence) -> list[Claim]:
     if evidence.question.kind == "compare" and len(evidence.leads) > 1:
         one, other = evidence.leads[:2]
         apart = differences(one, other, evidence.facts)
-        if all(members(entity, evidence.facts) for entity in (one, other)):
+        if all(members_of_both(one, other, evidence.facts)):
             return apart
     claims: list[Claim] = []
     if evidence.question.kind == "extend" and evidence.leads and (hooks := left_open(evidence.leads[0])):

@@ -180,6 +180,9 @@ def test_of_data_only_the_beginning_is_cut() -> None:
         ("src/test_parse.c", "test"),
         ("src/testing.c", "source"),
         ("man/app.8", "docs"),
+        (".github/workflows/check.sh", "data"),
+        (".pylintrc", "data"),
+        ("src/.hidden/app.py", "source"),
     ],
 )
 def test_a_path_tells_what_a_file_is_for(path: str, kind: str) -> None:
@@ -189,3 +192,11 @@ def test_a_path_tells_what_a_file_is_for(path: str, kind: str) -> None:
 def test_a_question_about_tests_asks_for_tests() -> None:
     assert "test" in kinds_asked_for("Which tests cover redirects?")
     assert kinds_asked_for("How are redirects followed?") == frozenset()
+
+
+def test_a_report_asks_for_tests_only_in_its_title_or_a_question() -> None:
+    report = "Redirects lose the body\n\nThe body is gone. Tests were added, and a line in the changelog."
+    assert kinds_asked_for(report) == frozenset()
+    assert kinds_asked_for("Tests for redirects\n\nThe body is gone.") == {"test"}
+    assert kinds_asked_for(report + " Which tests cover this?") == {"test"}
+    assert kinds_asked_for("The body is gone.\nDo the examples show it? Tests were added.") == {"example"}
