@@ -45,5 +45,10 @@ class AttemptLog:
             truncated,
             error,
             int((time.monotonic() - self._started_s) * 1000),
-            len(repr(data)) // _CHARS_PER_TOKEN,
+            tokens_of(data),
         )
+
+
+def tokens_of(data: dict[str, Any]) -> int:
+    """Tokens of what a result carries, estimated from its length."""
+    return len(repr(data)) // _CHARS_PER_TOKEN

@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from runtime.codebase import git_history
-from runtime.codebase.attempts import AttemptLog
+from runtime.codebase.attempts import AttemptLog, tokens_of
 from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase
 from runtime.codebase.find_related import similar_files
@@ -119,7 +121,7 @@ def tree_structure(codebase: Codebase, path: str = ".", max_depth: int = 15) -> 
     """Folders and files below a path. `data`: path, tree [line …]."""
     mapped = map_module(codebase, path, max_depth)
     data: _Row = {key: mapped.data[key] for key in ("path", "tree") if key in mapped.data}
-    return ToolResult(mapped.status, data, (), mapped.attempts, mapped.truncated, mapped.error, mapped.duration_ms)
+    return msgspec.structs.replace(mapped, data=data, citations=(), tokens=tokens_of(data))
 
 
 def find_symbol(codebase: Codebase, name: str, max_results: int = MAX_SYMBOLS) -> ToolResult:

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from actors.capabilities.code_analysis.base_toolset import BASE_TOOLS, Line, Path, Text
+from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.code_history import explain_code_history, git_status
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.find_related import find_related
@@ -120,7 +121,8 @@ def _status(codebase: Codebase, _given: GitStatus) -> ToolResult:
 
 
 def _list(_subject: object, _given: ListTools) -> ToolResult:
-    return ToolResult("ok", data={"tools": TOOLS.describe()})
+    log = AttemptLog()
+    return log.result("ok", {"tools": log.run("registry", TOOLS.describe)}, [])
 
 
 TOOLS = ToolRegistry(

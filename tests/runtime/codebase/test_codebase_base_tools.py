@@ -66,6 +66,32 @@ def test_each_base_tool_finds_cites_and_does_so_again(history: Codebase, name: s
     assert first.status == "ok", first
     assert (first.data, first.citations, tried(first)) == (second.data, second.citations, tried(second))
     assert verify(history, first.citations, ranges_of([first])) == (list(first.citations), {})
+    assert first.attempts
+    assert first.tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("locate", {"query": "Order"}),
+        ("explore_symbol_usage", {"symbol": "Order"}),
+        ("map_module", {}),
+        ("trace_entry_point", {"entry": "Order.total"}),
+        ("explain_code_history", {"path": "README.md"}),
+        ("find_related", {"path": "src/shop/orders.py"}),
+        ("git_status", {}),
+        ("read_code", {"path": "README.md"}),
+        ("list_tools", {}),
+    ],
+)
+def test_each_exposed_tool_tells_what_it_tried_and_how_much_it_gave(
+    history: Codebase, name: str, arguments: dict[str, Any]
+) -> None:
+    result = call(history, name, **arguments)
+    assert (result.usable, bool(result.data)) == (True, True), result
+    assert result.attempts
+    assert all(attempt.strategy for attempt in result.attempts)
+    assert result.tokens > 0
 
 
 @pytest.mark.parametrize(
