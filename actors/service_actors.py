@@ -20,12 +20,17 @@ from runtime.journal import JOURNAL_QUERIES
 from runtime.journal_port import journal_queries
 from runtime.store.memory import MEMORY_QUERIES, MemoryStore, memory_queries
 from runtime.store.opening import StoreOptions, open_store
+from runtime.store.relations import RELATION_QUERIES, relation_queries
 from runtime.store.sessions import session_queries
+from runtime.store.tool_metrics import TOOL_METRIC_QUERIES, tool_metric_queries
 
 # What each service answers: told to the bus before the service is there, so that early questions wait for it.
 QUERIES_OF: dict[Address, tuple[str, ...]] = {
     INDEX: ("index.refresh",),
-    STORE: ("session.turns", "session.append", "session.keep_state", *JOURNAL_QUERIES, *MEMORY_QUERIES),
+    STORE: (
+        *("session.turns", "session.append", "session.keep_state"),
+        *(*JOURNAL_QUERIES, *MEMORY_QUERIES, *RELATION_QUERIES, *TOOL_METRIC_QUERIES),
+    ),
 }
 
 
@@ -59,6 +64,13 @@ class StoreActor(Participant):
         sessions = sooner_or_later(stores.sessions, follows)
         journal = sooner_or_later(stores.journal, follows)
         memory = MemoryStore(sooner_or_later(stores.cache, follows), clock)
-        queries = {**session_queries(sessions), **journal_queries(journal), **memory_queries(memory)}
+        relations = sooner_or_later(stores.relations, follows)
+        queries = {
+            **session_queries(sessions),
+            **journal_queries(journal),
+            **memory_queries(memory),
+            **relation_queries(relations),
+            **tool_metric_queries(sooner_or_later(stores.tool_metrics, follows)),
+        }
         self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)
         self.endpoint.bind()

@@ -72,6 +72,7 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "commit": repository.get("commit"),
         "answer": integration.get("final_response") or _without_answer(envelope),
         "citations": [_citation(item) for item in integration.get("citations", [])],
+        "commits": integration.get("commits", []),
         "findings": [_finding(item) for item in integration.get("findings", [])],
         "files_examined": integration.get("files_examined", []),
         "open_goals": integration.get("open_goals", [goal.text for goal in envelope.goals.unanswered]),
@@ -100,7 +101,7 @@ def exit_status(document: dict[str, Any]) -> int:
         return EXIT_BOUND
     if reason != "completed":
         return EXIT_FAILED
-    return EXIT_ANSWERED if document["citations"] else EXIT_NOTHING_FOUND
+    return EXIT_ANSWERED if document["citations"] or document.get("commits") else EXIT_NOTHING_FOUND
 
 
 def interrupt_document(interrupt: Interrupt) -> dict[str, Any]:

@@ -28,8 +28,10 @@ from runtime.ports import LocalQueries
 from runtime.settings import Settings, shipped_config_dir
 from runtime.store.memory import MemoryStore, memory_queries
 from runtime.store.opening import open_run_log, open_store, store_options
+from runtime.store.relations import relation_queries
 from runtime.store.run_log import RunLog
 from runtime.store.sessions import session_queries
+from runtime.store.tool_metrics import tool_metric_queries
 
 ENTRY_POINT_GROUP = "jeeves.capabilities"
 
@@ -143,6 +145,8 @@ def local_runner(
     queries.register(session_queries(stores.sessions()))
     queries.register(journal_queries(stores.journal()))
     queries.register(memory_queries(MemoryStore(stores.cache(), clock)))
+    queries.register(relation_queries(stores.relations()))
+    queries.register(tool_metric_queries(stores.tool_metrics()))
     capability = load_capability(capability_spec(settings, pipeline))
     shared = agent_settings(settings)
     services = capability.open_services(shared)

@@ -16,6 +16,7 @@ serves several threads.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -40,6 +41,7 @@ from runtime.codebase.semantics import Semantics
 from runtime.codebase.source_text import SourceText, read_source
 from runtime.codebase.text_search import FoundText, byte_filter, compile_pattern, search_files
 from runtime.codebase.walk import resolve_root
+from runtime.context.relations import Relation
 from runtime.errors import RepositoryError
 
 MAX_READ_BYTES = 10_000_000
@@ -60,6 +62,7 @@ class Codebase:
         self.index = reader
         self.allow_secrets = allow_secrets
         self.semantics = semantics
+        self.remembered: tuple[Relation, ...] | None = None
         self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
         self._sources_guard = Lock()
         self._files: tuple[str, tuple[IndexedFile, ...]] = ("", ())
@@ -74,6 +77,15 @@ class Codebase:
         """
         reader = IndexReader(index_path)
         return cls(resolve_root(root), reader, allow_secrets=allow_secrets, semantics=semantics)
+
+    def remembering(self, relations: Sequence[Relation]) -> Codebase:
+        """The same codebase, index and texts shared, that also knows what evidence showed earlier of its symbols.
+
+        Nothing of it is taken for true: whoever uses a relation looks whether its file is unchanged.
+        """
+        other = copy.copy(self)
+        other.remembered = tuple(relations)
+        return other
 
     def close(self) -> None:
         """Release the index file."""

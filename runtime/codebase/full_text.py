@@ -125,6 +125,8 @@ def score_chunks(
 
 
 def _count(meant: Mapping[str, tuple[str, float]], text: str) -> tuple[dict[str, float], int]:
+    if not text:
+        return {}, 0
     words = text.split()
     counts: dict[str, float] = {}
     for word in meant.keys() & words:

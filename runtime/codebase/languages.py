@@ -44,6 +44,14 @@ GRAMMARS: dict[str, Grammar] = {
     "shell": Grammar("tree_sitter_bash"),
 }
 
+# Languages whose code calls one another directly.
+_KIN = (
+    frozenset({"javascript", "typescript", "tsx", "vue", "svelte"}),
+    frozenset({"c", "cpp", "objc", "cuda"}),
+    frozenset({"java", "kotlin", "scala", "groovy", "clojure"}),
+    frozenset({"python", "cython"}),
+)
+
 _EXTENSIONS_BY_LANGUAGE: dict[str, str] = {
     "python": "py pyi pyw",
     "javascript": "js jsx mjs cjs",
@@ -143,6 +151,12 @@ def language_of(path: str) -> str | None:
         return _LANGUAGE_BY_NAME[name]
     _, dot, extension = name.rpartition(".")
     return _LANGUAGE_BY_EXTENSION.get(extension) if dot else None
+
+
+def may_call(file: str, other: str) -> bool:
+    """False when code of one file does not call that of another by name: their languages are strangers."""
+    one, two = language_of(file), language_of(other)
+    return one == two or None in (one, two) or any({one, two} <= kin for kin in _KIN)
 
 
 def language_of_shebang(first_line: str) -> str | None:

@@ -13,9 +13,11 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from runtime.codebase.attempts import AttemptLog
+from runtime.codebase.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import ChunkHit, SymbolRecord, TextHit
+from runtime.codebase.path_kinds import kind_of_place
 from runtime.codebase.symbol_links import normal_name
 from runtime.codebase.tokens import looks_like_identifier, query_terms
 from runtime.errors import RepositoryError
@@ -23,6 +25,10 @@ from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
+# A branch that meets the whole case counts as much as this share of the best score.
+BRANCH_WEIGHT = 0.6
+HOLDER_KINDS = frozenset({"class", "struct", "impl"})
+CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
 
 _NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?(?:\(\))?[`'\"]?")
 
@@ -45,7 +51,8 @@ def locate(
     `kinds` keeps only definitions of those kinds (class, function, method …); `scope` is a file or folder to look in;
     `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (as it ended up), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}]. Status `empty` when nothing fits, `denied` when the scope leads outside the root.
+    score, source}], and `branch` [first line, last line] of what meets the case of a question «what happens when …?».
+    Status `empty` when nothing fits, `denied` when the scope leads outside the root.
     """
     log = AttemptLog()
     query = query[:MAX_QUERY_CHARS].strip()
@@ -79,6 +86,7 @@ class _Search:
         self._join = join and not kinds
         self._wait = wait
         self._terms = frozenset(query_terms(query).counts)
+        self._case = None if join else case_of(query)
         self._is_name = _NAME.fullmatch(query) is not None
 
     def first(self, log: AttemptLog, scope: str | None) -> list[_Located]:
@@ -86,7 +94,8 @@ class _Search:
         if not self._query:
             return []
         if not self._is_name:
-            return log.run("ranked_chunks", lambda: self.chunks(scope))
+            found = log.run("ranked_chunks", lambda: self.chunks(scope))
+            return found if self._case is None else log.run("branches", lambda: self.with_branches(found))
         named = log.run("symbol_index", lambda: self.named(scope, fuzzy=False))
         if named and self._kinds:
             return named[: self._limit]
@@ -132,14 +141,41 @@ class _Search:
         return [found for found in located if found is not None]
 
     def chunks(self, scope: str | None) -> list[_Located]:
-        wanted = self._limit if not self._kinds else 5 * self._limit
+        wanted = self._limit * (5 if self._kinds else 1 if self._case is None else 3)
         hits = self._codebase.search_chunks(self._query, wanted, scope=scope, join=self._join, wait=self._wait)
         rows = []
         for hit in hits:
             found = self._chunk_row(hit)
             if found is not None:
                 rows.append(found)
-        return rows[: self._limit]
+        return rows[: self._limit if self._case is None else wanted]
+
+    def with_branches(self, found: list[_Located]) -> list[_Located]:
+        """The places found, those raised that have a branch for the case asked about; it stands as `branch`."""
+        assert self._case is not None
+        gain = BRANCH_WEIGHT * max((row["score"] for row, _ in found), default=0.0)
+        raised: list[_Located] = []
+        for row, citation in found:
+            branch = self._branch(row, self._case)
+            if branch is None:
+                raised.append((row, citation))
+                continue
+            lines = [branch.start_line, branch.end_line]
+            score = round(row["score"] + gain * branch.share, 6)
+            inner = self._codebase.symbol_at(row["file"], branch.start_line)
+            cited = None if inner is None else cite_symbol(self._codebase, inner, "meets the case")
+            if row["kind"] in HOLDER_KINDS and inner is not None and cited is not None:
+                raised.append(({**_symbol_row(inner, score, "branch"), "branch": lines}, cited))
+            else:
+                raised.append(({**row, "score": score, "branch": lines, "source": "branch"}, citation))
+        return sorted(raised, key=lambda located: -located[0]["score"])[: self._limit]
+
+    def _branch(self, row: dict[str, Any], case: Case) -> Branch | None:
+        source = self._codebase.try_source(row["file"]) if row["kind"] in CODE_KINDS else None
+        if source is None or kind_of_place(row["file"], row["symbol"]) not in {"source", "vendored"}:
+            return None
+        lines = source.lines[row["start_line"] - 1 : row["end_line"]]
+        return branch_for(case, lines, row["start_line"], f"{row['symbol']} {row['signature']}")
 
     def _fits(self, kind: str | None) -> bool:
         return not self._kinds or kind in self._kinds

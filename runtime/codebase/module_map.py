@@ -28,8 +28,10 @@ _SHOWN_KINDS_OF_MANY: frozenset[str] = frozenset(
 )
 
 
-def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15) -> ToolResult:
+def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15, symbol: str | None = None) -> ToolResult:
     """The map of a folder or file; `max_depth` is the number of folder levels shown below it, at least 1.
+
+    With a `symbol`, by its whole name (`Depot`, `Depot.Bay`), that and its members are the only symbols told.
 
     `data`: path, kind (file or folder), tree [line …], files [{file, language, lines, docstring, symbols}], imports
     [{module, target, files}], importers [{file, line, module, citation}]; a symbol is {symbol, kind, signature,
@@ -49,7 +51,15 @@ def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15) -> Tool
             return log.result("not_found", {"path": path}, [], error=f"no file or folder {path} in the index")
         place = similar[0]
         files = _files_below(codebase, place)
-    return _Map(codebase, place, files, max(1, max_depth)).result(log)
+    if symbol is not None and not any(
+        _within(symbol, each) for file in files for each in codebase.symbols_in(file.path)
+    ):
+        return log.result("not_found", {"path": place}, [], error=f"no symbol {symbol} in {place}")
+    return _Map(codebase, place, files, max(1, max_depth), symbol).result(log)
+
+
+def _within(symbol: str, other: SymbolRecord) -> bool:
+    return other.qualified_name == symbol or other.qualified_name.startswith(f"{symbol}.")
 
 
 def _files_below(codebase: Codebase, place: str) -> list[IndexedFile]:
@@ -67,11 +77,14 @@ def _similar(codebase: Codebase, path: str) -> list[str]:
 
 
 class _Map:
-    def __init__(self, codebase: Codebase, place: str, files: list[IndexedFile], max_depth: int) -> None:
+    def __init__(
+        self, codebase: Codebase, place: str, files: list[IndexedFile], max_depth: int, symbol: str | None
+    ) -> None:
         self._codebase = codebase
         self._place = place
         self._files = files
         self._max_depth = max_depth
+        self._symbol = symbol
         self._is_file = len(files) == 1 and files[0].path == place
         self._citations: list[Citation] = []
         self._truncated = False
@@ -144,6 +157,8 @@ class _Map:
         }
 
     def _is_shown(self, symbol: SymbolRecord) -> bool:
+        if self._symbol is not None:
+            return _within(self._symbol, symbol)
         return self._is_file or (symbol.kind in _SHOWN_KINDS_OF_MANY and symbol.qualified_name.count(".") <= 1)
 
     def _symbol_row(self, symbol: SymbolRecord) -> dict[str, Any]:

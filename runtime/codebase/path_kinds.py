@@ -11,8 +11,24 @@ import re
 from typing import Literal
 
 PathKind = Literal[
-    "source", "test", "docs", "example", "benchmark", "vendored", "generated", "changelog", "translation", "data"
+    "source",
+    "test",
+    "docs",
+    "example",
+    "benchmark",
+    "vendored",
+    "generated",
+    "changelog",
+    "translation",
+    "declaration",
+    "data",
 ]
+
+# Code may be called what stands for something else in prose: `history.py` is no list of changes.
+_NOT_CODE = (
+    r"^(?!.*\.(pyi?|pyx|go|[cm]?[jt]sx?|rs|java|c|h|cc|cpp|cxx|hh|hpp|rb|php|cs|kts?|swift|scala|lua|pl|pm|exs?|dart"
+    r"|vue)$)"
+)
 
 _TABLE: tuple[tuple[PathKind, str], ...] = (
     (
@@ -27,23 +43,32 @@ _TABLE: tuple[tuple[PathKind, str], ...] = (
     ),
     (
         "changelog",
-        r"(^|/)(change(s|log)?|history|news|release[-_ ]?notes?|whats_?new)([-_.][^/]*)?$|(^|/)(changelogs?)/",
+        _NOT_CODE + r".*((^|/)(change(s|log)?|history|news|release[-_ ]?notes?|whats_?new)([-_.][^/]*)?$"
+        r"|(^|/)(changelogs?)/)",
     ),
     (
         "test",
-        r"(^|/)(tests?|__tests__|e2e|specs?|testdata|test_data|fixtures|unittests?|integrationtest|testing_data)/"
-        r"|(^|/)(test_[^/]*|conftest)\.py$|_tests?\.(py|go|cc|cpp|c|rb|exs|dart)$|[._-](test|spec)s?\.[mc]?[jt]sx?$"
+        r"(^|/)(tests?|t|__tests__|__mocks__|mocks|e2e|specs?|testdata|test_data|fixtures|unittests?|integrationtest"
+        r"|testing_data|regress(ion)?)/"
+        r"|(^|/)(test[_-][^/]*\.(py|js|mjs|ts|c|cc|cpp|sh|rb|php|lua)|conftest\.py)$"
+        r"|_tests?\.(py|go|cc|cpp|c|rb|exs|dart)$|[._-](test|spec)s?\.[mc]?[jt]sx?$"
         r"|(^|/)[^/]*(Tests?|TestCase|Spec)\.(java|kt|cs|scala|php|swift)$|_spec\.rb$|(^|/)tests?\.[a-z]+$",
     ),
     ("benchmark", r"(^|/)(bench|benches|benchmarks?|perf|asv_bench|metrics-bench)/|(^|/)bench_[^/]*$|_bench\.\w+$"),
     ("example", r"(^|/)(examples?|samples?|demos?|tutorials?|playground|_examples|sandbox|templates/demo)/"),
-    ("translation", r"(^|/)(locales?|i18n|l10n|translations?|lang)/"),
+    ("translation", r"(^|/)locales?/|\.(po|pot)$|" + _NOT_CODE + r".*(^|/)(i18n|l10n|translations?|lang)/"),
     (
         "docs",
-        r"(^|/)(docs?|documentation|doc-site|website|_docs|wiki|man)/|\.(md|markdown|mdx|rst|adoc|txt|1)$"
-        r"|(^|/)(readme|license|licence|authors|contributors|copying|notice|contributing|security)([-_.][^/]*)?$",
+        r"(^|/)(docs?|documentation|doc-site|website|_docs|wiki|man)/|\.(md|markdown|mdx|rst|adoc|txt|[1-9])$|"
+        + _NOT_CODE
+        + r".*(^|/)(readme|license|licence|authors|contributors|copying|notice|contributing|security)([-_.][^/]*)?$",
     ),
-    ("data", r"\.(json|jsonc|json5|ipynb|csv|tsv|xml|xsd|svg|html?|css|scss|sass|less|ya?ml|toml|ini|cfg|properties)$"),
+    ("declaration", r"\.d\.[cm]?ts$|\.pyi$"),
+    (
+        "data",
+        r"\.(json|jsonc|json5|ipynb|csv|tsv|xml|xsd|svg|html?|css|scss|sass|less|ya?ml|toml|ini|cfg|properties"
+        r"|sublime-\w+|tm(language|theme)|plist|patch|diff|log)$|(^|/)\.(github|gitlab|circleci|vscode|idea)/|(^|/)\.[^/.]+$",
+    ),
 )
 _COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE if kind != "test" else 0)) for kind, pattern in _TABLE)
 
@@ -51,6 +76,8 @@ _LISTED_ONLY = re.compile(
     r"(\.min\.(js|css)|\.map|(^|/)(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock"
     r"|uv\.lock|Pipfile\.lock|Cargo\.lock|go\.sum|composer\.lock|Gemfile\.lock))$"
 )
+
+_TEST_MODULES = frozenset({"test", "tests"})
 
 _ASKED_FOR: dict[PathKind, str] = {
     "test": r"\b(tests?|tested|testing|unittests?|fixtures?|specs?|test case|regression|covered|coverage)\b",
@@ -61,9 +88,13 @@ _ASKED_FOR: dict[PathKind, str] = {
     "generated": r"\b(generated|lock ?file|snapshot|minified|protobuf)\b",
     "changelog": r"\b(changelog|release notes?|history|changes in version)\b",
     "translation": r"\b(translations?|locales?|i18n|internationali[sz]ation|languages?)\b",
+    "declaration": r"\b(stubs?|typings?|type (hints?|declarations?|definitions?)|declaration files?)\b"
+    r"|\.pyi\b|\.d\.ts\b",
     "data": r"\b(config(uration)?s?|settings?|json|ya?ml|toml|xml|html|css|stylesheets?|schema|dependenc(y|ies)|package"
     r"|workflows?|ci|pipeline|notebook|templates?)\b",
 }
+# A sentence of a longer text that ends with a question mark.
+_ASKING = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]{1,400}\?(?=\s|$)", re.MULTILINE)
 _ASKED_COMPILED = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _ASKED_FOR.items()}
 
 
@@ -73,11 +104,23 @@ def kind_of_path(path: str) -> PathKind:
     return next((kind for kind, pattern in _COMPILED if pattern.search(path)), "source")
 
 
+def kind_of_place(path: str, symbol: str | None) -> PathKind:
+    """The kind of a file, `test` for what stands in a test module within a source file (`tests.it_parses`)."""
+    owners = (symbol or "").split(".")[:-1]
+    return "test" if not _TEST_MODULES.isdisjoint(owners) else kind_of_path(path)
+
+
 def is_listed_only(path: str) -> bool:
     """True for lock files and minified code: they are listed and can be read, but are not cut into chunks."""
     return _LISTED_ONLY.search(path) is not None
 
 
 def kinds_asked_for(question: str) -> frozenset[PathKind]:
-    """The kinds that a question speaks of, so that they are not demoted for it."""
-    return frozenset(kind for kind, pattern in _ASKED_COMPILED.items() if pattern.search(question))
+    """The kinds that a question speaks of, so that they are not demoted for it.
+
+    Of a longer text, such as a report or the description of a change, only its title and what it asks count: that
+    tests were added as well, or a template's `Documentation:`, is not what the text is about.
+    """
+    title, _, rest = question.strip().partition("\n")
+    asked = title + "\n" + "\n".join(_ASKING.findall(rest))
+    return frozenset(kind for kind, pattern in _ASKED_COMPILED.items() if pattern.search(asked))

@@ -8,6 +8,7 @@ index and question always give the same order.
 
 from __future__ import annotations
 
+import functools
 import math
 import posixpath
 import re
@@ -19,7 +20,7 @@ from runtime.codebase.full_text import FieldWeights, ScoredChunk, score_chunks, 
 from runtime.codebase.fusion import joined, spread, widened, with_similarity
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import ChunkHit, SymbolRecord
-from runtime.codebase.path_kinds import PathKind, kind_of_path, kinds_asked_for
+from runtime.codebase.path_kinds import PathKind, kind_of_place, kinds_asked_for
 from runtime.codebase.related_terms import related_terms
 from runtime.codebase.symbol_links import symbols_named
 from runtime.codebase.tokens import index_terms, query_terms
@@ -142,7 +143,7 @@ class _Board:
     def demote(self, asked: frozenset[PathKind]) -> None:
         """Lower what is no source, unless it was asked for."""
         for key in self._scores:
-            kind = kind_of_path(key[0])
+            kind = kind_of_place(key[0], self._hits[key].symbol)
             if kind != "source" and kind not in asked:
                 self._scores[key] *= self._weights.demotion ** (2 if kind in _STRONGLY_DEMOTED else 1)
 
@@ -195,6 +196,7 @@ def _same_path(file: str, named: str) -> bool:
     return file == named or file.endswith("/" + named) or ("/" in file and named.endswith("/" + file))
 
 
-def _name_parts(file: str) -> list[str]:
+@functools.lru_cache(maxsize=65536)
+def _name_parts(file: str) -> tuple[str, ...]:
     parts = index_terms(posixpath.basename(file).partition(".")[0]).split()
-    return parts[1:] if len(parts) > 1 else parts
+    return tuple(parts[1:] if len(parts) > 1 else parts)

@@ -15,7 +15,7 @@ from itertools import islice
 
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
-from runtime.codebase.languages import DATA, PROSE, language_of
+from runtime.codebase.languages import DATA, PROSE, language_of, may_call
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.python_scopes import AnyMeaning, Meaning, aliases_of, brings
 from runtime.codebase.source_text import SourceText
@@ -196,6 +196,7 @@ def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: i
     if is_python and not means.owner:
         for alias, files in aliases_of(means, imports).items():
             calls += [call for call in _calls_of(index, alias) if call.file in files]
+    calls = [call for call in calls if may_call(call.file, symbol.file)]
     calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
     if not is_python:
         others = _other_owners(index, symbol)
@@ -263,7 +264,9 @@ def _definition_of(
     candidates = [
         symbol
         for symbol in index.symbols_of_name(call.name, 400)
-        if symbol.name == call.name and symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
+        if symbol.name == call.name
+        and symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
+        and may_call(inside.file, symbol.file)
     ]
     if not candidates:
         return None

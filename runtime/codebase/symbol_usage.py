@@ -15,9 +15,11 @@ from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
 from runtime.codebase.languages import language_of
-from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.path_kinds import kind_of_path, kind_of_place
+from runtime.codebase.remembered import relations_that_hold
 from runtime.codebase.symbol_links import importers_of_symbol, normal_name
 from runtime.codebase.syntax import CALLABLE_KINDS
+from runtime.context.relations import Relation, RelationKind
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 500
@@ -26,6 +28,14 @@ MAX_NAMESAKES = 3
 SCANNED_LINES = 400
 _Row = dict[str, Any]
 _T = TypeVar("_T")
+_SHOWS: dict[RelationKind, str] = {
+    "calls": "calls",
+    "uses": "mentions",
+    "imports": "imports",
+    "tests": "tests",
+    "changes_with": "changes with",
+    "defined_in": "defines",
+}
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -35,7 +45,9 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
     kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, where calls
     are told by name alone), callers and references and tests [{file, line, kind, enclosing, text}], importers
-    [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}].
+    [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}],
+    remembered [{relation, name, file, start_line, end_line, text}]: what a codebase that remembers was shown earlier,
+    in files that are unchanged since, and none of the other parts has.
     When nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are
     its references, those that assign it first; else partial names are tried, then imports and the text at large. All
     of these have the status `partial`; `not_found` otherwise.
@@ -79,9 +91,9 @@ def _usage(
     callees = log.run("callees", lambda: codebase.callees(main, limit=many))
     called = {(call.file, call.line) for call in calls}
     others = [use for use in uses if (use.file, use.line) not in called and use.kind != "import"]
-    in_tests = [use for use in (*calls, *others) if _is_test(use.file)]
-    callers = [call for call in calls if not _is_test(call.file)]
-    references = [use for use in others if not _is_test(use.file)]
+    in_tests = [use for use in (*calls, *others) if _is_test(use)]
+    callers = [call for call in calls if not _is_test(call)]
+    references = [use for use in others if not _is_test(use)]
     parts: dict[str, Any] = {
         "definitions": [sheet.definition(symbol) for symbol in found],
         "namesakes": [sheet.definition(symbol) for symbol in _namesakes(codebase, main)],
@@ -91,6 +103,11 @@ def _usage(
         "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
         "callees": sheet.rows(callees, sheet.callee),
     }
+    if codebase.remembered is not None:
+        known = log.run("entity_graph", lambda: relations_that_hold(codebase, main))
+        seen = {(use.file, use.line) for use in (*calls, *uses)} | {(one.file, one.line) for one in imports}
+        fresh = [relation for relation in known if (relation.source_file, relation.start_line) not in seen]
+        parts["remembered"] = sheet.rows(fresh, lambda item: sheet.remembered(item, main.name))
     return parts, sheet.truncated
 
 
@@ -100,12 +117,12 @@ def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
         return []
     named = codebase.symbols_named(main.name, limit=20 * MAX_NAMESAKES)
     others = [other for other in named if other.owner and other.kind in CALLABLE_KINDS and other.name == main.name]
-    by_owner = {other.owner: other for other in reversed(others) if not _is_test(other.file)}
+    by_owner = {other.owner: other for other in reversed(others) if kind_of_path(other.file) != "test"}
     return [other for owner, other in reversed(by_owner.items()) if owner != main.owner][:MAX_NAMESAKES]
 
 
-def _is_test(file: str) -> bool:
-    return kind_of_path(file) == "test"
+def _is_test(use: ReferenceRecord) -> bool:
+    return kind_of_place(use.file, f"{use.enclosing}." if use.enclosing else None) == "test"
 
 
 def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
@@ -142,8 +159,8 @@ def _around(codebase: Codebase, hit: TextHit) -> str | None:
 
 def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _Row:
     """The parts of a name that the index has no definition of: its lines alone, those of tests apart."""
-    used = [line for line in lines if not _is_test(line.file)]
-    tests = [line for line in lines if _is_test(line.file)]
+    used = [line for line in lines if not _is_test(line)]
+    tests = [line for line in lines if _is_test(line)]
     return {
         "symbol": wanted,
         "definitions": [],
@@ -200,6 +217,22 @@ class _Sheet:
             "line": item.line,
             "module": item.module,
             "name": item.name,
+            "text": citation.quote if citation else "",
+            "citation": self._number(citation),
+        }
+
+    def remembered(self, item: Relation, name: str) -> _Row:
+        citation = cite(
+            *(self._codebase, item.source_file, item.start_line, item.end_line),
+            why=f"{_SHOWS[item.kind]} {name}",
+            symbol=None if item.source == item.source_file else item.source,
+        )
+        return {
+            "relation": item.kind,
+            "name": item.source,
+            "file": item.source_file,
+            "start_line": item.start_line,
+            "end_line": item.end_line,
             "text": citation.quote if citation else "",
             "citation": self._number(citation),
         }

@@ -120,8 +120,11 @@ class QueryTerms:
 
 
 def looks_like_identifier(word: str) -> bool:
-    """True for what nobody writes in prose: an underscore, a dot, or capitals within the word."""
-    return "_" in word or "." in word or "::" in word or (any(c.isupper() for c in word[1:]) and not word.isupper())
+    """True for what nobody writes in prose: an underscore, a dot, or capitals within the word; `URLs` is prose."""
+    if "_" in word or "." in word or "::" in word:
+        return True
+    is_acronym = word.isupper() or (word.endswith("s") and len(word) > 2 and word[:-1].isupper())
+    return any(c.isupper() for c in word[1:]) and not is_acronym
 
 
 def query_terms(text: str) -> QueryTerms:
@@ -130,9 +133,10 @@ def query_terms(text: str) -> QueryTerms:
     for word in _WORD.findall(text):
         if word.lower() in STOP_WORDS:
             continue
-        for term in _expansions[word].split():
-            if term not in STOP_WORDS:
-                counts[term] = counts.get(term, 0) + 1
+        terms = _expansions[word].split()
+        # The parts of a compound may be common words again; the stem of a word is not: `theme`, `worker`, `getter`.
+        for term in terms if len(terms) == 1 else [term for term in terms if term not in STOP_WORDS]:
+            counts[term] = counts.get(term, 0) + 1
     return QueryTerms(counts, tuple(_identifiers(text)))
 
 

@@ -17,11 +17,13 @@ from runtime.clock import Clock
 from runtime.errors import StateStorageError
 from runtime.store.cache import CacheStore
 from runtime.store.database import Backend, Database, Durability
+from runtime.store.relations import RelationStore
 from runtime.store.run_log import SqlRunLog
 from runtime.store.sessions import SessionStore
 from runtime.store.sql_journal import SqlJournal
 from runtime.store.sql_work_queue import SqlWorkQueue
 from runtime.store.sqlite_database import SqliteDatabase
+from runtime.store.tool_metrics import ToolMetricsStore
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -66,6 +68,14 @@ class Stores:
     def cache(self) -> CacheStore:
         """Results worth keeping."""
         return CacheStore(self._open("cache", "cache"))
+
+    def relations(self) -> RelationStore:
+        """What evidence showed of how symbols and files are related."""
+        return RelationStore(self._open("relations", "relations"), self._clock)
+
+    def tool_metrics(self) -> ToolMetricsStore:
+        """How tools fared on each repository; beside the relations."""
+        return ToolMetricsStore(self._open("relations", "relations"), self._clock)
 
     def _open(self, name: str, label: str) -> Database:
         database = open_database(self._options, name, label)

@@ -18,9 +18,11 @@ from runtime.ids import RunId
 from runtime.store.cache import CacheStore
 from runtime.store.database import Database
 from runtime.store.opening import StoreOptions, has_database, open_database, open_run_log, run_log_names
+from runtime.store.relations import RelationStore
 from runtime.store.sessions import SessionStore
 from runtime.store.sql_journal import SqlJournal
 from runtime.store.sql_work_queue import SqlWorkQueue
+from runtime.store.tool_metrics import ToolMetricsStore
 
 RUNS_AT_ONCE = 200
 ONE_OFF_PREFIX = "one-off-"
@@ -37,6 +39,7 @@ class Swept(msgspec.Struct):
     journals: int = 0
     sessions: int = 0
     cached: int = 0
+    relations: int = 0
     dead_letters: int = 0
     abandoned_tasks: int = 0
     freed_bytes: int = 0
@@ -67,6 +70,7 @@ class Sweep:
             self._sweep_log(name)
         self._part("sessions", "sessions", SessionStore, self._sweep_sessions)
         self._part("cache", "cache", CacheStore, self._sweep_cache)
+        self._part("relations", "relations", self._of_repositories, self._sweep_repositories)
         self._part("queues", "work queues", lambda opened: SqlWorkQueue(opened, self._clock), self._sweep_queues)
         return self.swept
 
@@ -143,6 +147,17 @@ class Sweep:
         act = cache.unused if self._dry_run else cache.drop_unused
         self.swept.cached = act(self._before_ms)
         return self.swept.cached
+
+    def _of_repositories(self, opened: Database) -> tuple[RelationStore, ToolMetricsStore]:
+        return RelationStore(opened, self._clock), ToolMetricsStore(opened, self._clock)
+
+    def _sweep_repositories(self, stores: tuple[RelationStore, ToolMetricsStore]) -> int:
+        """What is known of repositories; counts of tools are told with the cached results."""
+        relations, counts = (store.unused if self._dry_run else store.drop_unused for store in stores)
+        self.swept.relations = relations(self._before_ms)
+        counted = counts(self._before_ms)
+        self.swept.cached += counted
+        return self.swept.relations + counted
 
     def _sweep_queues(self, queue: SqlWorkQueue) -> int:
         old = queue.old_tasks(self._before_ms, self._disposable_queues, drop=not self._dry_run)

@@ -26,6 +26,7 @@ _NAMES = {
     "journals": ("journal of a run that is over", "journals of runs that are over"),
     "sessions": ("session", "sessions"),
     "cached": ("cached result", "cached results"),
+    "relations": ("relation of symbols and files", "relations of symbols and files"),
     "dead_letters": ("dead letter", "dead letters"),
     "abandoned_tasks": ("task of an abandoned batch", "tasks of abandoned batches"),
 }

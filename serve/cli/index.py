@@ -13,6 +13,7 @@ import typer
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.display import display_for
 from serve.cli.inputs import checked_repository
+from serve.cli.meaning import meaning, told_of_meaning
 
 
 def index(
@@ -25,10 +26,13 @@ def index(
     """Index a repository; files that did not change are not read again."""
     settings = load_settings(config)
     refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
-    refreshed["meaning"] = _meaning(settings)
+    refreshed["meaning"] = meaning(settings)
+    refreshed["tools"] = _tools(settings, refreshed["root"])
     told = _summary(refreshed["stats"])
     if show_stats:
-        told += _details(refreshed["stats"]) + _told_of_meaning(refreshed["meaning"])
+        told += (
+            _told_of_tools(refreshed["tools"]) + _details(refreshed["stats"]) + told_of_meaning(refreshed["meaning"])
+        )
     sys.stdout.write(json.dumps(refreshed, ensure_ascii=False) + "\n" if as_json else told)
 
 
@@ -49,20 +53,27 @@ async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, An
         return await prepared(service.refresh(repo), progress, display.indexing)
 
 
-def _meaning(settings: Settings) -> dict[str, Any] | None:
-    """Vectors for search by meaning: `kept` by all repositories, and how many of those wanted now are `made`."""
-    from runtime.codebase.semantics import is_installed, vector_state
-    from serve.wiring import agent_settings
+def _tools(settings: Settings, root: str) -> list[dict[str, Any]]:
+    """How tools fared on this repository so far: {tool, calls, usable, mean_ms} each."""
+    import msgspec
 
-    path = agent_settings(settings)["vectors"]
-    return vector_state(Path(path))._asdict() if path and is_installed() else None
+    from runtime.clock import SystemClock
+    from runtime.store.opening import has_database, open_store, store_options
+
+    options = store_options(settings)
+    if not has_database(options, "relations"):
+        return []
+    stores = open_store(options, SystemClock())
+    try:
+        found: list[dict[str, Any]] = msgspec.to_builtins(stores.tool_metrics().of(root))
+    finally:
+        stores.close()
+    return found
 
 
-def _told_of_meaning(meaning: dict[str, Any] | None) -> str:
-    if meaning is None:
-        return "meaning: not used; install the extra `embeddings`, or set code_index.embeddings\n"
-    making = f", {meaning['made']} of {meaning['wanted']} wanted now are made" if meaning["wanted"] else ""
-    return f"meaning: {meaning['kept']} vectors kept{making}\n"
+def _told_of_tools(tools: list[dict[str, Any]]) -> str:
+    said = [f"{each['tool']} {each['usable']} of {each['calls']} ({each['mean_ms']} ms)" for each in tools]
+    return f"tools, calls that found something: {', '.join(said)}\n" if said else ""
 
 
 def _summary(stats: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ import typer
 
 from runtime.errors import ClusterError, SettingsError
 from runtime.settings import Settings, load_settings, open_state_dir
+from serve.cli.meaning import meaning, told_of_meaning
 from serve.warm import WarmRecord, WarmRuntime, is_locked, read_record, settings_digest, warm_dir
 
 UP_TIMEOUT_S = 180.0
@@ -74,9 +75,9 @@ def status(
         raise typer.Exit(1)
     state = asyncio.run(WarmRuntime(record, record.code_version).status())
     if as_json:
-        sys.stdout.write(json.dumps({"up": True, **state}) + "\n")
+        sys.stdout.write(json.dumps({"up": True, **state, "meaning": meaning(settings)}) + "\n")
         return
-    sys.stdout.write(_described(state))
+    sys.stdout.write(_described(state) + told_of_meaning(meaning(settings)))
 
 
 def _check_settings(record: WarmRecord, settings: Settings) -> None:

@@ -83,6 +83,9 @@ def llm_config_of(name: str, deployment: VllmDeployment) -> dict[str, Any]:
             "max_model_len": deployment.max_model_len,
             "tensor_parallel_size": deployment.tensor_parallel,
             "enable_prefix_caching": True,
+            # Models with sliding windows: vLLM keeps their windows at the end of a prompt alone unless told otherwise,
+            # and the first prompt that shares a beginning with it finds nothing. Others do not read it.
+            "prefix_cache_retention_interval": None,
             "max_num_seqs": deployment.concurrent,
             **deployment.engine,
         },

@@ -14,6 +14,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "commit": (str, type(None)),
     "answer": str,
     "citations": list,
+    "commits": list,
     "findings": list,
     "files_examined": list,
     "open_goals": list,

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from runtime.codebase.semantics import is_installed
+from runtime.codebase.vector_cache import VectorCache
 from runtime.ids import RunId
 from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.events import CancelRequested
@@ -139,6 +141,18 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
         "10 endpoints on the bus, away: none; 0 frames parked, 0 dead letters, 0 types of queries failing"
         in warm.run("status").answers().out
     )
+
+
+@pytest.mark.skipif(not is_installed(), reason="the extra `embeddings` is not installed")
+def test_the_status_tells_how_far_vectors_are_that_are_made_in_the_background(warm: Program) -> None:
+    cache = VectorCache(warm.state_dir / "index" / "vectors.sqlite")
+    cache.note("somebody", 3, 7)
+    told = warm.run("status", "--json").answers().document["meaning"]
+    assert (told["made"], told["wanted"]) == (3, 7)
+    assert ", 3 of 7 wanted now are made\n" in warm.run("status").answers().out
+    cache.note("somebody", 7, 7)
+    cache.close()
+    assert "wanted now" not in warm.run("status").answers().out
 
 
 def test_a_client_that_hangs_up_has_its_run_cancelled(warm: Program, warm_repo: Path) -> None:

@@ -22,6 +22,7 @@ MAX_EXCERPT_CHARS = 1_200
 # Tokens of each agent: in all, facts, excerpts, what others wrote before (turns, claims).
 BUDGETS: dict[str, Budget] = {
     "intent": Budget(1_500, 0, 0, 1_000),
+    "planner": Budget(2_500, 0, 0, 1_500),
     "synthesizer": Budget(9_000, 5_000, 5_000, 0),
     "critic": Budget(4_000, 0, 0, 3_000),
 }

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.claims import Claim, ClaimRole, code_span, plain, render
+from actors.capabilities.code_analysis.commits import CommitNote
 from actors.capabilities.code_analysis.diagram import call_diagram
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.listing import MAX_ITEMS
@@ -117,6 +118,16 @@ def ranked_citations(findings: Sequence[Finding]) -> list[Citation]:
         for citation in claim.citations:
             ranked.setdefault((citation.file, citation.start_line, citation.end_line), citation)
     return list(ranked.values())
+
+
+def cited_commits(findings: Sequence[Finding]) -> list[CommitNote]:
+    """The commits that the answer tells of, each once, in the order in which it does."""
+    return list(dict.fromkeys(commit for found in findings for claim in found.claims for commit in claim.commits))
+
+
+def commit_document(commit: CommitNote) -> dict[str, str]:
+    """A commit as it stands in the JSON answer: its whole hash, its day."""
+    return {"sha": commit.hash, "author": commit.author, "date": commit.date, "subject": commit.subject}
 
 
 def compose(

@@ -15,6 +15,7 @@ from actors.capabilities.code_analysis.claims import Claim, code_span
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.flow import COMMON_METHODS, last_part
 from actors.capabilities.code_analysis.relevance import Entity, is_named
+from actors.capabilities.code_analysis.wording import docstring_lines
 from runtime.tools.result import Citation
 
 # The steps that ask for all members, and for the calls, of what is compared.
@@ -43,7 +44,7 @@ _BASES = re.compile(r"\b(?:extends|implements|with|for)\b|[(:<,]")
 
 def differences(one: Entity, other: Entity, facts: Sequence[Fact]) -> list[Claim]:
     """How the two are related, what both have, and what only one has; empty when too little is known of them."""
-    left, right = members(one, facts), members(other, facts)
+    left, right = members_of_both(one, other, facts)
     related = [*_built_on(one, other), *_built_on(other, one), *_calls_other(one, other), *_calls_other(other, one)]
     if left and right:
         return [*related, *_of_members(one, other, left, right)]
@@ -74,9 +75,19 @@ def compared(names: Sequence[str], entities: Sequence[Entity]) -> list[Entity]:
     return list(max(in_class or pairs, key=lambda pair: pair[0].score + pair[1].score, default=best))
 
 
-def members(entity: Entity, facts: Sequence[Fact]) -> dict[str, Citation]:
-    """Member → its lines, of a type of which all were asked for; without private ones, its constructor, and members
-    of members; where there are many, what it does before the values that it holds."""
+def members_of_both(
+    one: Entity, other: Entity, facts: Sequence[Fact]
+) -> tuple[dict[str, Citation], dict[str, Citation]]:
+    """The members of two types; the private ones as well where either has no others: what it overrides tells then."""
+    left, right = members(one, facts), members(other, facts)
+    if left and right:
+        return left, right
+    return members(one, facts, with_private=True), members(other, facts, with_private=True)
+
+
+def members(entity: Entity, facts: Sequence[Fact], with_private: bool = False) -> dict[str, Citation]:
+    """Member → its lines, of a type of which all were asked for; without special ones, members of members, and
+    private ones unless they are wanted; where there are many, what it does before the values that it holds."""
     if not any(MEMBERS in (fact.step, *fact.also_by) and fact.citation.file == entity.citation.file for fact in facts):
         return {}
     prefix = f"{entity.name}."
@@ -84,18 +95,27 @@ def members(entity: Entity, facts: Sequence[Fact]) -> dict[str, Citation]:
     own = [
         fact
         for fact in sorted(in_file, key=lambda fact: fact.citation.start_line)
-        if fact.name.startswith(prefix) and "." not in fact.name.removeprefix(prefix) and _is_open(fact)
+        if fact.name.startswith(prefix)
+        and "." not in fact.name.removeprefix(prefix)
+        and not _is_special(fact)
+        and (with_private or not _is_private(fact))
     ]
     if len(own) > MAX_NAMED:
         own.sort(key=lambda fact: fact.symbol_kind in _VALUES)
     return {fact.name.removeprefix(prefix): fact.citation for fact in own}
 
 
-def _is_open(fact: Fact) -> bool:
-    """True for a member that others may use, and that is no constructor."""
+def _is_special(fact: Fact) -> bool:
+    """True for a constructor, and for what Python calls by itself."""
     last = last_part(fact.name)
-    is_private = (last.startswith(("_", "#")) and last not in _CALLED_ITSELF) or fact.signature.startswith("private ")
-    return not is_private and fact.symbol_kind != "constructor"
+    return fact.symbol_kind == "constructor" or (
+        re.fullmatch(r"__\w+__", last) is not None and last not in _CALLED_ITSELF
+    )
+
+
+def _is_private(fact: Fact) -> bool:
+    last = last_part(fact.name)
+    return (last.startswith(("_", "#")) and last not in _CALLED_ITSELF) or fact.signature.startswith("private ")
 
 
 def _owner(entity: Entity) -> str:
@@ -182,8 +202,11 @@ def _own_calls(entity: Entity) -> list[tuple[str, int]]:
 def _code_lines(entity: Entity) -> list[tuple[int, str]]:
     if entity.code is None:
         return []
-    lines = enumerate(entity.code.text.split("\n"))
-    return [(number, line) for number, line in lines if not line.lstrip().startswith(_COMMENTS)]
+    lines = entity.code.text.split("\n")
+    in_doc = docstring_lines(lines)
+    spoken = (number for number, line in enumerate(lines) if line.lstrip().startswith(_COMMENTS))
+    left_out = in_doc.union(spoken)
+    return [(number, line) for number, line in enumerate(lines) if number not in left_out]
 
 
 def _line(entity: Entity, number: int) -> Citation:

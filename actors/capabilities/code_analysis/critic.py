@@ -184,7 +184,7 @@ def _summary(view: StageView, output: Mapping[str, Any]) -> RoundSummary:
             "steps": view.outputs["execution"].get("results", []),
             "files_read": view.outputs["execution"].get("files_read", []),
             "context": view.outputs["execution"].get("context", {}),
-            "shown": synthesis.get("shown", {}),
+            "shown": {"planner": plan.get("shown", {}), "synthesizer": synthesis.get("shown", {})},
         },
     )
 

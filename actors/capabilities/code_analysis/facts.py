@@ -6,17 +6,21 @@ a tool without a rule gives nothing, and a result's citations are the only sourc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 import msgspec
 
 from actors.capabilities.code_analysis.commits import CommitNote, note_of
-from runtime.codebase.path_kinds import kind_of_path
+from runtime.codebase.path_kinds import kind_of_path, kind_of_place
 from runtime.tools.result import Citation, ToolResult
 
 # A symbol that merely stands in a file that was mapped was not searched for: it counts less than any hit.
 MAPPED_SCORE = 0.2
+
+# What Rust writes above a test that lies beside the code that it tests.
+_TEST_MARK = re.compile(r"\s*#\[(?:\w+::)*test\b")
 
 MAX_QUOTE_CHARS = 160
 MAX_DOC_CHARS = 400
@@ -49,7 +53,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     `about` is the symbol whose uses were explored, for facts about uses, and what calls it, for traced calls. `at_line`
     is the line of a call in the file of the caller, 0 when it is not known. `also_by`: other steps that found it.
     `commit` and `deed`, of facts about changes; lines are cited as those of a commit only where it `wrote` them.
-    `count` is in how many commits two files changed together.
+    `count` is in how many commits two files changed together. `branch`: the first and the last line of what meets the
+    case that the question asks about.
     """
 
     kind: FactKind
@@ -68,6 +73,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     deed: Deed = ""
     count: int = 0
     also_by: tuple[str, ...] = ()
+    branch: tuple[int, ...] = ()
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -145,8 +151,14 @@ def _located(result: ToolResult) -> Iterator[Fact]:
             signature=row["signature"],
             docstring=row["docstring"],
             score=row["score"] / best,
-            is_test=kind_of_path(citation.file) == "test",
+            is_test=_is_test(citation, row["symbol"]),
+            branch=tuple(row.get("branch") or ()),
         )
+
+
+def _is_test(citation: Citation, symbol: str | None) -> bool:
+    """True for a place in a test file or a test module, and for a function that is marked as a test."""
+    return kind_of_place(citation.file, symbol) == "test" or _TEST_MARK.match(citation.quote) is not None
 
 
 def _read(result: ToolResult) -> Iterator[Fact]:
@@ -178,9 +190,27 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 docstring=row.get("docstring") or "",
                 about=result.data["symbol"],
                 score=1 / (place + 2),
-                is_test=kind_of_path(citation.file) == "test",
+                is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
             )
+    yield from _remembered(result)
+
+
+def _remembered(result: ToolResult) -> Iterator[Fact]:
+    """Uses that earlier runs were shown, of the kinds of which the index found none at all."""
+    for row in result.data.get("remembered", ()):
+        kind, parts = _REMEMBERED.get(row["relation"], (None, ()))
+        if kind is None or row["citation"] is None or any(result.data.get(part) for part in parts):
+            continue
+        citation = result.citations[row["citation"]]
+        yield Fact(
+            kind=kind,
+            citation=citation,
+            name=row["name"],
+            symbol_kind="file" if row["name"] == row["file"] else "",
+            about=result.data["symbol"],
+            is_test=kind_of_path(citation.file) == "test",
+        )
 
 
 def _traced(result: ToolResult) -> Iterator[Fact]:
@@ -271,9 +301,17 @@ def _mapped(result: ToolResult) -> Iterator[Fact]:
                 signature=symbol["signature"],
                 docstring=symbol["docstring"],
                 score=MAPPED_SCORE / (place + 10),
-                is_test=kind_of_path(file["file"]) == "test",
+                is_test=_is_test(result.citations[symbol["citation"]], symbol["symbol"]),
             )
 
+
+# relation → its kind of fact, and the parts of a usage that must be empty for it to count.
+_REMEMBERED: dict[str, tuple[FactKind, tuple[str, ...]]] = {
+    "calls": ("caller", ("callers", "references")),
+    "uses": ("reference", ("callers", "references")),
+    "imports": ("importer", ("importers",)),
+    "tests": ("test", ("tests",)),
+}
 
 _RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {
     "locate": _located,

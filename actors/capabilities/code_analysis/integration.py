@@ -18,6 +18,8 @@ from actors.capabilities.code_analysis.answer import (
     ROUNDS_ENDED,
     Finding,
     citation_document,
+    cited_commits,
+    commit_document,
     compose,
     history_reason,
     ranked_citations,
@@ -26,9 +28,10 @@ from actors.capabilities.code_analysis.claims import ROLES_OF_COMMITS, Claim, pl
 from actors.capabilities.code_analysis.commits import CommitNote, invented
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.question import Question, analyse
+from actors.capabilities.code_analysis.relations import relations_of
 from actors.capabilities.code_analysis.stand_in import with_note
 from actors.capabilities.code_analysis.synthesizer import claims_from_facts
-from actors.capabilities.code_analysis.traversal_state import Explored, Snippet, grown, read_state
+from actors.capabilities.code_analysis.traversal_state import Explored, Snippet, grown, patterns_of, read_state
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.evidence import EvidenceVerdict, ProducedRanges, check_citation
@@ -77,8 +80,8 @@ async def remember_all(
     cited = {(c["file"], c["start_line"], c["end_line"]) for c in output["citations"]}
     checked = [
         claim
-        for found in held.values()
-        for claim in found
+        for held_claims in held.values()
+        for claim in held_claims
         if all((c.file, c.start_line, c.end_line) in cited for c in claim.citations)
         and all(commit.short in output["final_response"] for commit in claim.commits)
     ]
@@ -86,7 +89,9 @@ async def remember_all(
     if with_answer and view.ended_by is None and not output.get("partial"):
         kept_answer = await memory.keep_answer(context, codebase, _question(view).text, checked)
     facts = view.outputs.get("execution", {}).get("facts", [])
-    kept_facts = await memory.keep_summaries(context, msgspec.convert(facts, list[Fact]), collected.ranges)
+    found = msgspec.convert(facts, list[Fact])
+    kept_facts = await memory.keep_summaries(context, found, collected.ranges)
+    kept_facts |= await memory.keep_relations(context, codebase, relations_of(found, collected.ranges))
     state = grown(
         read_state(view.outputs["perception"].get("traversal_state"), view.session_id), _explored(view, output)
     )
@@ -104,18 +109,32 @@ def _explored(view: StageView, output: Mapping[str, Any]) -> Explored:
     entities = [entity for done in rounds for entity in _list(done.synthesis.get("entities"))]
     named = tuple(str(entity["name"]) for entity in entities if entity.get("name"))
     claims = [claim for found in _collected(view).claims.values() for claim in found]
+    passes = [*(done.synthesis for done in rounds), view.outputs.get("execution", {})]
+    read = {str(file) for done in passes for file in _names(done.get("files_read"))}
     return Explored(
         intent=str(view.outputs.get("intent", {}).get("intent", "")),
-        files=tuple(output["files_examined"]),
+        files=tuple(file for file in output["files_examined"] if file in read),
         symbols=named,
+        pending_files=tuple(dict.fromkeys(c["file"] for c in output["citations"] if c["file"] not in read)),
         pending_symbols=tuple(claim.subject for claim in claims if claim.role == "step" and claim.subject),
         snippets=tuple(
             Snippet(c["file"], c["start_line"], c["end_line"], c.get("quote", "")) for c in output["citations"]
         ),
         calls=tuple(f"{claim.source} -> {claim.subject}" for claim in claims if claim.role == "step" and claim.source),
         passes=len(rounds),
-        languages=tuple(sorted(view.outputs["perception"]["repository"]["stats"].get("languages", {}))),
+        tokens=sum(int(_dict(done.synthesis.get("context")).get("fact_tokens", 0)) for done in rounds),
+        scope=next(iter(_question(view).paths), ""),
+        patterns=patterns_of(output["files_examined"]),
+        languages=tuple(sorted(view.outputs["perception"]["repository"]["stats"].get("by_language", {}))),
     )
+
+
+def _names(written: object) -> list[object]:
+    return list(written) if isinstance(written, list | tuple) else []
+
+
+def _dict(written: object) -> dict[str, Any]:
+    return dict(written) if isinstance(written, Mapping) else {}
 
 
 def _list(written: object) -> list[dict[str, Any]]:
@@ -146,6 +165,7 @@ async def assemble(
     output = {
         "final_response": with_note(answer, view.outputs),
         "citations": [citation_document(citation) for citation in citations],
+        "commits": [commit_document(commit) for commit in cited_commits(findings)],
         "findings": [finding.as_document() for finding in findings],
         "files_examined": sorted({produced.file for produced in collected.ranges}),
         "open_goals": [goal.text for goal in view.goals.unanswered],
@@ -329,6 +349,7 @@ def without_answer(view: StageView, why: str) -> dict[str, Any]:
     return {
         "final_response": why,
         "citations": [],
+        "commits": [],
         "findings": [],
         "files_examined": [],
         "open_goals": [goal.text for goal in view.goals.unanswered],

@@ -1,4 +1,5 @@
-"""What agents recall and keep: a session's turns and state (L3), earlier answers and summaries of files (L4).
+"""What agents recall and keep: a session's turns and state (L3), and over sessions (L4) earlier answers, summaries of
+files, and how symbols and files are related.
 
 Memory helps, and is never needed: a store that cannot be asked is logged and counts as empty.
 """
@@ -17,10 +18,11 @@ from actors.capabilities.code_analysis.question import analyse
 from actors.capabilities.code_analysis.traversal_state import TraversalState
 from runtime.capability import StageContext
 from runtime.codebase.codebase import Codebase
+from runtime.context.relations import Relation
 from runtime.errors import JeevesError, NoHandlerError
 from runtime.store.memory import CitedLines, EarlierAnswer, lines_sha256
 from runtime.supervision.commands import StageView
-from runtime.tools.result import Citation
+from runtime.tools.result import Citation, ToolResult
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +122,39 @@ async def keep_summaries(context: StageContext, facts: Sequence[Fact], ranges: S
             summary["symbols"].append(fact.name)
     first = dict(list(summaries.items())[:MAX_SUMMARISED])
     return bool(first) and await _told(context, "memory.keep_summaries", {"summaries": first})
+
+
+async def recall_relations(context: StageContext, codebase: Codebase, names: Sequence[str]) -> list[Relation]:
+    """What evidence showed earlier of what is called so, in any session, the newest first."""
+    if not names:
+        return []
+    found = await _asked(context, "memory.relations", {"repo": str(codebase.root), "names": list(names)})
+    return msgspec.convert(found.get("relations", []), list[Relation])
+
+
+async def keep_relations(context: StageContext, codebase: Codebase, relations: Sequence[Relation]) -> bool:
+    """Keep what the facts of a run showed for every session that comes to this repository."""
+    if not relations:
+        return False
+    body = {"repo": str(codebase.root), "relations": msgspec.to_builtins(relations)}
+    return await _told(context, "memory.keep_relations", body)
+
+
+async def recall_tool_metrics(context: StageContext, codebase: Codebase) -> list[dict[str, Any]]:
+    """How each tool fared on this repository so far: {tool, calls, usable, mean_ms}."""
+    return list((await _asked(context, "memory.tool_metrics", {"repo": str(codebase.root)})).get("tools", []))
+
+
+async def add_tool_uses(context: StageContext, codebase: Codebase, results: Sequence[tuple[str, ToolResult]]) -> bool:
+    """Count the calls of tools by status, for the whole repository."""
+    uses: dict[tuple[str, str], list[int]] = {}
+    for tool, result in results:
+        uses.setdefault((tool, result.status), []).append(result.duration_ms)
+    rows = [
+        {"tool": tool, "status": status, "calls": len(took_ms), "duration_ms": sum(took_ms)}
+        for (tool, status), took_ms in uses.items()
+    ]
+    return bool(rows) and await _told(context, "memory.add_tool_uses", {"repo": str(codebase.root), "uses": rows})
 
 
 async def keep_state(context: StageContext, view: StageView, state: TraversalState) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis import agent_context, critic, intent, planner, synthesizer
+from actors.capabilities.code_analysis import agent_context, critic, intent, memory, planner, synthesizer
 from actors.capabilities.code_analysis.claims import Claim, ClaimRole, plain
 from actors.capabilities.code_analysis.facts import Fact, FactKind
 from actors.capabilities.code_analysis.model_prompts import laid_out
@@ -26,6 +26,7 @@ from actors.capabilities.code_analysis.model_shapes import (
     WrittenClaim,
 )
 from actors.capabilities.code_analysis.planner import READ_LINES, READ_PLACES, Step
+from actors.capabilities.code_analysis.planning_context import raw_tokens_of_last_pass, shown_to_planner
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import rank_entities
 from actors.capabilities.code_analysis.stand_in import ModelOutput
@@ -117,10 +118,14 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     goals = msgspec.convert(given.facts["goals"], list[Goal])
     tools = [tool for tool in given.facts["tools"] if tool in TARGET_OF_TOOL]
     question = msgspec.convert(given.facts["question"], Question)
+    measured = await _measured(context, view)
+    texts = [goal.text for goal in goals]
+    seen = shown_to_planner(view, question.text, texts, given.facts.get("hint"), measured)
     layout = laid_out(
         context,
         "planner",
         question.text,
+        seen.context.recent,
         goals="\n".join(f"- {goal.id}: {_one_line(goal.text, 160)}" for goal in goals),
         round=str(given.facts["round"]),
     )
@@ -143,8 +148,16 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
         "stage_number": given.facts["round"],
         "feasibility_score": feasibility,
         "risk_factors": [] if feasibility >= 40 else ["the model thinks the plan unlikely to answer the question"],
+        "shown": agent_context.record(seen, raw_tokens_of_last_pass(view)),
     }
     return ModelOutput(output, layout.prompt, answered.calls)
+
+
+async def _measured(context: StageContext, view: StageView) -> list[dict[str, Any]]:
+    repository = view.outputs.get("perception", {}).get("repository")
+    if repository is None or context.services is None:
+        return []
+    return await memory.recall_tool_metrics(context, context.services.codebase(repository))
 
 
 def _steps(planned: list[PlannedStep], goals: list[Goal], tools: list[str]) -> list[Step]:

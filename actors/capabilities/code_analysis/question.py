@@ -48,7 +48,7 @@ ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
     "what": ("definition", "mechanism", "usage"),
     "how": ("definition", "mechanism", "usage"),
     "who_calls": ("definition", "usage", "tests"),
-    "what_happens": ("definition", "mechanism"),
+    "what_happens": ("definition", "mechanism", "usage"),
     "why": ("definition", "mechanism", "history"),
     "changed": ("history", "definition"),
     "changes_with": ("together", "definition"),

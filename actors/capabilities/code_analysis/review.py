@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from actors.capabilities.code_analysis.claims import plain
+from actors.capabilities.code_analysis.commits import SHORT_HASH_CHARS
 from actors.capabilities.code_analysis.integration import TURN_ANSWER_CHARS, assemble, remember_all, without_answer
 from runtime.capability import StageContext, StageResult
 from runtime.envelope import InterruptRequest
@@ -56,15 +57,17 @@ async def release(context: StageContext, view: StageView) -> StageResult:
 def modified(answer: Mapping[str, Any], text: str) -> dict[str, Any]:
     """The answer with a text of the reviewer's own: its marks are still exactly its citations.
 
-    Citations whose marks the text does not have are left out, and so are findings that rest on one of them. What reads
-    like a mark and was not checked gets round brackets.
+    Citations whose marks the text does not have are left out, commits whose short hashes it does not have, and findings
+    that rest on such a citation. What reads like a mark and was not checked gets round brackets.
     """
     kept = [citation for citation in answer["citations"] if _mark(citation) in text]
     marks = {_mark(citation) for citation in kept}
     findings = [
         finding for finding in answer["findings"] if all(_mark(citation) in marks for citation in finding["citations"])
     ]
-    return {**answer, "final_response": _unmarked(text, marks), "citations": kept, "findings": findings}
+    commits = [commit for commit in answer.get("commits", ()) if commit["sha"][:SHORT_HASH_CHARS] in text]
+    final = {"final_response": _unmarked(text, marks), "citations": kept, "commits": commits, "findings": findings}
+    return {**answer, **final}
 
 
 def _unmarked(text: str, marks: set[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from actors.capabilities.code_analysis.claims import Claim, read_claims
-from actors.capabilities.code_analysis.comparing import compared, differences, members
+from actors.capabilities.code_analysis.comparing import compared, differences, members_of_both
 from actors.capabilities.code_analysis.extending import derived, left_open
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.flow import is_common, reached
@@ -186,9 +186,18 @@ def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]
 
     Places that mention next to nothing of the question are no answer to it, however well they rank among themselves.
     """
-    if coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE:
+    too_little = coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE
+    if too_little or _compares_nothing(evidence):
         return {goal: [] for goal in goals}
     return {goal: _WRITERS.get(goal.partition(":")[0], _definition)(evidence) for goal in goals}
+
+
+def _compares_nothing(evidence: Evidence) -> bool:
+    """True when a comparison names things and nothing that was found bears the name of any: places like them differ."""
+    asked = evidence.question
+    if asked.kind != "compare" or not asked.identifiers:
+        return False
+    return not any(is_named(entity.name, asked.identifiers) for entity in evidence.entities)
 
 
 def _evidence(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence:
@@ -228,7 +237,7 @@ def _mechanism(evidence: Evidence) -> list[Claim]:
     if evidence.question.kind == "compare" and len(evidence.leads) > 1:
         one, other = evidence.leads[:2]
         apart = differences(one, other, evidence.facts)
-        if all(members(entity, evidence.facts) for entity in (one, other)):
+        if all(members_of_both(one, other, evidence.facts)):
             return apart
     claims: list[Claim] = []
     if evidence.question.kind == "extend" and evidence.leads and (hooks := left_open(evidence.leads[0])):

@@ -36,10 +36,11 @@ class ExploreSymbolUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class MapModule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What does the folder or file at `path` hold?"""
+    """What does the folder or file at `path` hold? `symbol`: a type of it, which is told with its members alone."""
 
     path: Path = "."
     max_depth: Annotated[int, msgspec.Meta(ge=1, le=15)] = 15
+    symbol: Text | None = None
 
 
 class ReadCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,7 +96,7 @@ def _explore(codebase: Codebase, given: ExploreSymbolUsage) -> ToolResult:
 
 
 def _map(codebase: Codebase, given: MapModule) -> ToolResult:
-    return map_module(codebase, given.path, given.max_depth)
+    return map_module(codebase, given.path, given.max_depth, given.symbol)
 
 
 def _read(codebase: Codebase, given: ReadCode) -> ToolResult:

@@ -9,6 +9,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.entity_graph import EntityGraph
 from actors.capabilities.code_analysis.entity_graph import bounded as bounded_graph
+from runtime.codebase.path_kinds import kind_of_path
 
 MAX_FILES = 100
 MAX_SYMBOLS = 200
@@ -61,6 +62,8 @@ class Explored(msgspec.Struct, frozen=True):
     passes: int = 0
     tokens: int = 0
     languages: tuple[str, ...] = ()
+    scope: str = ""
+    patterns: tuple[str, ...] = ()
 
 
 def read_state(written: object, session_id: str | None) -> TraversalState:
@@ -79,6 +82,7 @@ def grown(state: TraversalState, run: Explored) -> TraversalState:
     return msgspec.structs.replace(
         state,
         query_intent=run.intent or state.query_intent,
+        scope_path=run.scope or state.scope_path,
         explored_files=files,
         explored_symbols=symbols,
         pending_files=_newest(_without((*state.pending_files, *run.pending_files), files), MAX_PENDING),
@@ -88,7 +92,14 @@ def grown(state: TraversalState, run: Explored) -> TraversalState:
         current_loop=run.passes,
         tokens_used=state.tokens_used + run.tokens,
         detected_languages=_newest((*state.detected_languages, *run.languages), MAX_PATTERNS),
+        repo_patterns=_newest((*state.repo_patterns, *run.patterns), MAX_PATTERNS),
     )
+
+
+def patterns_of(files: Iterable[str]) -> tuple[str, ...]:
+    """What the folders of some files are for, where that is not source: `test: tests/`, each once."""
+    named = ((kind_of_path(file), file.partition("/")[0] + "/" if "/" in file else file) for file in files)
+    return tuple(dict.fromkeys(f"{kind}: {place}" for kind, place in named if kind != "source"))
 
 
 def bounded(state: TraversalState) -> TraversalState:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis import memory
 from actors.capabilities.code_analysis.commits import commits_of
 from actors.capabilities.code_analysis.comparing import compared
 from actors.capabilities.code_analysis.context_limits import capped, may_read, slices_cut, tree_cut
@@ -19,6 +20,7 @@ from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinc
 from actors.capabilities.code_analysis.planner import Step
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import Entity, is_named, rank_entities
+from actors.capabilities.code_analysis.retrying import with_retries
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
 from runtime.supervision.commands import StageView
@@ -26,6 +28,7 @@ from runtime.tools.result import ToolResult
 
 MAX_FACTS_PER_STEP = 60
 CODE_CHARS_PER_TOKEN = 4
+MAX_RETRIES_PER_STEP = 2
 
 
 class StepRun(msgspec.Struct):
@@ -45,12 +48,15 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     done: dict[str, StepRun] = {}
     question = msgspec.convert(view.outputs["intent"]["question"], Question)
     files = _files_of_earlier_passes(view)
+    max_retries = view.context_bounds.get("max_retries_per_step", MAX_RETRIES_PER_STEP)
     for step in steps:
         calls = _permitted(step.tool, _calls(step, question, done), files, view.context_bounds)
-        results = [await context.tools.call(step.tool, codebase, given) for given in calls]
+        results = [await _called(context, codebase, step.tool, given, max_retries) for given in calls]
         found = [fact for result in results for fact in _facts(step, question, result, view.context_bounds)]
         files |= {fact.citation.file for fact in found if fact.kind == "code"}
         done[step.id] = StepRun(step, results, found)
+    made = [(run.step.tool, result) for run in done.values() for result in run.results]
+    await memory.add_tool_uses(context, codebase, made)
     budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
     facts = _within(distinct(fact for run in done.values() for fact in run.facts), budget_chars)
     ranges = sorted({_range_key(produced) for run in done.values() for r in run.results for produced in ranges_of(r)})
@@ -72,6 +78,16 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
             "total_time_ms": int((time.perf_counter() - started_s) * 1000),
         }
     )
+
+
+async def _called(
+    context: StageContext, codebase: Codebase, tool: str, given: dict[str, Any], max_retries: int
+) -> ToolResult:
+    """The result of a call, retried as `retrying` says; who explores a symbol is told what is remembered of it."""
+    if tool == "explore_symbol_usage":
+        remembered = await memory.recall_relations(context, codebase, [str(given.get("symbol", ""))])
+        codebase = codebase.remembering(remembered)
+    return await with_retries(tool, given, lambda asked: context.tools.call(tool, codebase, asked), max_retries)
 
 
 async def gather_groups(context: StageContext, view: StageView) -> StageResult:

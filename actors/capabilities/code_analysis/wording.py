@@ -175,8 +175,9 @@ def code_claim(entity: Entity, question: Question) -> Claim | None:
     if entity.code is None or not entity.code.text.strip():
         return None
     lines = entity.code.text.split("\n")
-    start, end = excerpt(lines, question.terms, _LITERALS.findall(question.text))
     first = entity.code.citation.start_line
+    on_branch = _window_on_branch(entity.branch, first, lines)
+    start, end = on_branch or excerpt(lines, question.terms, _LITERALS.findall(question.text))
     shown = lines[start:end]
     citation = msgspec.structs.replace(
         entity.code.citation,
@@ -185,7 +186,8 @@ def code_claim(entity: Entity, question: Question) -> Claim | None:
         quote=next((line.strip() for line in shown if line.strip()), "")[:MAX_QUOTE_CHARS],
         symbol=entity.name or None,
     )
-    return Claim("code", f"In {_named(entity)}:", (citation,), code=_dedented(shown), subject=entity.name)
+    met = f", where the case is met from line {entity.branch[0]} on" if on_branch else ""
+    return Claim("code", f"In {_named(entity)}{met}:", (citation,), code=_dedented(shown), subject=entity.name)
 
 
 def module_claims(modules: Sequence[Fact], texts: Sequence[Fact]) -> list[Claim]:
@@ -244,6 +246,17 @@ def excerpt(
     while end > start + 1 and (not lines[end - 1].strip() or end - 1 in in_doc):
         end -= 1
     return start, end
+
+
+def _window_on_branch(branch: Sequence[int], first: int, lines: Sequence[str]) -> tuple[int, int] | None:
+    """The window [start, end) with a branch and the lines before it; None when the branch was not read."""
+    if not branch or branch[0] < first or branch[-1] >= first + len(lines):
+        return None
+    last = branch[-1] - first + 1
+    start = max(0, last - MAX_EXCERPT_LINES)
+    while not lines[start].strip():
+        start += 1
+    return start, last
 
 
 def _comment_at_head(lines: Sequence[str]) -> set[int]:

@@ -36,9 +36,11 @@ from runtime.settings import shipped_config_dir
 from runtime.stage_budget import StageBudget
 from runtime.store.cache import CacheStore
 from runtime.store.memory import MemoryStore, memory_queries
+from runtime.store.relations import RelationStore, relation_queries
 from runtime.store.run_log import MemoryRunLog
 from runtime.store.sessions import SessionStore, session_queries
 from runtime.store.sqlite_database import SqliteDatabase
+from runtime.store.tool_metrics import ToolMetricsStore, tool_metric_queries
 from runtime.supervision.commands import StageView
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
@@ -202,6 +204,12 @@ class Desk:
         cache = CacheStore(SqliteDatabase(state / "cache.sqlite", label="cache"))
         self.memory = MemoryStore(cache, SystemClock())
         self.queries.register(memory_queries(self.memory))
+        self.relations = RelationStore(SqliteDatabase(state / "relations.sqlite", label="relations"), SystemClock())
+        self.queries.register(relation_queries(self.relations))
+        self.tool_metrics = ToolMetricsStore(
+            SqliteDatabase(state / "relations.sqlite", label="relations"), SystemClock()
+        )
+        self.queries.register(tool_metric_queries(self.tool_metrics))
         self.services = capability.open_services({})
         self.last: Envelope | None = None
 

@@ -17,6 +17,7 @@ from actors.capabilities.code_analysis.facts import facts_of
 from actors.capabilities.code_analysis.question import analyse
 from actors.capabilities.code_analysis.synthesizer import claims_of_thing
 from runtime.tools.result import Citation, ToolResult
+from serve.documents import exit_status
 from tests.capabilities.code_analysis.support import FILES, Desk, mark_faults, write_files
 
 HASH = "0123456789abcdef" * 2 + "01234567"
@@ -70,6 +71,26 @@ def test_who_changed_a_thing_last_is_told_with_commit_day_author_and_subject(rel
     assert "`deliver_parcel` was changed last in" in told
     assert "`Ada (relay/van.py:1)`" in told
     assert "Name what a van does" in told
+
+
+def test_the_commits_of_an_answer_are_a_field_of_its_document_each_once(relay_of_git: Repository) -> None:
+    document = relay_of_git.ask("Who last changed `deliver_parcel`?")
+    assert [told["sha"] for told in document["commits"]] == [
+        relay_of_git.newest,
+        relay_of_git.named,
+        relay_of_git.opened,
+    ]
+    assert all(told["sha"][:10] in document["answer"] for told in document["commits"])
+    assert document["commits"][1]["subject"] == "Name what a van does"
+    assert set(document["commits"][0]) == {"sha", "author", "date", "subject"}
+    assert document["schema_version"] == 1
+    assert relay_of_git.ask("What does deliver_parcel do?")["commits"] == []
+
+
+def test_an_answer_of_commits_alone_is_an_answer(relay_of_git: Repository) -> None:
+    document = relay_of_git.ask("What changed last in this repository?")
+    assert document["commits"]
+    assert exit_status(document) == 0
 
 
 def test_lines_are_cited_for_a_commit_only_where_they_stem_from_it(relay_of_git: Repository) -> None:

@@ -84,6 +84,22 @@ async def test_two_classes_are_set_apart_by_what_each_defines(desk: Desk) -> Non
     assert "Only `Bike` itself defines `ring` [relay/vehicle.py:28-29]" in told
 
 
+async def test_classes_at_the_end_of_a_long_file_are_set_apart_by_what_they_override(tmp_path: Path) -> None:
+    before = "".join(f"class Wheel{number}:\n    def turn(self):\n        pass\n\n" for number in range(80))
+    pair = (
+        'class Gate:\n    """A gate.\n\n    Example: ::\n\n        opened = make_gate(1)\n    """\n\n'
+        "    def __init__(self):\n        self.is_open = False\n\n    def _swing(self):\n        pass\n\n"
+        "    def _lock(self):\n        pass\n\n"
+        'class Grille(Gate):\n    """A gate of bars.\n\n    Example: ::\n\n        opened = make_grille(1)\n    """\n\n'
+        "    def _swing(self):\n        pass\n"
+    )
+    write_files(tmp_path / "repo", {"yard/gates.py": before + pair})
+    told = await answer(await Desk.open(tmp_path / "repo", tmp_path / "state"), "Compare `Gate` and `Grille`")
+    assert "Both `Gate` and `Grille` define `_swing`" in told
+    assert "Only `Gate` itself defines `_lock`" in told
+    assert "make_g" not in told.partition("**Differences**")[2]
+
+
 async def test_what_is_compared_and_not_there_is_said_to_be_missing(desk: Desk) -> None:
     assert "Nothing named `Zorblax` was found; the answer is about the rest." in await answer(
         desk, "Compare `Vehicle` and `Zorblax`"
@@ -94,6 +110,14 @@ async def test_what_is_compared_with_what_is_not_there_is_told_in_one_pass(desk:
     document = await desk.ask("What is the difference between `Vehicle` and `ZorblaxOfThePlains`?")
     assert "Nothing named `ZorblaxOfThePlains` was found" in document["answer"]
     assert document["usage"]["tool_calls"] <= 16
+
+
+async def test_a_comparison_of_two_things_that_are_not_there_says_so_and_shows_nothing_else(desk: Desk) -> None:
+    document = await desk.ask("Compare `ZorblaxFactory` and `QuuxVehicleHandler`")
+    assert document["answer"].startswith("Nothing in this repository answers that")
+    assert all(f"`{name}`" in document["answer"] for name in ("ZorblaxFactory", "QuuxVehicleHandler"))
+    assert document["citations"] == []
+    assert document["usage"]["stages"] <= 2
 
 
 async def test_the_lines_that_set_an_attribute_answer_where_it_is_set(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +28,10 @@ BOUNDED: list[tuple[str, str, int]] = [
     ("explored_files", "files", limits.MAX_FILES),
     ("explored_symbols", "symbols", limits.MAX_SYMBOLS),
     ("call_chain", "calls", limits.MAX_CALLS),
+    ("pending_files", "pending_files", limits.MAX_PENDING),
+    ("pending_symbols", "pending_symbols", limits.MAX_PENDING),
+    ("detected_languages", "languages", limits.MAX_PATTERNS),
+    ("repo_patterns", "patterns", limits.MAX_PATTERNS),
 ]
 
 
@@ -76,6 +81,25 @@ async def test_a_session_goes_on_where_it_stood(relay: Desk) -> None:
     assert any(call.startswith("deliver_parcel -> ") for call in state["call_chain"])
     understood = second.outputs["perception"]["memory_context"]["understood"]
     assert "deliver_parcel" in str([entry for entry in understood if entry["file"] == "relay/van.py"])
+
+
+async def test_every_part_of_the_state_is_written(own_root: Path, tmp_path: Path) -> None:
+    desk = await Desk.open(own_root, tmp_path / "state")
+    await desk.run("Who calls accept, and which tests use relay/depot.py?", "s")
+    await desk.run("How does deliver_parcel carry a parcel in relay/van.py?", "s")
+    state = (await desk.run("Where is DepotFullError?", "s")).outputs["perception"]["traversal_state"]
+    may_be_empty = {"pending_files", "pending_symbols"}
+    names = {field.name for field in msgspec.structs.fields(TraversalState)}
+    assert {name for name in names - may_be_empty if not state.get(name)} == set()
+    assert state["scope_path"] == "relay/van.py"
+    assert state["tokens_used"] > 0
+    assert "test: tests/" in state["repo_patterns"]
+    assert not set(state.get("pending_files", ())) & set(state["explored_files"])
+
+
+def test_folders_that_hold_no_source_are_patterns() -> None:
+    files = ["tests/a.py", "tests/b/c.py", "docs/x.md", "README.md", "relay/van.py"]
+    assert limits.patterns_of(files) == ("test: tests/", "docs: docs/", "docs: README.md")
 
 
 async def test_without_a_session_no_state_is_kept(relay: Desk) -> None:

@@ -262,9 +262,11 @@ async def test_what_a_person_let_out_is_remembered_as_in_the_plain_pipeline(
 def test_marks_that_share_a_beginning_are_told_apart() -> None:
     citations = [{"file": "a.py", "start_line": 1, "end_line": 1}, {"file": "a.py", "start_line": 1, "end_line": 12}]
     findings = [{"goal": "g", "citations": citations[:1]}, {"goal": "h", "citations": citations}]
-    answer = {"final_response": "", "citations": citations, "findings": findings}
-    changed = modified(answer, "one [a.py:1] and [a.py:1-2]")
-    assert changed["final_response"] == "one [a.py:1] and (a.py:1-2)"
+    commits = [{"sha": f"{number}" * 40} for number in (1, 2)]
+    answer = {"final_response": "", "citations": citations, "commits": commits, "findings": findings}
+    changed = modified(answer, "one [a.py:1] and [a.py:1-2] by 2222222222")
+    assert changed["final_response"] == "one [a.py:1] and (a.py:1-2) by 2222222222"
+    assert changed["commits"] == commits[1:]
     assert changed["citations"] == citations[:1]
     assert changed["findings"] == findings[:1]
 

@@ -78,6 +78,17 @@ def test_a_question_of_common_words_has_no_terms() -> None:
     assert query_terms("how is this used in the code?").counts == {}
 
 
+@pytest.mark.parametrize(("word", "term"), [("theme", "them"), ("workers", "work"), ("getter", "get")])
+def test_a_word_whose_stem_is_a_common_word_is_looked_for(word: str, term: str) -> None:
+    assert query_terms(f"How is the {word} chosen?").counts.keys() == {term, "chosen"}
+    assert not query_terms("How does it work for them?").counts
+
+
+def test_acronyms_in_the_plural_are_words() -> None:
+    assert query_terms("How are URLs and IDs matched by APIs?").identifiers == ()
+    assert query_terms("getURLs of MyIDs").identifiers == ("getURLs", "MyIDs")
+
+
 def test_identifiers_of_a_question_are_told_from_its_words() -> None:
     found = query_terms("How does Flask.add_url_rule register URL rules for getUserName and HTTP?")
     assert found.identifiers == ("Flask.add_url_rule", "getUserName")
@@ -152,6 +163,26 @@ def test_of_data_only_the_beginning_is_cut() -> None:
         ("examples/hello.py", "example"),
         ("config/app.yaml", "data"),
         ("src/latest.py", "source"),
+        ("shell/history.py", "source"),
+        ("src/changes/news.go", "source"),
+        ("compiler/lang/parse.rs", "source"),
+        ("core/security.py", "source"),
+        ("SECURITY.md", "docs"),
+        ("app/lang/de.json", "translation"),
+        ("locale/de/LC_MESSAGES/app.po", "translation"),
+        ("src/locale/de.js", "translation"),
+        ("types/index.d.ts", "declaration"),
+        ("index.d.cts", "declaration"),
+        ("pkg/core.pyi", "declaration"),
+        ("src/id.ts", "source"),
+        ("t/unit/app.py", "test"),
+        ("regress/run.sh", "test"),
+        ("src/test_parse.c", "test"),
+        ("src/testing.c", "source"),
+        ("man/app.8", "docs"),
+        (".github/workflows/check.sh", "data"),
+        (".pylintrc", "data"),
+        ("src/.hidden/app.py", "source"),
     ],
 )
 def test_a_path_tells_what_a_file_is_for(path: str, kind: str) -> None:
@@ -161,3 +192,11 @@ def test_a_path_tells_what_a_file_is_for(path: str, kind: str) -> None:
 def test_a_question_about_tests_asks_for_tests() -> None:
     assert "test" in kinds_asked_for("Which tests cover redirects?")
     assert kinds_asked_for("How are redirects followed?") == frozenset()
+
+
+def test_a_report_asks_for_tests_only_in_its_title_or_a_question() -> None:
+    report = "Redirects lose the body\n\nThe body is gone. Tests were added, and a line in the changelog."
+    assert kinds_asked_for(report) == frozenset()
+    assert kinds_asked_for("Tests for redirects\n\nThe body is gone.") == {"test"}
+    assert kinds_asked_for(report + " Which tests cover this?") == {"test"}
+    assert kinds_asked_for("The body is gone.\nDo the examples show it? Tests were added.") == {"example"}

@@ -199,6 +199,13 @@ def test_a_map_of_a_near_miss_is_the_map_of_what_was_meant(codebase: Codebase, p
     assert tried(result) == [("path", "not_found"), ("fuzzy_path", "ok")]
 
 
+def test_a_map_of_a_type_tells_it_and_its_members_alone(codebase: Codebase) -> None:
+    (file,) = map_module(codebase, "src/shop/orders.py", symbol="Order").data["files"]
+    assert [row["symbol"] for row in file["symbols"]] == ["Order", "Order.cents", "Order.total", "Order.rounded"]
+    missing = map_module(codebase, "src/shop/orders.py", symbol="Ord")
+    assert (missing.status, missing.error) == ("not_found", "no symbol Ord in src/shop/orders.py")
+
+
 def test_a_map_of_nothing_and_of_a_place_outside_are_refused(codebase: Codebase) -> None:
     assert map_module(codebase, "zzqxw").status == "not_found"
     assert map_module(codebase, "..").status == "denied"

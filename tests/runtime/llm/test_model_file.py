@@ -112,6 +112,17 @@ def test_a_deployment_on_cpu_asks_for_no_gpu() -> None:
     assert "accelerator_type" not in config
 
 
+@pytest.mark.parametrize(("told", "interval"), [("", None), (", engine: {prefix_cache_retention_interval: 512}", 512)])
+def test_what_prompts_share_is_found_in_models_with_sliding_windows_unless_the_file_says_less(
+    tmp_path: Path, told: str, interval: int | None
+) -> None:
+    deployment = f"{GPU.removesuffix('}')}{told}}}"
+    models = load_models(written(tmp_path, f"deployments: {{a: {deployment}}}\nroles: {{default: {{deployment: a}}}}"))
+    read = models.deployments["a"]
+    assert read.backend == "vllm"
+    assert llm_config_of("a", read)["engine_kwargs"]["prefix_cache_retention_interval"] == interval
+
+
 def asking_for(tmp_path: Path, *accelerators: str) -> ModelsFile:
     told = {f"m{number}": GPU.replace("H100", kind) for number, kind in enumerate(accelerators)}
     deployments = ", ".join(f"{name}: {text}" for name, text in told.items())

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from runtime.clock import FakeClock
+from runtime.context.relations import Relation
 from runtime.ids import RunId, StageKey
 from runtime.journal import EffectKey
 from runtime.store.event_rows import LARGE_BYTES
@@ -19,6 +20,7 @@ from runtime.store.retention import RUNS_AT_ONCE, Sweep, Swept
 from runtime.store.run_log import Entry, RunLog
 from runtime.store.sessions import Turn
 from runtime.store.sql_work_table import OldTasks
+from runtime.store.tool_metrics import ToolUse
 from runtime.supervision.events import CancelRequested, Event, StageSucceeded
 from runtime.work_table import WorkerId
 from tests.runtime.store.conftest import BACKENDS
@@ -135,6 +137,24 @@ def test_cached_results_go_by_their_last_use(attic: Attic, at_ms: int, goes: boo
     cache.put("k", b"v", at_ms)
     assert attic.dry_then_real().cached == goes
     assert (cache.get("k", at_ms) is None) is goes
+
+
+@pytest.mark.parametrize(("at_ms", "goes"), AGES)
+def test_relations_go_by_when_they_were_shown_last(attic: Attic, at_ms: int, goes: bool) -> None:
+    attic.clock = FakeClock(at_ms)
+    relations = attic.stores().relations()
+    relations.keep("r", [Relation("f", "a.py", "calls", "g", "b.py", 1, 1, "f00")])
+    assert attic.dry_then_real().relations == goes
+    assert relations.count("r") == (not goes)
+
+
+@pytest.mark.parametrize(("at_ms", "goes"), AGES)
+def test_counts_of_tools_go_by_when_they_were_counted_up_last(attic: Attic, at_ms: int, goes: bool) -> None:
+    attic.clock = FakeClock(at_ms)
+    metrics = attic.stores().tool_metrics()
+    metrics.add("r", [ToolUse("locate", "ok", 1, 1)])
+    assert attic.dry_then_real().cached == goes
+    assert len(metrics.of("r")) == (not goes)
 
 
 def test_the_large_values_of_a_run_go_with_it_and_those_of_another_stay(attic: Attic) -> None:
