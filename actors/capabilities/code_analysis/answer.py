@@ -16,6 +16,7 @@ from actors.capabilities.code_analysis.diagram import call_diagram
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.question import Question
+from runtime.codebase.symbol_links import normal_name
 from runtime.goals import Goal
 from runtime.tools.result import Citation
 
@@ -205,7 +206,7 @@ def _each_once(claims: list[Claim]) -> list[Claim]:
 def _not_there(question: Question, claims: Sequence[Claim]) -> list[str]:
     """What the question names and nothing that was found bears or mentions, said in a sentence."""
     shown = "\n".join(f"{claim.text} {claim.code} {' '.join(c.quote for c in claim.citations)}" for claim in claims)
-    names = [name for name in question.identifiers if name.rpartition(".")[2].lower() not in shown.lower()]
+    names = [name for name in question.identifiers if normal_name(name).rpartition(".")[2].lower() not in shown.lower()]
     if not names:
         return []
     rest = "this is what fits best" if len(names) == len(question.identifiers) else "the answer is about the rest"

@@ -11,6 +11,7 @@ from actors.capabilities.code_analysis.claims import code_span
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import is_named
+from runtime.codebase.symbol_links import normal_name
 from runtime.codebase.tokens import index_terms
 
 MANY_MATCHES = 4
@@ -32,7 +33,7 @@ def missing_names(question: Question, facts: Sequence[Fact]) -> list[str]:
     shown = "\n".join(
         f"{fact.name} {fact.signature} {fact.citation.quote} {fact.citation.file} {fact.text}" for fact in facts
     )
-    return [name for name in question.identifiers if name.rsplit(".", 1)[-1] not in shown]
+    return [name for name in question.identifiers if normal_name(name).rpartition(".")[2] not in shown]
 
 
 def nearest_names(missing: Sequence[str], facts: Sequence[Fact]) -> list[str]:

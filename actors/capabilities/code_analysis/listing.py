@@ -118,7 +118,8 @@ def _entries(question: Question, entities: Sequence[Entity]) -> list[Entity]:
     noun = _singular(split_identifier(words[-1])[-1]) if words and split_identifier(words[-1]) else ""
     of_kind = [entity for entity in own if noun and _is_a(entity, noun)]
     types = _with_heirs([entity for entity in of_kind if entity.kind in TYPE_KINDS], own)
-    homes = {entity.citation.file for entity in types}
+    holding = [entity.citation.file for entity in types]
+    homes = {file for file in holding if holding.count(file) >= ENOUGH}
     at_home = [entity for entity in own if entity.citation.file in homes and _is_at_home(entity, noun)]
     types += [entity for entity in at_home if entity not in types]
     if len(types) >= ENOUGH:

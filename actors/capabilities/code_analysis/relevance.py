@@ -129,7 +129,7 @@ def _base_first(question: Question, ranked: list[Entity]) -> list[Entity]:
     Who asks how a thing works in general is told of the root of its classes rather than of one kind of them.
     """
     lead = ranked[0] if ranked else None
-    while lead is not None and lead.kind == "class" and not is_named(lead.name, question.identifiers):
+    while lead is not None and lead.kind == "class" and lead.name and not is_named(lead.name, question.identifiers):
         named = frozenset(re.findall(r"\w+", lead.signature.partition(lead.name)[2]))
         enough = BASE_SHARE * lead.score
         lead = next((e for e in ranked if e.name in named and e.kind == "class" and e.score >= enough), None)

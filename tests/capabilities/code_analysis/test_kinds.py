@@ -194,7 +194,9 @@ def as_function(one: Entity) -> Entity:
 def test_two_functions_are_set_apart_by_their_own_lines() -> None:
     one = entity("one", 1, "def one(n):\n    # why\n    same(n)\n    if n < 1:")
     other = entity("two", 11, "def two(n):\n    same(n)\n    if n > 1:")
-    told = [(claim.text, claim.citations[0].start_line) for claim in differences(*map(as_function, (one, other)), [])]
+    told = [
+        (claim.text, claim.citations[0].start_line) for claim in differences(as_function(one), as_function(other), [])
+    ]
     assert told == [
         ("Both `one` and `two` call `same`", 3),
         ("Only in `one`: `if n < 1:`", 4),
