@@ -52,7 +52,7 @@ def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15, symbol:
         place = similar[0]
         files = _files_below(codebase, place)
     if symbol is not None and not any(
-        _within(symbol, each) for file in files for each in codebase.symbols_in(file.path)
+        _within(symbol, each) for file in files if file.is_readable for each in codebase.symbols_in(file.path)
     ):
         return log.result("not_found", {"path": place}, [], error=f"no symbol {symbol} in {place}")
     return _Map(codebase, place, files, max(1, max_depth), symbol).result(log)
