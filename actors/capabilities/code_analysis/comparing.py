@@ -193,7 +193,7 @@ def _own_calls(entity: Entity) -> list[tuple[str, int]]:
         for name in _CALL.findall(_STRING.sub("''", line)):
             plain = _OWN.sub("", name)
             known = last_part(plain.replace("::", ".").replace("->", "."))
-            if known not in _NO_CALLS | COMMON_METHODS and not (number < 3 and known == own):
+            if known not in _NO_CALLS | COMMON_METHODS and known != own:
                 found.setdefault(plain, number)
     return list(found.items())
 

@@ -187,6 +187,13 @@ def test_what_one_of_two_does_not_have_is_told_of_the_other_alone() -> None:
     assert told == ["Both `One` and `Two` define `both`", "Only `One` itself defines `a`"]
 
 
+def test_the_head_of_a_function_below_its_comment_is_no_call_of_it() -> None:
+    one = entity("one", 1, "// one\n//\n// is\n// first\nfunc one(n int) {\n    same(n)\n    more(n)\n}")
+    other = entity("two", 11, "func two(n int) {\n    same(n)\n}")
+    told = [claim.text for claim in differences(as_function(one), as_function(other), [])]
+    assert told == ["Both `one` and `two` call `same`", "Only `one` calls `more`"]
+
+
 def as_function(one: Entity) -> Entity:
     return msgspec.structs.replace(one, kind="function")
 
