@@ -244,6 +244,8 @@ def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number:
         searches.append(_locate("open", question.subject, goals, LOCATED_PER_STEP, OPEN_KINDS))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
+    for number, name in enumerate(question.perhaps_names[:MAX_NAMED]):
+        searches.append(_locate(f"perhaps{number}", name, goals, LOCATED_PER_STEP))
     deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
     if deed is not None and is_on_request(deed):
         query = f"handle dispatch http request {' '.join(sorted(deed.others))}"
@@ -310,7 +312,7 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
         return steps
     named = [
         Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
-        for number, name in enumerate(question.identifiers[:2])
+        for number, name in enumerate(question.identifiers[:2] or question.perhaps_names[:1])
     ]
     best = Step("use", "explore_symbol_usage", {}, used, "who uses the best place", found_by, 1, {"symbol": "name"})
     traced = Step("trace", "trace_entry_point", {"max_depth": TRACED_CALLS}, used, "follow its calls", found_by)

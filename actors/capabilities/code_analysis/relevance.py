@@ -24,6 +24,7 @@ from actors.capabilities.code_analysis.done_to import (
 from actors.capabilities.code_analysis.extension_points import extension_bonus
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
+from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.related_terms import other_words
 from runtime.codebase.symbol_links import normal_name
 from runtime.codebase.tokens import index_terms, split_identifier, stem
@@ -33,6 +34,8 @@ from runtime.tools.result import Citation
 # for settings finds whatever speaks of settings: there names say as much.
 LOCATED_WEIGHT = 2.0
 NAMED_BONUS = 4.0
+# A word of the language that something is called exactly like.
+PERHAPS_NAMED_BONUS = 2.5
 OWNER_BONUS = 0.4
 OTHER_FINDS, MAX_OTHER_FINDS = 0.25, 3
 SHARED_SCALE = 0.6
@@ -240,6 +243,8 @@ def _entity(
     located = 1.0 if "configuration" in question.aspects else LOCATED_WEIGHT
     score = located * first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, weights, question)
     score += _named_bonus(best.name, question)
+    if _is_perhaps_named(best, question):
+        score += PERHAPS_NAMED_BONUS
     if deed is not None:
         score += DEED_BONUS * does_all(deed, partial(_met_by, place=best))
         score += VERB_BONUS * _meets(deed.verb, _words(best.name.rpartition(".")[2]))
@@ -283,6 +288,13 @@ def _named_bonus(name: str, question: Question) -> float:
     if is_owned and met == 1.0:
         return NAMED_BONUS + MEMBER_BONUS
     return OWNER_BONUS + MEMBER_BONUS * met
+
+
+def _is_perhaps_named(fact: Fact, question: Question) -> bool:
+    """True for code that is called like a word in the place of a name: no example of its use, and not left open."""
+    is_called_so = fact.symbol_kind != "module" and fact.name.rpartition(".")[2] in question.perhaps_names
+    is_open = re.match(r"\s*@(?:\w+\.)?abstract", fact.citation.quote) is not None
+    return is_called_so and not is_open and kind_of_path(fact.citation.file) == "source"
 
 
 def _does_it(fact: Fact, question: Question) -> bool:

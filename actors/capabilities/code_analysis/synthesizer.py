@@ -348,7 +348,7 @@ def _configuration(evidence: Evidence) -> list[Claim]:
 def _settings_by_name(evidence: Evidence) -> list[Fact]:
     """Lines that give a named setting a value or read it from the environment; tests only where nothing else does."""
     uses = [fact for kind in ("reference", "caller") for fact in evidence.of(kind)]
-    names = evidence.question.identifiers
+    names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
     found = [fact for fact in uses if any(sets_a_value(fact.citation.quote, name) for name in names)]
     return ([fact for fact in found if not fact.is_test] or found)[:MAX_RELATED]
 
