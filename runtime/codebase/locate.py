@@ -27,7 +27,8 @@ MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
 # A branch that meets the whole case counts as much as this share of the best score.
 BRANCH_WEIGHT = 0.6
-CODE_KINDS = frozenset({"function", "method", "constructor", "class", "struct", "impl"})
+HOLDER_KINDS = frozenset({"class", "struct", "impl"})
+CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
 
 _NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?(?:\(\))?[`'\"]?")
 
@@ -161,7 +162,12 @@ class _Search:
                 continue
             lines = [branch.start_line, branch.end_line]
             score = round(row["score"] + gain * branch.share, 6)
-            raised.append(({**row, "score": score, "branch": lines, "source": "branch"}, citation))
+            inner = self._codebase.symbol_at(row["file"], branch.start_line)
+            cited = None if inner is None else cite_symbol(self._codebase, inner, "meets the case")
+            if row["kind"] in HOLDER_KINDS and inner is not None and cited is not None:
+                raised.append(({**_symbol_row(inner, score, "branch"), "branch": lines}, cited))
+            else:
+                raised.append(({**row, "score": score, "branch": lines, "source": "branch"}, citation))
         return sorted(raised, key=lambda located: -located[0]["score"])[: self._limit]
 
     def _branch(self, row: dict[str, Any], case: Case) -> Branch | None:

@@ -12,9 +12,11 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.comparing import CALLS, MEMBERS
+from actors.capabilities.code_analysis.done_to import deed_of, is_on_request
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.listing import HEIRS, SECTIONS, TYPE_KINDS, TYPES, type_name
 from actors.capabilities.code_analysis.question import Question
+from actors.capabilities.code_analysis.relevance import SERVING_STEP
 from runtime.capability import StageContext, StageInput, StageResult
 from runtime.codebase.tokens import index_terms
 from runtime.goals import Goal
@@ -242,6 +244,11 @@ def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number:
         searches.append(_locate("open", question.subject, goals, LOCATED_PER_STEP, OPEN_KINDS))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
+    deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
+    if deed is not None and is_on_request(deed):
+        query = f"handle dispatch http request {' '.join(sorted(deed.others))}"
+        found = _locate(SERVING_STEP, query, goals, LOCATED_PER_STEP)
+        searches.append(msgspec.structs.replace(found, arguments={**found.arguments, "kinds": ["function", "method"]}))
     if "configuration" in by_aspect:
         query = f"{question.subject} setting configuration default"
         searches.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))

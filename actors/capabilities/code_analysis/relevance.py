@@ -1,16 +1,27 @@
 """Which found places answer the question: facts merged into entities, and entities put in order.
 
 A place gains from every search that found it, from names and words that it shares with the question, and from being
-code that does something rather than a test of it, unless tests were asked for. Pure and deterministic.
+code that does something rather than a test of it, unless tests were asked for. Pure and deterministic. (Over 400
+lines: all that one score is made of stands together.)
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
+from actors.capabilities.code_analysis.done_to import (
+    Deed,
+    deed_of,
+    does_all,
+    is_on_request,
+    merely_asks,
+    serves,
+    sets_up,
+)
 from actors.capabilities.code_analysis.extension_points import extension_bonus
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import Question
@@ -34,8 +45,14 @@ DEED_WEIGHT = 0.3
 NAME_WEIGHT, OWNER_WEIGHT, DOC_WEIGHT, PATH_WEIGHT = 1.0, 0.6, 0.6, 0.4
 DOER_BONUS = 5.5
 PRECISION_BONUS, HOME_BONUS, MEMBER_BONUS = 0.2, 0.4, 0.5
-CONFIGURING_BONUS = 0.4
+CONFIGURING_BONUS, WHOLE_NAME_BONUS = 0.4, 0.4
+# How well the base of a class must fit, of what the class does, to lead in its place.
+BASE_SHARE = 0.85
 BRANCH_BONUS = 0.8
+DEED_BONUS, VERB_BONUS, DOER_SHARE = 0.5, 0.2, 0.5
+SETTING_UP_FITNESS, ASKING_FITNESS, DECLARED_FITNESS = 0.7, 0.85, 0.7
+# The step that looks for what serves requests, and what its finds gain where nothing else does what is asked for.
+SERVING_STEP, SERVING_BONUS = "serve", 2.5
 TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
 NAMELESS_FITNESS, SPECIAL_FITNESS = 0.6, 0.85
 
@@ -98,8 +115,32 @@ def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
     codes = [fact for fact in facts if fact.kind == "code"]
     all_members = [fact for members in groups.values() for fact in members]
     weights = _weights(question.terms, all_members, question.deed_terms)
-    entities = [_entity(question, members, codes, weights) for members in groups.values()]
-    return sorted(entities, key=lambda entity: (-entity.score, *_place(entity.citation), entity.name))
+    deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
+    entities = [_entity(question, members, codes, weights, deed) for members in groups.values()]
+    if deed is not None:
+        entities = _with_servers(entities, deed)
+    ranked = sorted(entities, key=lambda entity: (-entity.score, *_place(entity.citation), entity.name))
+    return _base_first(question, ranked) if question.kind == "how" and deed is None else ranked
+
+
+def _base_first(question: Question, ranked: list[Entity]) -> list[Entity]:
+    """The places, with what the leading class derives from before it where that fits nearly as well.
+
+    Who asks how a thing works in general is told of the root of its classes rather than of one kind of them.
+    """
+    lead = ranked[0] if ranked else None
+    seen: list[Entity] = []
+    while lead is not None and lead.kind == "class" and not is_named(lead.name, question.identifiers):
+        named = frozenset(re.findall(r"\w+", lead.signature.partition(lead.name)[2]))
+        enough = BASE_SHARE * lead.score
+        seen.append(lead)
+        bases = (e for e in ranked if e.name in named and e.kind == "class" and e.score >= enough)
+        lead = next((e for e in bases if not any(e is other for other in seen)), None)
+        if lead is not None:
+            base = msgspec.structs.replace(lead, score=ranked[0].score)
+            ranked = [base, *(e for e in ranked if e is not lead)]
+            lead = base
+    return ranked
 
 
 def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fact]) -> float:
@@ -156,7 +197,36 @@ def is_named(name: str, identifiers: Iterable[str]) -> bool:
     return any(wanted in (name, last) or name.endswith(f".{wanted}") for wanted in identifiers)
 
 
-def _entity(question: Question, members: list[Fact], codes: list[Fact], weights: Mapping[str, float]) -> Entity:
+def _with_servers(entities: list[Entity], deed: Deed) -> list[Entity]:
+    """The places, those that serve requests raised when no place says that it does what is asked for itself."""
+    doers = [entity for entity in entities if does_all(deed, partial(_met_by, place=entity)) >= DOER_SHARE]
+    if not is_on_request(deed) or any(_is_doer(deed, entity) for entity in doers):
+        return entities
+    return [
+        msgspec.structs.replace(entity, score=entity.score + SERVING_BONUS)
+        if SERVING_STEP in entity.steps and serves(entity.name) and _is_doer(deed, entity)
+        else entity
+        for entity in entities
+    ]
+
+
+def _is_doer(deed: Deed, entity: Entity) -> bool:
+    is_body = entity.kind in _DOING and entity.citation.end_line > entity.citation.start_line
+    return is_body and not entity.is_test and not sets_up(deed, entity.docstring)
+
+
+def _doing_fitness(deed: Deed, fact: Fact) -> float:
+    """Below 1 for what prepares, asks or declares, where the question asks how something is done."""
+    is_declared = fact.symbol_kind == "method" and fact.citation.start_line == fact.citation.end_line
+    fitness = SETTING_UP_FITNESS if sets_up(deed, fact.docstring) else 1.0
+    return (
+        fitness * (ASKING_FITNESS if merely_asks(deed, fact.name) else 1.0) * (DECLARED_FITNESS if is_declared else 1.0)
+    )
+
+
+def _entity(
+    question: Question, members: list[Fact], codes: list[Fact], weights: Mapping[str, float], deed: Deed | None
+) -> Entity:
     best = min(
         members,
         key=lambda fact: (
@@ -173,6 +243,9 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact], weights:
     located = 1.0 if "configuration" in question.aspects else LOCATED_WEIGHT
     score = located * first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, weights, question)
     score += _named_bonus(best.name, question)
+    if deed is not None:
+        score += DEED_BONUS * does_all(deed, partial(_met_by, place=best))
+        score += VERB_BONUS * _meets(deed.verb, _words(best.name.rpartition(".")[2]))
     if _does_it(best, question):
         score += DOER_BONUS
     branch = next((fact.branch for fact in members if fact.branch), ())
@@ -183,13 +256,15 @@ def _entity(question: Question, members: list[Fact], codes: list[Fact], weights:
         score += extension_bonus(best.name, best.symbol_kind, best.signature, *asked)
     if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
         score += CONFIGURING_BONUS
+    if question.kind == "configured" and precision(best.name.rpartition(".")[2], weights) == 1.0:
+        score += WHOLE_NAME_BONUS
     return Entity(
         name=best.name,
         kind=best.symbol_kind,
         citation=best.citation,
         signature=best.signature,
         docstring=best.docstring,
-        score=score * _fitness(best, question),
+        score=score * _fitness(best, question) * (_doing_fitness(deed, best) if deed else 1.0),
         steps=tuple(dict.fromkeys(step for fact in members for step in (fact.step, *fact.also_by))),
         is_test=best.is_test,
         code=_code_of(best.citation, codes),
@@ -263,6 +338,17 @@ def _shared(fact: Fact, weights: Mapping[str, float], question: Question) -> flo
     # Who asks how to do a thing to a subject looks for the verb, not for where the subject is at home.
     at_home = question.kind != "extend" and precision(home, weights) == 1.0
     return share + PRECISION_BONUS * precision(last, weights) + HOME_BONUS * at_home
+
+
+def _met_by(term: str, place: Fact | Entity) -> float:
+    """How well a place meets one word: by its name best, then by owner, signature and documentation, then by path."""
+    owner, _, last = place.name.rpartition(".")
+    parts = (
+        (last, 1.0),
+        (f"{owner} {place.signature} {place.docstring}", DOC_WEIGHT),
+        (place.citation.file, PATH_WEIGHT),
+    )
+    return max(weight * _meets(term, _words(text)) for text, weight in parts)
 
 
 def precision(name: str, terms: Iterable[str]) -> float:
