@@ -129,6 +129,12 @@ def test_how_a_thing_works_in_general_begins_with_the_root_of_its_classes() -> N
     facts = [found("RedStamp", "Stamp", 20, 1.0), found("Stamp", "", 10, 0.9), found("Letter", "", 30, 0.1)]
     assert [e.name for e in rank_entities(analyse("How does a stamp work?"), facts)][:2] == ["Stamp", "RedStamp"]
     assert rank_entities(analyse("How does `RedStamp` work?"), facts)[0].name == "RedStamp"
+    circle = [
+        found("Stamp", "stamps.Stamp", 10, 1.0),
+        found("Seal", "Stamp", 20, 0.95),
+        found("Stamp", "Seal", 30, 0.9),
+    ]
+    assert rank_entities(analyse("How does a stamp work?"), circle)[0].name == "Stamp"
 
 
 async def test_how_routes_are_matched_is_told_from_what_serves_requests_on(desk: Desk) -> None:
