@@ -16,6 +16,7 @@ from actors.capabilities.code_analysis.diagram import call_diagram
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.question import Question
+from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.symbol_links import normal_name
 from runtime.goals import Goal
 from runtime.tools.result import Citation
@@ -160,7 +161,7 @@ def compose(
     if question.asks_for_origin and claims and not any("first appears in" in claim.text for claim in claims):
         parts.append(_NO_ORIGIN)
     if claims:
-        parts += [*_not_there(question, claims), *missing]
+        parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
     if skipped:
         listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
         parts.append(f"Not looked at: {listed}.")
@@ -169,6 +170,12 @@ def compose(
     if ended_by is not None:
         parts.append(f"This answer is partial: the run was ended by a bound ({ended_by}).")
     return "\n\n".join(parts)
+
+
+def _is_led_by_document(claims: Sequence[Claim]) -> bool:
+    """True when a document answers: nobody calls one, and no test mentions it."""
+    lead = next((claim for claim in claims if claim.role == "lead"), None)
+    return lead is not None and kind_of_path(lead.citations[0].file) == "docs"
 
 
 def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:

@@ -73,6 +73,11 @@ def does_all(deed: Deed, meets: Callable[[str], float]) -> float:
     return meets(deed.verb) * others
 
 
+def is_called(deed: Deed, name: str) -> bool:
+    """True for what is called like the verb and nothing else: `Route.matches`."""
+    return index_terms(name.rpartition(".")[2]).split() == [deed.verb]
+
+
 def is_on_request(deed: Deed) -> bool:
     """True for what is done whenever a request comes in: what serves requests leads to it."""
     return deed.verb in _ON_REQUEST

@@ -13,6 +13,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.comparing import CALLS, MEMBERS
 from actors.capabilities.code_analysis.done_to import deed_of, is_on_request
+from actors.capabilities.code_analysis.guidance import DOCUMENTS, GUIDE, GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.listing import HEIRS, SECTIONS, TYPE_KINDS, TYPES, type_name
 from actors.capabilities.code_analysis.question import Question
@@ -262,7 +263,16 @@ def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number:
         Step(f"map{number}", "map_module", {"path": path}, goals, f"the question names {path}")
         for number, path in enumerate(question.paths[:MAX_NAMED])
     ]
-    return searches + maps + _reading_steps(question, by_aspect, tuple(step.id for step in searches))
+    guides = _guide_steps(question, goals) if question.kind == "extend" else []
+    return searches + maps + _reading_steps(question, by_aspect, tuple(step.id for step in searches)) + guides
+
+
+def _guide_steps(question: Question, goals: tuple[str, ...]) -> list[Step]:
+    """Find the parts of documents that speak of it, and read the best."""
+    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+    short, why = {"max_lines": GUIDE_LINES}, "what the documentation says"
+    found = _locate(DOCUMENTS, question.topic or question.text, goals, MAX_GUIDES, ["section"])
+    return [found, Step(GUIDE, "read_code", short, goals, why, (DOCUMENTS,), READ_GUIDES, lines)]
 
 
 def _parts_of(question: Question) -> tuple[str, ...]:

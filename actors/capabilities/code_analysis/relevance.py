@@ -17,6 +17,7 @@ from actors.capabilities.code_analysis.done_to import (
     Deed,
     deed_of,
     does_all,
+    is_called,
     is_on_request,
     merely_asks,
     serves,
@@ -173,6 +174,12 @@ def shares_name(entity: Entity, question: Question) -> bool:
     return any(_meets(term, known) for term in question.terms)
 
 
+def shares_thing(entity: Entity, question: Question) -> bool:
+    """True when the name of a place has a word of the question other than those of what is done: «add», «write»."""
+    known = _words(entity.name)
+    return any(_meets(term, known) for term in question.terms if term not in question.deed_terms)
+
+
 def shared_words(entity: Entity, question: Question) -> float:
     """Share of the question's words that a place's name, path, signature and documentation have, 0 to 1."""
     known = _words(f"{entity.name} {entity.citation.file} {entity.signature} {entity.docstring}")
@@ -205,7 +212,11 @@ def is_named(name: str, identifiers: Iterable[str]) -> bool:
 
 def _with_servers(entities: list[Entity], deed: Deed) -> list[Entity]:
     """The places, those that serve requests raised when no place says that it does what is asked for itself."""
-    doers = [entity for entity in entities if does_all(deed, partial(_met_by, place=entity)) >= DOER_SHARE]
+    doers = [
+        entity
+        for entity in entities
+        if does_all(deed, partial(_met_by, place=entity)) >= DOER_SHARE or is_called(deed, entity.name)
+    ]
     if not is_on_request(deed) or any(_is_doer(deed, entity) for entity in doers):
         return entities
     return [
@@ -249,7 +260,8 @@ def _entity(
     located = 1.0 if "configuration" in question.aspects else LOCATED_WEIGHT
     score = located * first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, weights, question)
     score += _named_bonus(best.name, question)
-    if _is_perhaps_named(best, question):
+    code = _code_of(best.citation, codes)
+    if _is_perhaps_named(best, code, question):
         score += PERHAPS_NAMED_BONUS
     if deed is not None:
         score += DEED_BONUS * does_all(deed, partial(_met_by, place=best))
@@ -261,7 +273,7 @@ def _entity(
         score += BRANCH_BONUS
     if question.kind == "extend":
         asked = (question.deed_terms, [term for term in question.terms if term not in question.deed_terms])
-        score += extension_bonus(best.name, best.symbol_kind, best.signature, *asked)
+        score += extension_bonus(best.name, best.symbol_kind, best.signature, best.docstring, *asked)
     if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
         score += CONFIGURING_BONUS
     if question.kind == "configured" and precision(best.name.rpartition(".")[2], weights) == 1.0:
@@ -275,7 +287,7 @@ def _entity(
         score=score * _fitness(best, question) * (_doing_fitness(deed, best) if deed else 1.0),
         steps=tuple(dict.fromkeys(step for fact in members for step in (fact.step, *fact.also_by))),
         is_test=best.is_test,
-        code=_code_of(best.citation, codes),
+        code=code,
         branch=branch,
     )
 
@@ -296,11 +308,12 @@ def _named_bonus(name: str, question: Question) -> float:
     return OWNER_BONUS + MEMBER_BONUS * met
 
 
-def _is_perhaps_named(fact: Fact, question: Question) -> bool:
-    """True for code that is called like a word in the place of a name: no example of its use, and not left open."""
-    is_called_so = fact.symbol_kind != "module" and fact.name.rpartition(".")[2] in question.perhaps_names
-    is_open = re.match(r"\s*@(?:\w+\.)?abstract", fact.citation.quote) is not None
-    return is_called_so and not is_open and kind_of_path(fact.citation.file) == "source"
+def _is_perhaps_named(fact: Fact, code: Fact | None, question: Question) -> bool:
+    """True for code that is called like a word in the place of a name: no example of its use, and not abstract."""
+    if fact.symbol_kind == "module" or fact.name.rpartition(".")[2] not in question.perhaps_names:
+        return False
+    is_abstract = code is not None and re.match(r"\s*@(?:\w+\.)?abstract", code.text) is not None
+    return not is_abstract and kind_of_path(fact.citation.file) == "source"
 
 
 def _does_it(fact: Fact, question: Question) -> bool:

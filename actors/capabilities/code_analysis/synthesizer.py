@@ -16,6 +16,7 @@ from actors.capabilities.code_analysis.comparing import compared, differences, m
 from actors.capabilities.code_analysis.extending import derived, left_open
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.flow import is_common, reached
+from actors.capabilities.code_analysis.guidance import guidance, guide_of
 from actors.capabilities.code_analysis.listing import listing_claims
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import (
@@ -25,6 +26,7 @@ from actors.capabilities.code_analysis.relevance import (
     is_setting,
     rank_entities,
     shares_name,
+    shares_thing,
 )
 from actors.capabilities.code_analysis.wording import (
     MAX_QUOTE_CHARS,
@@ -137,11 +139,21 @@ class Evidence(msgspec.Struct, frozen=True):
         """The entities that answer: one, or the best for each name when the question compares."""
         if self.question.kind == "configured":
             return [entity for entity in self.entities if not entity.is_test][:1] or self.entities[:1]
+        if self.question.kind == "extend" and self.entities and not shares_thing(self.entities[0], self.question):
+            return self._guiding() or self.entities[:1]
         if self.question.kind != "compare":
             return self.entities[:1]
         named = dict.fromkeys((*self.question.identifiers, *self.question.capitalised))
         names = sorted(named, key=self.question.text.find)
         return compared(names, self.entities)[:MAX_COMPARED] or self.entities[:1]
+
+    def _guiding(self) -> list[Entity]:
+        """The part of a document that tells how it is done, where no code is called after what is asked."""
+        guide = guide_of(self.question, self.facts)
+        if guide is None:
+            return []
+        place = (guide.citation.file, guide.citation.start_line)
+        return [e for e in self.entities if (e.citation.file, e.citation.start_line) == place][:1]
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
@@ -240,8 +252,14 @@ def _mechanism(evidence: Evidence) -> list[Claim]:
         if all(members_of_both(one, other, evidence.facts)):
             return apart
     claims: list[Claim] = []
-    if evidence.question.kind == "extend" and evidence.leads and (hooks := left_open(evidence.leads[0])):
-        return hooks
+    if evidence.question.kind == "extend":
+        said = guidance(evidence.question, evidence.facts)
+        hooks = left_open(evidence.leads[0]) if evidence.leads else []
+        if hooks:
+            return [*said, *hooks]
+        claims += said
+        if evidence.leads and evidence.leads[0].kind == "section":
+            return claims
     if evidence.question.kind == "why":
         return [claim for entity in _with_code(evidence)[:1] if (claim := code_claim(entity, evidence.question))]
     for entity in _with_code(evidence):

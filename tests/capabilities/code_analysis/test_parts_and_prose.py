@@ -123,15 +123,18 @@ def test_a_list_knows_what_it_is_a_list_of(text: str, words: tuple[str, ...], na
 
 def test_open_types_and_doers_of_the_very_deed_gain_as_what_is_extended() -> None:
     asked = (("add",), ("log", "sink"))
-    assert extension_bonus("ILogSink", "interface", "", *asked) > extension_bonus(
-        "IWideLogSink", "interface", "", *asked
+    assert extension_bonus("ILogSink", "interface", "", "", *asked) > extension_bonus(
+        "IWideLogSink", "interface", "", "", *asked
     )
-    assert extension_bonus("IWideLogSink", "interface", "", *asked) > 0
-    assert extension_bonus("Shop.add_sink", "method", "", *asked) > 0
-    assert extension_bonus("Shop.add_sink_if_absent", "method", "", *asked) == 0
-    assert extension_bonus("LogSink", "class", "class LogSink", *asked) == 0
-    assert extension_bonus("LogSinkUri", "interface", "", *asked) == 0
-    assert extension_bonus("LogSink", "interface", "", ("add",), ()) == 0
+    assert extension_bonus("IWideLogSink", "interface", "", "", *asked) > 0
+    assert extension_bonus("Shop.add_sink", "method", "", "", *asked) > 0
+    assert extension_bonus("Shop.add_sink_if_absent", "method", "", "", *asked) == 0
+    assert extension_bonus("LogSink", "class", "class LogSink", "", *asked) == 0
+    assert extension_bonus("LogSink", "class", "class LogSink", "Base class of sinks.", *asked) > 0
+    assert extension_bonus("LogSink", "class", "class LogSink", "What other sinks should extend.", *asked) > 0
+    assert extension_bonus("LogSink", "class", "class LogSink", "A sink of class.", *asked) == 0
+    assert extension_bonus("LogSinkUri", "interface", "", "", *asked) == 0
+    assert extension_bonus("LogSink", "interface", "", "", ("add",), ()) == 0
 
 
 def test_calls_that_nothing_shown_leads_to_are_left_out() -> None:
