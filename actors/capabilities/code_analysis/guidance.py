@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -36,12 +37,23 @@ def guidance(question: Question, facts: Sequence[Fact]) -> list[Claim]:
     if guide is None:
         return []
     lines = guide.text.split("\n")
-    start, end = excerpt(lines, question.terms, limit=MAX_SHOWN_LINES)
+    start, end = _shown(question, lines)
     first = guide.citation.start_line
     quote = next((line.strip() for line in lines[start:end] if line.strip()), "")[:MAX_QUOTE_CHARS]
     place = {"start_line": first + start, "end_line": first + end - 1, "quote": quote}
     citation = msgspec.structs.replace(guide.citation, **place)
     return [Claim("module", f"{code_span(citation.file)} says:", (citation,), code="\n".join(lines[start:end]))]
+
+
+def _shown(question: Question, lines: Sequence[str]) -> tuple[int, int]:
+    """The lines [start, end) below a heading that names the thing; else those that have most of the words."""
+    things = [term for term in question.terms if term not in question.deed_terms]
+    if not set(things).intersection(index_terms(lines[0]).split()):
+        return excerpt(lines, question.terms, limit=MAX_SHOWN_LINES)
+    filled = [number for number, line in enumerate(lines) if number and re.search(r"\w", line)]
+    start = filled[0] if filled else 0
+    last = [number for number in filled if number < start + MAX_SHOWN_LINES]
+    return start, (last[-1] if last else start) + 1
 
 
 def _is_document(fact: Fact) -> bool:

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from actors.capabilities.code_analysis.question import Aspect, QuestionKind
+from actors.capabilities.code_analysis.question import Aspect
+from actors.capabilities.code_analysis.question_wordings import QuestionKind
 from runtime.llm.structured import chosen
 
 MOST_FACTS = 200

@@ -12,24 +12,8 @@ from typing import Literal
 import msgspec
 
 from actors.capabilities.code_analysis.question_parts import parts_of, points_back
+from actors.capabilities.code_analysis.question_wordings import PATTERNS, THIS_PROJECT, QuestionKind
 from runtime.codebase.tokens import query_terms
-
-QuestionKind = Literal[
-    "where",
-    "what",
-    "how",
-    "who_calls",
-    "what_happens",
-    "why",
-    "changed",
-    "changes_with",
-    "tested",
-    "configured",
-    "extend",
-    "compare",
-    "list_all",
-    "overview",
-]
 
 Aspect = Literal[
     "definition",
@@ -74,74 +58,6 @@ _ADDED: dict[QuestionKind, tuple[Aspect, ...]] = {
     "configured": ("configuration",),
     "extend": ("usage",),
 }
-
-_THIS_PROJECT = r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|package|library|program|folder|code)"
-
-_WROTE = (
-    r"(?:(?:chang|add|edit|touch|introduc|creat|remov|delet|updat|fix|committ|implement|renam|mov)ed|modified"
-    r"|(?:re)?wr(?:ote|itten)|made)"
-)
-
-# First match wins, so the narrow patterns stand before the wide ones.
-_WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
-    (
-        "overview",
-        rf"\b(?:what (?:is|does)|explain|describe|summari[sz]e|overview of) {_THIS_PROJECT}\b|^\W*overview",
-    ),
-    (
-        "overview",
-        rf"\b(?:structure|architecture|layout) of {_THIS_PROJECT}\b|how is {_THIS_PROJECT} (?:organi|struct)",
-    ),
-    (
-        "changes_with",
-        r"\b(?:what|which)\b.{0,40}\bchang(?:e|es|ed)\b(?: \w+){0,2} with\b|\bco-?chang"
-        r"|\bchang(?:e|es|ed) (?:together|along|in step)\b",
-    ),
-    ("changed", rf"^\W*when (?:was|were|did|has|have)\b.{{1,60}}\b{_WROTE}\b"),
-    ("changed", r"^\W*(?:since|in) (?:when|which commit)\b"),
-    ("changed", rf"^\W*(?:who|which (?:commit|author|person))(?: has| had)?(?: \w+ly)?(?: last| first)? {_WROTE}\b"),
-    ("changed", r"\b(?:by whom|last commit|(?:recent|last|latest) changes?)\b|\bwho (?:is|was) .{0,20}author\b"),
-    (
-        "changed",
-        rf"\bhow (?:has|did) .{{1,60}} (?:chang|evolv|come)\w*"
-        rf"|\bwhat (?:was |has been )?{_WROTE} (?:last|recently|lately)\b",
-    ),
-    ("changed", r"\b(?:change |commit |git )?(?:history|log|blame) (?:of|for|behind)\b|\bhow old\b"),
-    (
-        "tested",
-        r"\bhow (?:is|are|do|does) .{1,60} tested\b|\b(?:what|which|where are|are there|is there|list|show|find)\b"
-        r".{0,24}\btests?\b.{0,12} (?:of|for|cover|covers|check|checks|exercise|exercises)\b|\btests? (?:of|for)\b"
-        r"|\b(?:what|which) tests \S+|\bis \S+ (?:tested|covered)\b|\b(?:its|their) tests?\b",
-    ),
-    (
-        "who_calls",
-        r"\bwho (?:calls|uses|invokes)\b|\b(?:callers?|usages?|users?) of\b|\bwhere is \S+ (?:called|used)\b",
-    ),
-    ("who_calls", r"\bwhat (?:calls|uses|depends on)\b|\bwhere (?:do|does|are) .{1,60} (?:called|used|invoked)\b"),
-    ("compare", r"\b(?:compare|difference between|differ(?:s|ent)? from|versus|vs\.?)\b"),
-    (
-        "extend",
-        r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b",
-    ),
-    ("extend", r"^\W*(?:add|extend|register) (?:a|an|my|new)\b|\bhow to (?:add|extend|register)\b"),
-    (
-        "configured",
-        r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b",
-    ),
-    ("what_happens", r"\b(?:flow of|call (?:chain|graph|tree)|control flow|step by step)\b|^\W*(?:trace|draw)\b"),
-    (
-        "list_all",
-        r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b|^\W*(?:list|enumerate) (?:\w+ ){0,3}\w+s\W*$"
-        r"|\bwhich (?:\w+ )?\w+s (?:are|exist|does|do)\b",
-    ),
-    ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
-    ("why", r"^\W*why\b|\breason for\b"),
-    ("what_happens", r"\bwhat happens\b|\bwhat (?:is done|goes on) when\b"),
-    ("where", r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"),
-    ("how", r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
-    ("what", r"^\W*what\b|^\W*who\b|^\W*which\b"),
-)
-_PATTERNS = tuple((kind, re.compile(wording, re.IGNORECASE)) for kind, wording in _WORDINGS)
 
 _HOW_CONFIGURED = re.compile(
     r"\bhow (?:is|are|do|can|to|does) (?:(?!\b(?:and|where|works?)\b).){0,40}configur", re.IGNORECASE
@@ -207,7 +123,7 @@ _ABOUT = (
 )
 _NEW = re.compile(r"\b(?:add|introduc|creat|wr[io]t|implement|new|old|since|first)", re.IGNORECASE)
 _WAS_NEW = re.compile(r"\b(?:added|introduced|created|invented|implemented|needed|exist|there)\b", re.IGNORECASE)
-_WHOLE = re.compile(rf"\b{_THIS_PROJECT}\b", re.IGNORECASE)
+_WHOLE = re.compile(rf"\b{THIS_PROJECT}\b", re.IGNORECASE)
 _ASKING = frozenset(query_terms(_ABOUT).counts)
 _CONFIGURED = frozenset(query_terms("configure configuration setting settings value").counts)
 # What is said of changes and tests in general, and of no thing that changed or is tested.
@@ -405,7 +321,7 @@ def _kinds_and_aspects(
 ) -> tuple[QuestionKind, tuple[Aspect, ...], tuple[QuestionKind, ...]]:
     """The kind of a question, what it asks for, and the kinds of its further parts, which ask for more."""
     if len(parts) > 1:
-        kinds = [next((kind for kind, pattern in _PATTERNS if pattern.search(part)), None) for part in parts]
+        kinds = [next((kind for kind, pattern in PATTERNS if pattern.search(part)), None) for part in parts]
         known: list[QuestionKind] = [kind for kind in kinds if kind is not None and kind in _ADDED]
         if len(known) == len(parts):
             first, *further = known
@@ -416,7 +332,7 @@ def _kinds_and_aspects(
 
 def _kind_and_aspects(text: str) -> tuple[QuestionKind, tuple[Aspect, ...]]:
     """The kind of a question; one that asks how a thing works and where it is configured is asked both."""
-    kinds = list(dict.fromkeys(kind for kind, pattern in _PATTERNS if pattern.search(text))) or ["how"]
+    kinds = list(dict.fromkeys(kind for kind, pattern in PATTERNS if pattern.search(text))) or ["how"]
     if kinds[0] == "configured" and "how" in kinds and not _HOW_CONFIGURED.search(text):
         return "how", (*ASPECTS["how"], "configuration")
     return kinds[0], ASPECTS[kinds[0]]

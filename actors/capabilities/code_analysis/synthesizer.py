@@ -1,37 +1,33 @@
 """Synthesizer: turns facts into claims for each goal. The rules reasoner writes plain sentences from what was found.
 
-No claim is made without a citation that occurs among the facts. (Over 400 lines: one table says who writes for which
-aspect of a question, and its writers stand behind it.)
+No claim is made without a citation that occurs among the facts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from actors.capabilities.code_analysis.claims import Claim, read_claims
-from actors.capabilities.code_analysis.comparing import compared, differences, members_of_both
+from actors.capabilities.code_analysis.comparing import differences, members_of_both
+from actors.capabilities.code_analysis.evidence import Evidence, evidence_of
 from actors.capabilities.code_analysis.extending import derived, left_open
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.flow import is_common, reached
-from actors.capabilities.code_analysis.guidance import guidance, guide_of
+from actors.capabilities.code_analysis.guidance import guidance
+from actors.capabilities.code_analysis.history_claims import history, together
 from actors.capabilities.code_analysis.listing import listing_claims
-from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import (
     Entity,
     coverage,
     is_named,
     is_setting,
-    rank_entities,
     shares_name,
-    shares_thing,
 )
 from actors.capabilities.code_analysis.wording import (
-    MAX_QUOTE_CHARS,
     caller_claim,
-    change_claim,
     code_claim,
     importer_claim,
     lead_claim,
@@ -45,10 +41,8 @@ from actors.capabilities.code_analysis.wording import (
     step_claim,
     test_claim,
     test_entity_claim,
-    together_claim,
 )
 from runtime.capability import StageContext, StageInput
-from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.tokens import index_terms
 from runtime.supervision.commands import StageView
 from runtime.tools.result import Citation
@@ -60,100 +54,17 @@ MAX_TESTS = 4
 MAX_TESTS_ASKED_FOR = 10
 MAX_IMPORTERS = 5
 MAX_EXCERPTS = 2
-MAX_COMPARED = 3
 ENOUGH_CALLERS = 3
 RELATED_SHARE = 0.35
 SECOND_SHARE = 0.7
 MIN_COVERAGE = 0.25
 MAX_TRACED = 14
-MAX_CHANGES = 4
-MAX_TOGETHER = 8
 
 KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
 
-ABOUT_NAMES = frozenset(index_terms("defined declared added introduced created changed called class function").split())
-KINDS_OF_USES = frozenset({"who_calls", "tested"})
-
-# Who names a thing is shown what else bears that name, and not what merely has to do with it.
-KINDS_OF_NAMES = frozenset({"where", "who_calls", "what_happens", "compare", "why"})
 
 # Who asks for changes or tests of a thing is told where it is, and of no others.
 KINDS_OF_ONE_THING = frozenset({"changed", "changes_with", "tested"})
-
-
-class Evidence(msgspec.Struct, frozen=True):
-    """What there is to write from: the question, its facts by kind, and the entities, best first."""
-
-    question: Question
-    facts: list[Fact]
-    entities: list[Entity]
-
-    def of(self, kind: str) -> list[Fact]:
-        """Facts of one kind in order."""
-        return [fact for fact in self.facts if fact.kind == kind]
-
-    def about_leads(self, kind: str) -> list[Fact]:
-        """Facts of one kind about the uses of what answers, or of what the question names.
-
-        Who asks for the uses of a name is not told those of another thing.
-        """
-        named = set(self.question.identifiers)
-        is_of_name = bool(named) and self.question.kind in KINDS_OF_USES and not self.is_of_names
-        names = named if is_of_name else {entity.name for entity in self.leads} | named
-        last = {name.rsplit(".", 1)[-1] for name in names}
-        return [fact for fact in self.of(kind) if fact.about in names or fact.about.rsplit(".", 1)[-1] in last]
-
-    def is_lead(self, name: str) -> bool:
-        """True for the name of a place that answers, whole or by its last part."""
-        return any(name in (entity.name, entity.name.rsplit(".", 1)[-1]) for entity in self.leads)
-
-    def full_name(self, name: str) -> str:
-        """The whole name of a lead that a fact names by its last part; any other name as it is."""
-        return next((e.name for e in self.leads if e.name.rsplit(".", 1)[-1] == name), name)
-
-    def call_line(self, fact: Fact) -> Citation | None:
-        """The line of a call, where it stands in code that was read of a lead; the call must be seen in it."""
-        called = fact.name.rsplit(".", 1)[-1]
-        for entity in self.leads:
-            if entity.code is None or fact.about not in (entity.name, entity.name.rsplit(".", 1)[-1]):
-                continue
-            read = entity.code.citation
-            lines = entity.code.text.split("\n")
-            place = fact.at_line - read.start_line
-            if 0 <= place < len(lines) and called in lines[place]:
-                line = {"start_line": fact.at_line, "end_line": fact.at_line, "symbol": entity.name}
-                return msgspec.structs.replace(read, **line, quote=lines[place].strip()[:MAX_QUOTE_CHARS])
-        return None
-
-    @property
-    def is_of_names(self) -> bool:
-        """True for a question of nothing but a named thing that was found, unless it asks for how it works."""
-        names = self.question.identifiers
-        if self.question.kind not in KINDS_OF_NAMES or not any(is_named(entity.name, names) for entity in self.leads):
-            return False
-        own = {term for name in names for term in index_terms(name).split()} | ABOUT_NAMES
-        return self.question.kind in {"who_calls", "compare"} or own.issuperset(self.question.terms)
-
-    @property
-    def leads(self) -> list[Entity]:
-        """The entities that answer: one, or the best for each name when the question compares."""
-        if self.question.kind == "configured":
-            return [entity for entity in self.entities if not entity.is_test][:1] or self.entities[:1]
-        if self.question.kind == "extend" and self.entities and not shares_thing(self.entities[0], self.question):
-            return self._guiding() or self.entities[:1]
-        if self.question.kind != "compare":
-            return self.entities[:1]
-        named = dict.fromkeys((*self.question.identifiers, *self.question.capitalised))
-        names = sorted(named, key=self.question.text.find)
-        return compared(names, self.entities)[:MAX_COMPARED] or self.entities[:1]
-
-    def _guiding(self) -> list[Entity]:
-        """The part of a document that tells how it is done, where no code is called after what is asked."""
-        guide = guide_of(self.question, self.facts)
-        if guide is None:
-            return []
-        place = (guide.citation.file, guide.citation.start_line)
-        return [e for e in self.entities if (e.citation.file, e.citation.start_line) == place][:1]
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
@@ -169,7 +80,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
     """Claims per goal from the facts."""
-    evidence = _evidence(given.facts["question"], given.facts["facts"])
+    evidence = evidence_of(given.facts["question"], given.facts["facts"])
     hints = write_claims(evidence, given.facts["target_goals"])
     written = [claim for claims in hints.values() for claim in claims]
     places = {(c.file, c.start_line) for claim in written for c in claim.citations}
@@ -189,7 +100,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
 
 def claims_from_facts(view: StageView) -> dict[str, Any]:
     """Claims for a round that was cut short after its tools had run."""
-    evidence = _evidence(view.outputs["intent"]["question"], view.outputs["execution"]["facts"])
+    evidence = evidence_of(view.outputs["intent"]["question"], view.outputs["execution"]["facts"])
     return write_claims(evidence, view.outputs["planner"]["target_goals"])
 
 
@@ -210,12 +121,6 @@ def _compares_nothing(evidence: Evidence) -> bool:
     if asked.kind != "compare" or not asked.identifiers:
         return False
     return not any(is_named(entity.name, asked.identifiers) for entity in evidence.entities)
-
-
-def _evidence(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence:
-    asked = msgspec.convert(question, Question)
-    found = msgspec.convert(facts, list[Fact])
-    return Evidence(asked, found, rank_entities(asked, found))
 
 
 def _definition(evidence: Evidence) -> list[Claim]:
@@ -377,49 +282,6 @@ def _is_told_by_lines(evidence: Evidence) -> bool:
     return not borne and bool(_settings_by_name(evidence))
 
 
-def _history(evidence: Evidence) -> list[Claim]:
-    """For each thing its newest commits, those first that speak of the question where it asks for reasons."""
-    by_thing: dict[str, list[Fact]] = {}
-    for fact in evidence.of("change"):
-        by_thing.setdefault(fact.about, []).append(fact)
-    claims = [claims_of_thing(evidence.question, facts) for facts in list(by_thing.values())[:MAX_COMPARED]]
-    return [claim for found in claims for claim in found]
-
-
-def claims_of_thing(question: Question, facts: Sequence[Fact]) -> list[Claim]:
-    """What is told of the changes of one thing: the commits worth telling, since when it is there, what is open."""
-    by_deed = {deed: [fact for fact in facts if fact.deed == deed] for deed in ("began", "open", "ends")}
-    changed = [fact for fact in facts if fact.deed in {"wrote", "changed"}]
-    shown = _worth_telling(question, changed)
-    order: Literal["last", "some"] = "last" if shown[:1] == changed[:1] else "some"
-    claims = [change_claim(fact, "before" if place else order) for place, fact in enumerate(shown)]
-    began = [change_claim(fact) for fact in by_deed["began"]]
-    return [*began, *claims, *map(change_claim, by_deed["open"][:1]), *map(change_claim, by_deed["ends"][:1])]
-
-
-def _worth_telling(question: Question, changed: list[Fact]) -> list[Fact]:
-    """The newest changes; where a reason is asked for, those first that share words with the question."""
-    if question.kind != "why":
-        return changed[:MAX_CHANGES]
-    wanted = set(question.terms)
-    shares = {
-        fact.name: len(wanted.intersection(index_terms(fact.commit.subject).split())) for fact in changed if fact.commit
-    }
-    best = sorted(changed, key=lambda fact: -shares[fact.name])[:MAX_CHANGES]
-    return [fact for fact in changed if fact in best]
-
-
-def _together(evidence: Evidence) -> list[Claim]:
-    """Files that changed in the same commits most often, documents last; of those that did so once, a few."""
-    found = sorted(evidence.of("together"), key=lambda fact: (_is_prose(fact.name), -fact.count))
-    often = [fact for fact in found if fact.count > 1]
-    return [together_claim(fact, is_first=not place) for place, fact in enumerate((often or found[:3])[:MAX_TOGETHER])]
-
-
-def _is_prose(file: str) -> bool:
-    return kind_of_path(file) == "docs" or file.endswith((".md", ".rst", ".txt"))
-
-
 def _listing(evidence: Evidence) -> list[Claim]:
     return listing_claims(evidence.question, evidence.entities, evidence.facts)
 
@@ -447,6 +309,6 @@ _WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {
     "configuration": _configuration,
     "listing": _listing,
     "structure": _structure,
-    "history": _history,
-    "together": _together,
+    "history": history,
+    "together": together,
 }

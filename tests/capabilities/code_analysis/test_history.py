@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.commits import CommitNote, commits_of, invented, note_of
 from actors.capabilities.code_analysis.facts import facts_of
+from actors.capabilities.code_analysis.history_claims import claims_of_thing
 from actors.capabilities.code_analysis.question import analyse
-from actors.capabilities.code_analysis.synthesizer import claims_of_thing
 from runtime.tools.result import Citation, ToolResult
 from serve.documents import exit_status
 from tests.capabilities.code_analysis.support import FILES, Desk, mark_faults, write_files

@@ -9,11 +9,12 @@ import pytest
 
 from actors.capabilities.code_analysis.claims import Claim
 from actors.capabilities.code_analysis.comparing import MEMBERS, differences
+from actors.capabilities.code_analysis.evidence import Evidence
 from actors.capabilities.code_analysis.extending import derived, left_open
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import analyse
 from actors.capabilities.code_analysis.relevance import Entity, rank_entities
-from actors.capabilities.code_analysis.synthesizer import MAX_TESTS_ASKED_FOR, Evidence, write_claims
+from actors.capabilities.code_analysis.synthesizer import MAX_TESTS_ASKED_FOR, write_claims
 from actors.capabilities.code_analysis.wording import sets_a_value
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
 

@@ -69,6 +69,9 @@ A bag is a plain dictionary. To add a pouch to a bag, write it into `bag.pouches
 
 Clerks are people.
 """,
+    "docs/couriers.md": "# Hire a courier\n\nOpen the hatch.\n\n"
+    + "Wait a while.\n" * 20
+    + "To hire a courier, hire the courier: a courier whom you hire is a courier for hire.\n",
     "tests/test_counter.py": """from post.counter import Counter
 
 
@@ -141,3 +144,8 @@ async def test_a_document_that_has_only_some_of_the_words_tells_nothing(desk: De
     told = await answer(desk, "How do I add an addressee to a letter?")
     assert "docs/guide.md" not in told
     assert told.startswith("`addressee`")
+
+
+async def test_what_a_heading_names_is_told_from_below_it_on(desk: Desk) -> None:
+    told = await answer(desk, "How do I hire a courier?")
+    assert "`docs/couriers.md` says: [docs/couriers.md:3-14]\n\n```\nOpen the hatch.\n" in told

@@ -6,10 +6,11 @@ import pytest
 
 from actors.capabilities.code_analysis.claims import Claim
 from actors.capabilities.code_analysis.diagram import MAX_EDGES, MIN_EDGES, call_diagram
+from actors.capabilities.code_analysis.evidence import Evidence
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import analyse
 from actors.capabilities.code_analysis.relevance import rank_entities
-from actors.capabilities.code_analysis.synthesizer import Evidence, write_claims
+from actors.capabilities.code_analysis.synthesizer import write_claims
 from tests.capabilities.code_analysis.support import Desk, cited, mark_faults
 
 CODE = "def deliver(a):\n    b = release(a)\n    return accept(b)"
