@@ -160,11 +160,9 @@ def _mechanism(evidence: Evidence) -> list[Claim]:
     if evidence.question.kind == "extend":
         said = guidance(evidence.question, evidence.facts)
         hooks = left_open(evidence.leads[0]) if evidence.leads else []
-        if hooks:
+        if hooks or (said and evidence.leads and evidence.leads[0].kind == "section"):
             return [*said, *hooks]
         claims += said
-        if evidence.leads and evidence.leads[0].kind == "section":
-            return claims
     if evidence.question.kind == "why":
         return [claim for entity in _with_code(evidence)[:1] if (claim := code_claim(entity, evidence.question))]
     for entity in _with_code(evidence):
