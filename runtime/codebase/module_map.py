@@ -23,6 +23,11 @@ MAX_IMPORTS = 40
 MAX_SIGNATURE_CHARS = 160
 MAX_DOCSTRING_CHARS = 160
 
+# What stands for the package in whose folder it is, and says what that is for.
+HEAD_FILES = frozenset(
+    {"__init__.py", "index.js", "index.ts", "mod.ts", "lib.rs", "main.rs", "main.go", "doc.go", "package-info.java"}
+)
+
 _SHOWN_KINDS_OF_MANY: frozenset[str] = frozenset(
     {"class", "function", "interface", "struct", "trait", "enum", "type", "method", "constructor", "macro", "section"}
 )
@@ -74,6 +79,12 @@ def _similar(codebase: Codebase, path: str) -> list[str]:
     folders = sorted({folder for each in paths if (folder := posixpath.dirname(each))})
     dotted = [each for each in paths if dotted_path(each) == wanted or dotted_path(each).endswith("." + wanted)]
     return dotted or similar_paths(wanted, folders) or similar_paths(wanted, paths)
+
+
+def _order(file: IndexedFile) -> tuple[bool, bool, int, str]:
+    """Sources first, of them those that stand for a whole package, then the nearest."""
+    name = file.path.rpartition("/")[2]
+    return kind_of_path(file.path) != "source", name not in HEAD_FILES, file.path.count("/"), file.path
 
 
 class _Map:
@@ -131,13 +142,15 @@ class _Map:
 
     def _described(self) -> list[dict[str, Any]]:
         readable = [file for file in self._files if file.is_readable]
-        readable.sort(key=lambda file: (kind_of_path(file.path) != "source", file.path.count("/"), file.path))
+        readable.sort(key=_order)
         if len(readable) > MAX_MAPPED_FILES:
             self._truncated = True
         rows: list[dict[str, Any]] = []
         left = MAX_SYMBOLS
-        for file in readable[:MAX_MAPPED_FILES]:
-            row = self._file_row(file, min(left, MAX_SYMBOLS_PER_FILE if not self._is_file else MAX_SYMBOLS))
+        shown = readable[:MAX_MAPPED_FILES]
+        each = MAX_SYMBOLS if self._is_file else min(MAX_SYMBOLS_PER_FILE, MAX_SYMBOLS // max(1, len(shown)))
+        for file in shown:
+            row = self._file_row(file, min(left, each))
             left -= len(row["symbols"])
             rows.append(row)
         return rows

@@ -82,7 +82,7 @@ class Evidence(msgspec.Struct, frozen=True):
         """The entities that answer: one, or the best for each name when the question compares."""
         if self.question.kind == "configured":
             return [entity for entity in self.entities if not entity.is_test][:1] or self.entities[:1]
-        if self.question.kind == "extend" and self.entities and not shares_thing(self.entities[0], self.question):
+        if self.question.asks_for_guidance and self.entities and not shares_thing(self.entities[0], self.question):
             return self._guiding() or self.entities[:1]
         if self.question.kind != "compare":
             return self.entities[:1]

@@ -263,7 +263,7 @@ def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number:
         Step(f"map{number}", "map_module", {"path": path}, goals, f"the question names {path}")
         for number, path in enumerate(question.paths[:MAX_NAMED])
     ]
-    guides = _guide_steps(question, goals) if question.kind == "extend" else []
+    guides = _guide_steps(question, goals) if question.asks_for_guidance else []
     return searches + maps + _reading_steps(question, by_aspect, tuple(step.id for step in searches)) + guides
 
 

@@ -121,6 +121,7 @@ _ABOUT = (
     "call caller invoke test depend import user usage example differ difference compare reason flow step part raise"
     " who when last change add write commit history extend configure cover else together usually often define declare"
 )
+_HOW_TO = re.compile(r"^\W*how (?:(?:do|can|could|should|would|must) (?:i|you|we|one|users?)|to)\b", re.IGNORECASE)
 _NEW = re.compile(r"\b(?:add|introduc|creat|wr[io]t|implement|new|old|since|first)", re.IGNORECASE)
 _WAS_NEW = re.compile(r"\b(?:added|introduced|created|invented|implemented|needed|exist|there)\b", re.IGNORECASE)
 _WHOLE = re.compile(rf"\b{THIS_PROJECT}\b", re.IGNORECASE)
@@ -209,6 +210,11 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.kind == "why":
             return bool(self.identifiers) and _WAS_NEW.search(self.text) is not None
         return self.asks("changed") and _NEW.search(self.text) is not None
+
+    @property
+    def asks_for_guidance(self) -> bool:
+        """True when it asks how somebody does a thing: «how do I …», «how to …»."""
+        return self.kind == "extend" or (self.kind == "how" and _HOW_TO.match(self.text) is not None)
 
     @property
     def asks_for_doing(self) -> bool:

@@ -157,9 +157,10 @@ def _mechanism(evidence: Evidence) -> list[Claim]:
         if all(members_of_both(one, other, evidence.facts)):
             return apart
     claims: list[Claim] = []
-    if evidence.question.kind == "extend":
+    if evidence.question.asks_for_guidance:
         said = guidance(evidence.question, evidence.facts)
-        hooks = left_open(evidence.leads[0]) if evidence.leads else []
+        is_open = evidence.question.kind == "extend" and bool(evidence.leads)
+        hooks = left_open(evidence.leads[0]) if is_open else []
         if hooks or (said and evidence.leads and evidence.leads[0].kind == "section"):
             return [*said, *hooks]
         claims += said
