@@ -8,6 +8,7 @@ from typing import Any
 from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.head_docs import head_doc
 from runtime.codebase.index_records import ImportRecord, IndexedFile, SymbolRecord
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.read_code import similar_paths
@@ -38,7 +39,8 @@ def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15, symbol:
 
     With a `symbol`, by its whole name (`Depot`, `Depot.Bay`), that and its members are the only symbols told.
 
-    `data`: path, kind (file or folder), tree [line …], files [{file, language, lines, docstring, symbols}], imports
+    `data`: path, kind (file or folder), tree [line …], files [{file, language, lines, docstring, docstring_citation,
+    symbols}], imports
     [{module, target, files}], importers [{file, line, module, citation}]; a symbol is {symbol, kind, signature,
     docstring, start_line, end_line, citation}, where `citation` is a position in the result's citations. Of a folder
     the source files nearest to it are described, the tree names the rest; `truncated` tells when something was left
@@ -161,11 +163,15 @@ class _Map:
         shown = [symbol for symbol in symbols if symbol is not module and self._is_shown(symbol)]
         if len(shown) > limit:
             self._truncated = True
+        source = self._codebase.try_source(file.path)
+        said = head_doc(source.lines, file.language) if source is not None and file.language else None
+        cited = cite(self._codebase, file.path, said.start_line, said.end_line, why="says what it is") if said else None
         return {
             "file": file.path,
             "language": file.language,
             "lines": file.lines,
-            "docstring": module.docstring if module else "",
+            "docstring": (module.docstring if module else "") or (said.text if said else ""),
+            "docstring_citation": self._number(cited),
             "symbols": [self._symbol_row(symbol) for symbol in shown[:limit]],
         }
 

@@ -281,11 +281,12 @@ def _related(result: ToolResult) -> Iterator[Fact]:
 def _mapped(result: ToolResult) -> Iterator[Fact]:
     for file in result.data["files"]:
         symbols = [symbol for symbol in file["symbols"] if symbol["citation"] is not None]
-        if not symbols:
+        says = file.get("docstring_citation")
+        if not symbols and says is None:
             continue
         yield Fact(
             kind="module",
-            citation=result.citations[symbols[0]["citation"]],
+            citation=result.citations[says if says is not None else symbols[0]["citation"]],
             name=file["file"],
             symbol_kind="module",
             docstring=file["docstring"] or "",

@@ -184,6 +184,14 @@ def test_a_map_shows_tree_symbols_imports_and_importers(codebase: Codebase) -> N
     assert [row["file"] for row in data["importers"]] == ["tests/test_orders.py"]
 
 
+def test_a_map_cites_the_lines_in_which_a_file_says_what_it_is(codebase: Codebase) -> None:
+    result = map_module(codebase, "src/shop")
+    orders = next(row for row in result.data["files"] if row["file"] == "src/shop/orders.py")
+    cited = result.citations[orders["docstring_citation"]]
+    assert (cited.file, cited.start_line, cited.end_line) == ("src/shop/orders.py", 1, 1)
+    assert "Orders and their totals." in cited.quote
+
+
 def test_a_map_goes_no_deeper_than_asked_and_says_so(codebase: Codebase) -> None:
     shallow = map_module(codebase, ".", max_depth=1)
     assert "src/ (4 files)" in shallow.data["tree"]
