@@ -94,7 +94,7 @@ _BARE_NAME = re.compile(
     re.IGNORECASE,
 )
 # «how does load validate its input?», «the unknown option»: a word in the place of a name, which may be one.
-_DOER = r"^\W*how (?:does|do|did|can) (?!(?:i|you|we|one|it|they|this|that|the|an?)\b)([a-z_]\w*)\s+"
+_DOER = r"^\W*how (?:does|do|did|can) (?!(?:i|you|we|one|it|they|this|that|the|an?)\b|\w+ing\b)([a-z_]\w*)\s+"
 _PERHAPS_NAMES = (
     re.compile(_DOER + r"(?=works?\b)"),
     re.compile(_DOER + r"(?!\w+ing\b|works?\b)\w+\s+(?!(?:works?|handled|done)\b)\w"),

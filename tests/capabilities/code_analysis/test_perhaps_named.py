@@ -102,6 +102,7 @@ async def answer(desk: Desk, question: str) -> str:
         ("Where is the inked option set up?", ("inked",)),
         ("How does the stamp work?", ()),
         ("How does stamp handling work?", ()),
+        ("How does stamping check the input of a letter?", ()),
         ("How does request validation work?", ()),
         ("How does it check the input of a letter?", ()),
         ("How do I stamp a letter?", ()),
