@@ -77,8 +77,10 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "files_examined": integration.get("files_examined", []),
         "open_goals": integration.get("open_goals", [goal.text for goal in envelope.goals.unanswered]),
         "terminal_reason": envelope.terminal_reason,
+        "bound": envelope.terminal_reason if envelope.terminal_reason in BOUND_REASONS else integration.get("bound"),
         "terminal_detail": envelope.terminal_detail or integration.get("ended_because"),
-        "partial": envelope.terminal_reason != "completed" or bool(integration.get("partial")),
+        "partial": envelope.terminal_reason != "completed"
+        or bool(integration.get("partial") or integration.get("bound")),
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
@@ -97,7 +99,7 @@ def exit_status(document: dict[str, Any]) -> int:
     reason = document["terminal_reason"]
     if reason is None or reason in _QUESTION_REASONS:
         return EXIT_CLARIFICATION
-    if reason in BOUND_REASONS:
+    if reason in BOUND_REASONS or (reason == "completed" and document.get("bound")):
         return EXIT_BOUND
     if reason != "completed":
         return EXIT_FAILED

@@ -21,6 +21,9 @@ from runtime.tools.result import ToolResult
 
 log = logging.getLogger(__name__)
 
+# How the error of a call ends that the run's bound on tool calls refused.
+NONE_LEFT = "the run has none left"
+
 OnCall = Callable[[str, ToolResult], Awaitable[None]]
 
 
@@ -63,7 +66,7 @@ class ToolExecutor:
             return ToolResult("denied", error=f"tool '{name}' is not permitted for this agent; permitted: {permitted}")
         if not await self._budget.take_tool_call():
             made = self._budget.tool_calls
-            return ToolResult("denied", error=f"{made} tool calls made by this stage, and the run has none left")
+            return ToolResult("denied", error=f"{made} tool calls made by this stage, and {NONE_LEFT}")
         started_s = time.perf_counter()
         result = await self._run(name, subject, arguments)
         return msgspec.structs.replace(result, duration_ms=int((time.perf_counter() - started_s) * 1000))

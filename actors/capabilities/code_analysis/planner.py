@@ -22,6 +22,7 @@ from runtime.capability import StageContext, StageInput, StageResult
 from runtime.codebase.tokens import index_terms
 from runtime.goals import Goal
 from runtime.supervision.commands import StageView
+from runtime.tools.executor import NONE_LEFT
 
 LOCATED_PER_STEP = 20
 LISTED_PER_STEP = 40
@@ -61,7 +62,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
     """What the planner looks at: the question, the goals that can be worked on, and the tools there are."""
-    tools = [entry["name"] for entry in _tools_of(await context.tools.call("list_tools", None, {}))]
+    listed = await context.tools.call("list_tools", None, {})
+    tools = [entry["name"] for entry in _tools_of(listed)]
     return StageInput(
         {
             "question": view.outputs["intent"]["question"],
@@ -70,6 +72,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "pass": len(view.goals.finished_rounds) + _tries(view),
             "is_wider": bool(view.outputs["intent"].get("is_wider")),
             "tools": tools,
+            "none_left": (listed.error or "").endswith(NONE_LEFT),
             "earlier": view.outputs.get("perception", {}).get("memory_context", {}).get("earlier_answers", []),
             "hint": view.outputs["intent"].get("hint_used") or view.outputs.get("critic", {}).get("replan_feedback"),
         }
@@ -94,7 +97,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         "target_goals": [goal.id for goal in goals],
         "stage_number": given.facts["round"],
         "feasibility_score": feasibility,
-        "risk_factors": [] if feasibility >= MIN_FEASIBILITY else ["the question has few words to look for"],
+        "risk_factors": _risks(feasibility, bool(given.facts.get("none_left"))),
     }
 
 
@@ -111,6 +114,12 @@ def _recall_steps(earlier: Sequence[Mapping[str, Any]], goals: tuple[str, ...]) 
         )
         for number, place in enumerate(cited)
     ]
+
+
+def _risks(feasibility: int, none_left: bool) -> list[str]:
+    if none_left:
+        return [f"no tool can be called: {NONE_LEFT}"]
+    return [] if feasibility >= MIN_FEASIBILITY else ["the question has few words to look for"]
 
 
 def _feasibility(question: Question, usable: Sequence[Step]) -> int:

@@ -10,6 +10,7 @@ from actors.capabilities.code_analysis.capability import CAPABILITY
 from runtime.capability import Reasoner, StageContext, StageInput
 from runtime.envelope import Envelope
 from runtime.supervision.commands import StageView
+from serve.documents import exit_status
 from tests.capabilities.code_analysis.support import Desk, mark_faults, pipeline, reasoning, with_agents
 
 QUESTION = "How does deliver_parcel work?"
@@ -194,6 +195,13 @@ async def test_any_number_of_tool_calls_ends_gracefully(relay: Desk, calls: int)
     document = await relay.ask(QUESTION, limits={"max_tool_calls": calls})
     assert document["usage"]["tool_calls"] <= calls
     assert document["terminal_reason"] == "completed"
+    is_cut = calls < 100
+    assert document["bound"] == ("max_tool_calls" if is_cut else None)
+    assert document["partial"] is is_cut
+    assert exit_status(document) == (5 if is_cut else 0)
+    said = "all tool calls that the run may make are made" if document["citations"] else "a bound (max_tool_calls)"
+    assert (said in document["answer"]) is is_cut
+    assert "Nothing in this repository" not in document["answer"]
     assert document["answer"]
     assert mark_faults(document["answer"], document["citations"]) == []
 
