@@ -19,6 +19,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "files_examined": list,
     "open_goals": list,
     "terminal_reason": str,
+    "bound": (str, type(None)),
     "terminal_detail": (str, type(None)),
     "partial": bool,
     "reasoner": str,
