@@ -331,7 +331,7 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
         return steps
     named = [
         Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
-        for number, name in enumerate(question.identifiers[:2] or question.perhaps_names[:1])
+        for number, name in enumerate(question.identifiers[:2])
     ]
     best = Step("use", "explore_symbol_usage", {}, used, "who uses the best place", found_by, 1, {"symbol": "name"})
     traced = Step("trace", "trace_entry_point", {"max_depth": TRACED_CALLS}, used, "follow its calls", found_by)

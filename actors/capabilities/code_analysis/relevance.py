@@ -81,6 +81,7 @@ _ALIKE = (
 _ALIKE_OF = {stem: frozenset(group) - {stem} for group in _ALIKE for stem in group}
 
 _CONFIGURING = frozenset(index_terms("config configuration settings option options env environment").split())
+_ABSTRACT_OWNER = re.compile(r"(?:^|\.)(?:Abstract|Base|I)[A-Z]\w*$|(?:ABC|Base|Interface|Protocol)$")
 _VALUES = frozenset({"constant", "variable", "key", "field", "property", "attribute"})
 _DOING = frozenset({"function", "method", "constructor"})
 
@@ -312,7 +313,8 @@ def _is_perhaps_named(fact: Fact, code: Fact | None, question: Question) -> bool
     """True for code that is called like a word in the place of a name: no example of its use, and not abstract."""
     if fact.symbol_kind == "module" or fact.name.rpartition(".")[2] not in question.perhaps_names:
         return False
-    is_abstract = code is not None and re.match(r"\s*@(?:\w+\.)?abstract", code.text) is not None
+    is_marked = code is not None and re.match(r"\s*@(?:\w+\.)?abstract", code.text) is not None
+    is_abstract = is_marked or _ABSTRACT_OWNER.search(fact.name.rpartition(".")[0]) is not None
     return not is_abstract and kind_of_path(fact.citation.file) == "source"
 
 
