@@ -74,8 +74,8 @@ class Stores:
         return RelationStore(self._open("relations", "relations"), self._clock)
 
     def tool_metrics(self) -> ToolMetricsStore:
-        """How tools fared on each repository; beside the relations."""
-        return ToolMetricsStore(self._open("relations", "relations"), self._clock)
+        """How tools fared on each repository."""
+        return ToolMetricsStore(self._open("tool_metrics", "tool metrics"), self._clock)
 
     def _open(self, name: str, label: str) -> Database:
         database = open_database(self._options, name, label)

@@ -70,7 +70,10 @@ class Sweep:
             self._sweep_log(name)
         self._part("sessions", "sessions", SessionStore, self._sweep_sessions)
         self._part("cache", "cache", CacheStore, self._sweep_cache)
-        self._part("relations", "relations", self._of_repositories, self._sweep_repositories)
+        self._part("relations", "relations", lambda opened: RelationStore(opened, self._clock), self._sweep_relations)
+        self._part(
+            "tool_metrics", "tool metrics", lambda opened: ToolMetricsStore(opened, self._clock), self._sweep_counts
+        )
         self._part("queues", "work queues", lambda opened: SqlWorkQueue(opened, self._clock), self._sweep_queues)
         return self.swept
 
@@ -148,16 +151,17 @@ class Sweep:
         self.swept.cached = act(self._before_ms)
         return self.swept.cached
 
-    def _of_repositories(self, opened: Database) -> tuple[RelationStore, ToolMetricsStore]:
-        return RelationStore(opened, self._clock), ToolMetricsStore(opened, self._clock)
+    def _sweep_relations(self, relations: RelationStore) -> int:
+        act = relations.unused if self._dry_run else relations.drop_unused
+        self.swept.relations = act(self._before_ms)
+        return self.swept.relations
 
-    def _sweep_repositories(self, stores: tuple[RelationStore, ToolMetricsStore]) -> int:
-        """What is known of repositories; counts of tools are told with the cached results."""
-        relations, counts = (store.unused if self._dry_run else store.drop_unused for store in stores)
-        self.swept.relations = relations(self._before_ms)
-        counted = counts(self._before_ms)
+    def _sweep_counts(self, metrics: ToolMetricsStore) -> int:
+        """Counts of tools are told with the cached results."""
+        act = metrics.unused if self._dry_run else metrics.drop_unused
+        counted = act(self._before_ms)
         self.swept.cached += counted
-        return self.swept.relations + counted
+        return counted
 
     def _sweep_queues(self, queue: SqlWorkQueue) -> int:
         old = queue.old_tasks(self._before_ms, self._disposable_queues, drop=not self._dry_run)

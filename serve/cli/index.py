@@ -61,7 +61,7 @@ def _tools(settings: Settings, root: str) -> list[dict[str, Any]]:
     from runtime.store.opening import has_database, open_store, store_options
 
     options = store_options(settings)
-    if not has_database(options, "relations"):
+    if not has_database(options, "tool_metrics"):
         return []
     stores = open_store(options, SystemClock())
     try:

@@ -69,4 +69,5 @@ def test_whatever_stands_there_the_lines_are_those_of_the_file(lines: list[str],
     if found is not None:
         assert 1 <= found.start_line <= found.end_line <= len(lines)
         assert len(found.text) <= MAX_TOLD_CHARS
-        assert "a word" in "\n".join(lines[found.start_line - 1 : found.end_line])
+        cited = "\n".join(lines[found.start_line - 1 : found.end_line])
+        assert all(told in cited for told in found.text.split("\n"))

@@ -111,14 +111,16 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
     options = StoreOptions(str(tmp_path / "state"), place.backend, dsn, "normal", prefix)  # type: ignore[arg-type]
     stores = open_store(options, FakeClock())
     parts = [stores.sessions(), stores.journal(), stores.work_queue(), stores.cache(), stores.relations()]
+    parts.append(stores.tool_metrics())
     log = open_run_log(options, "supervisor-0")
     log.close()
     stores.close()
-    assert len(parts) == 5
+    assert len(parts) == 6
     assert "open sesame" not in repr(options)
     if place.server is None:
         found = sorted(str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state").rglob("*.sqlite"))
         names = ["cache.sqlite", "journal.sqlite", "queues.sqlite", "relations.sqlite", "sessions.sqlite"]
+        names.append("tool_metrics.sqlite")
         assert found == sorted([*names, "runs/supervisor-0.sqlite"])
         return
     with place.open().transaction("look, and drop them") as changes:
@@ -127,5 +129,5 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
         ]
         for schema in schemas:
             changes.execute(f'DROP SCHEMA "{schema}" CASCADE')
-    names = ["cache", "journal", "queues", "relations", "runs_supervisor_0", "sessions"]
+    names = ["cache", "journal", "queues", "relations", "runs_supervisor_0", "sessions", "tool_metrics"]
     assert sorted(schemas) == [f"{prefix}_{name}" for name in names]
