@@ -100,6 +100,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 def evidence_of(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence:
+    """The evidence in a question and facts as stages hand them on. Raises msgspec.ValidationError for other shapes."""
     asked = msgspec.convert(question, Question)
     found = msgspec.convert(facts, list[Fact])
     return Evidence(asked, found, rank_entities(asked, found))

@@ -15,7 +15,6 @@ import msgspec
 
 from actors.capabilities.code_analysis import entity_graph, memory
 from actors.capabilities.code_analysis.answer import (
-    ROUNDS_ENDED,
     Finding,
     citation_document,
     cited_commits,
@@ -26,6 +25,7 @@ from actors.capabilities.code_analysis.answer import (
 )
 from actors.capabilities.code_analysis.claims import ROLES_OF_COMMITS, Claim, plain, read_claims, told
 from actors.capabilities.code_analysis.commits import CommitNote, invented
+from actors.capabilities.code_analysis.ending import bound_reached, ended_because, last_pass, remarks
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.question import Question, analyse
 from actors.capabilities.code_analysis.relations import relations_of
@@ -37,7 +37,6 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.evidence import EvidenceVerdict, ProducedRanges, check_citation
 from runtime.errors import JeevesError
 from runtime.supervision.commands import StageView
-from runtime.tools.executor import NONE_LEFT
 from runtime.tools.result import Citation
 
 log = logging.getLogger(__name__)
@@ -46,13 +45,6 @@ TURN_ANSWER_CHARS = 600
 
 Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
 CommitCheck = Callable[[Codebase, Claim, Sequence[CommitNote]], bool]
-
-# The rows of the decision tables at which a bound of the rounds ends them.
-_BOUND_OF_ROW = {
-    "rounds_used_up": "max_stages",
-    "reintents_used_up": "max_reintents",
-    "loops_used_up": "max_loops_per_stage",
-}
 
 
 async def integrate(
@@ -170,8 +162,8 @@ async def assemble(
     citations = ranked_citations(findings)
     skipped = repository["stats"].get("skipped", {})
     # With nothing found, a bound that forbade to look must be told: «not found» would say more than is known.
-    ended_by = view.ended_by or (None if citations else _bound_reached(view))
-    answer = compose(question, findings, skipped, ended_by, _remarks(view), missing_reasons(view))
+    ended_by = view.ended_by or (None if citations else bound_reached(view))
+    answer = compose(question, findings, skipped, ended_by, remarks(view), missing_reasons(view))
     output = {
         "final_response": with_note(answer, view.outputs),
         "citations": [citation_document(citation) for citation in citations],
@@ -179,9 +171,9 @@ async def assemble(
         "findings": [finding.as_document() for finding in findings],
         "files_examined": sorted({produced.file for produced in collected.ranges}),
         "open_goals": [goal.text for goal in view.goals.unanswered],
-        "partial": _last(view).get("route") == "complete_limit",
-        "ended_because": _ended_because(view),
-        "bound": _bound_reached(view),
+        "partial": last_pass(view).get("route") == "complete_limit",
+        "ended_because": ended_because(view),
+        "bound": bound_reached(view),
         "citations_dropped": dict(dropped),
         "events_logged": len(view.goals.finished_rounds),
         "memory_updated": False,
@@ -198,61 +190,6 @@ def _question(view: StageView) -> Question:
         return analyse(str(view.outputs["perception"].get("normalized_input", view.raw_input)))
 
 
-def _last(view: StageView) -> Mapping[str, Any]:
-    """What the last pass left behind."""
-    rounds = view.goals.finished_rounds
-    return rounds[-1].synthesis if rounds else {}
-
-
-def _bound_reached(view: StageView) -> str | None:
-    """The bound for which goals stay open though the run itself was not ended: its name; None without one."""
-    if not view.goals.unanswered:
-        return None
-    if _calls_used_up(view):
-        return "max_tool_calls"
-    return _BOUND_OF_ROW.get(str(_last(view).get("because")))
-
-
-def _ended_because(view: StageView) -> str | None:
-    """Why goals stay open, in words; None when all is answered."""
-    if view.goals.unanswered and _calls_used_up(view):
-        return "all tool calls that the run may make are made"
-    because = _last(view).get("ended_because")
-    return str(because) if because else None
-
-
-def _calls_used_up(view: StageView) -> bool:
-    """True when a call of the last pass, its plan's included, was refused because the run had none left."""
-    reports = view.outputs.get("execution", {}).get("results", [])
-    refused = [error for report in reports for error in report.get("errors", [])]
-    return any(str(said).endswith(NONE_LEFT) for said in (*refused, *_risks(view)))
-
-
-def _risks(view: StageView) -> list[str]:
-    """What the last plan said against itself."""
-    plan = _last(view).get("plan")
-    risks = plan.get("risk_factors") if isinstance(plan, Mapping) else None
-    return [str(risk) for risk in risks or []]
-
-
-def _remarks(view: StageView) -> list[str]:
-    """What the answer must say of its own making: why the rounds ended with goals open, and plans that were weak."""
-    because = _ended_because(view)
-    remarks = [ROUNDS_ENDED.format(because=because)] if because and view.goals.unanswered else []
-    if risks := _risks(view):
-        remarks.append(f"The last search was a weak one: {plain('; '.join(risks))}.")
-    return remarks
-
-
-class Collected(msgspec.Struct, frozen=True):
-    """Claims per goal, what tools produced, and the number of unreadable claims, of all rounds."""
-
-    claims: dict[str, list[Claim]]
-    ranges: list[ProducedRange]
-    commits: list[CommitNote]
-    unreadable: int
-
-
 def missing_reasons(view: StageView) -> dict[str, str]:
     """aspect → why nothing was found for it, where the steps say so."""
     parts = [done.synthesis.get("steps") for done in view.goals.finished_rounds]
@@ -263,6 +200,15 @@ def missing_reasons(view: StageView) -> dict[str, str]:
         if told_by:
             reasons[aspect] = history_reason(told_by)
     return reasons
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """Claims per goal, what tools produced, and the number of unreadable claims, of all rounds."""
+
+    claims: dict[str, list[Claim]]
+    ranges: list[ProducedRange]
+    commits: list[CommitNote]
+    unreadable: int
 
 
 def _collected(view: StageView) -> Collected:

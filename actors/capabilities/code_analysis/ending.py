@@ -1,0 +1,64 @@
+"""Why the rounds of a question ended with goals open: what the answer says of it, and the bound that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from actors.capabilities.code_analysis.answer import ROUNDS_ENDED
+from actors.capabilities.code_analysis.claims import plain
+from runtime.supervision.commands import StageView
+from runtime.tools.executor import NONE_LEFT
+
+# The rows of the decision tables at which a bound of the rounds ends them.
+_BOUND_OF_ROW = {
+    "rounds_used_up": "max_stages",
+    "reintents_used_up": "max_reintents",
+    "loops_used_up": "max_loops_per_stage",
+}
+
+
+def last_pass(view: StageView) -> Mapping[str, Any]:
+    """What the last pass left behind."""
+    rounds = view.goals.finished_rounds
+    return rounds[-1].synthesis if rounds else {}
+
+
+def bound_reached(view: StageView) -> str | None:
+    """The bound for which goals stay open though the run itself was not ended: its name; None without one."""
+    if not view.goals.unanswered:
+        return None
+    if _calls_used_up(view):
+        return "max_tool_calls"
+    return _BOUND_OF_ROW.get(str(last_pass(view).get("because")))
+
+
+def ended_because(view: StageView) -> str | None:
+    """Why goals stay open, in words; None when all is answered."""
+    if view.goals.unanswered and _calls_used_up(view):
+        return "all tool calls that the run may make are made"
+    because = last_pass(view).get("ended_because")
+    return str(because) if because else None
+
+
+def _calls_used_up(view: StageView) -> bool:
+    """True when a call of the last pass, its plan's included, was refused because the run had none left."""
+    reports = view.outputs.get("execution", {}).get("results", [])
+    refused = [error for report in reports for error in report.get("errors", [])]
+    return any(str(said).endswith(NONE_LEFT) for said in (*refused, *_risks(view)))
+
+
+def _risks(view: StageView) -> list[str]:
+    """What the last plan said against itself."""
+    plan = last_pass(view).get("plan")
+    risks = plan.get("risk_factors") if isinstance(plan, Mapping) else None
+    return [str(risk) for risk in risks or []]
+
+
+def remarks(view: StageView) -> list[str]:
+    """What the answer must say of its own making: why the rounds ended with goals open, and plans that were weak."""
+    because = ended_because(view)
+    said = [ROUNDS_ENDED.format(because=because)] if because and view.goals.unanswered else []
+    if risks := _risks(view):
+        said.append(f"The last search was a weak one: {plain('; '.join(risks))}.")
+    return said
