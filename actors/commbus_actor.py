@@ -118,15 +118,19 @@ class CommBusActor:
 
     async def _hand_over(self, address: Address, data: bytes) -> None:
         while True:
+            incarnation = self._table.incarnation(address)
             try:
                 await self._frames_to[address].send(data)
             except RayActorError:
                 # The frame may or may not have been taken. Handing it over again is safe: endpoints' work is keyed, and
-                # a doubled result changes nothing.
-                if not self._table.take_back(address, data):
+                # a doubled result changes nothing. It ends with what kills whoever takes it.
+                again, failures = self._dispatcher.take_back(address, data, incarnation)
+                self._hand_over_all(failures)
+                if not again:
                     return
                 await asyncio.sleep(RETRY_S)
             else:
+                self._table.settled(address, data)
                 return
 
     async def _watch(self, address: Address, handle: Any, process_id: str) -> None:

@@ -13,13 +13,17 @@ from typing import Literal
 import msgspec
 
 from runtime.errors import DuplicateHandlerError
-from runtime.ids import Address
+from runtime.ids import Address, MessageId
 from runtime.messages import Header, decode_header
 
 KEPT_DEAD_LETTERS = 200
 PARKED_FRAMES_PER_ADDRESS = 1_000
 
+# What a stage and a query are given, too: poison must end, and what is innocent beside it is sent again by its sender.
+MOST_DEATHS_IN_HAND = 4
+
 Presence = Literal["connected", "away", "dead"]
+TakenBack = Literal["again", "parked", "let_go", "refused", "deadly"]
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -40,6 +44,13 @@ class Routing(msgspec.Struct, frozen=True):
 NOWHERE = Routing()
 
 
+class _Deaths(msgspec.Struct, frozen=True):
+    """How many incarnations could not take a frame, and the latest of them."""
+
+    count: int
+    incarnation: int
+
+
 class BusTable:
     """Addresses, handlers, subscribers and counters of one bus."""
 
@@ -49,11 +60,14 @@ class BusTable:
         self._handlers: dict[str, Address] = {}
         self._subscribers: dict[str, list[Address]] = {}
         self._parked: dict[Address, deque[bytes]] = {}
+        self._deaths: dict[tuple[Address, MessageId], _Deaths] = {}
         self.dead_letters: deque[DeadLetter] = deque(maxlen=KEPT_DEAD_LETTERS)
         self.counts: Counter[str] = Counter()
 
     def connect(self, address: Address, handles: tuple[str, ...] = (), subscribes: tuple[str, ...] = ()) -> list[bytes]:
         """An endpoint is there (again): returns the frames that were parked for it, oldest first.
+
+        Not among them are commands that their senders repeat, and that the process before had in hand when it died.
 
         Raises DuplicateHandlerError when another address handles one of `handles`; nothing is changed then.
         """
@@ -64,7 +78,7 @@ class BusTable:
         self._handlers.update(dict.fromkeys(handles, address))
         for type_ in subscribes:
             self.subscribe(address, type_)
-        return list(self._parked.pop(address, ()))
+        return [data for data in self._parked.pop(address, ()) if not self._is_let_go(address, data)]
 
     def subscribe(self, address: Address, type_: str) -> None:
         """Events of that type go to `address` as well; a second time changes nothing."""
@@ -116,6 +130,7 @@ class BusTable:
         if for_good:
             self._forget_types(address)
             for data in self._parked.pop(address, ()):
+                self.settled(address, data)
                 self._refuse(decode_header(data)[0], f"endpoint {address} is gone for good")
         return True
 
@@ -126,19 +141,36 @@ class BusTable:
         self._presence[address] = "connected"
         return list(self._parked.pop(address, ()))
 
-    def take_back(self, address: Address, data: bytes) -> bool:
-        """A frame could not be handed over: it waits for the endpoint, or is a dead letter where that is gone for good.
+    def take_back(self, address: Address, data: bytes, incarnation: int) -> TakenBack:
+        """A frame that was sent to that incarnation could not be handed over; it may have been taken all the same.
 
-        True when nothing is known of a loss: the frame is to be handed over once more.
+        While nothing is known of a loss it is to be handed over `again`; otherwise it is `parked` for the endpoint. It
+        is a dead letter, `refused`, where that is gone for good or too many wait, and `deadly` where the endpoint has
+        died so often with this frame in hand that it may be what kills it. A command that its sender repeats is
+        `let_go` with the process that had it in hand: sent again it comes only if it is still wanted.
         """
+        header = decode_header(data)[0]
+        deaths = self._death_in_hand((address, header.message_id), incarnation)
         presence = self._presence.get(address)
-        if presence == "connected":
-            return True
+        outcome: TakenBack = "refused"
         if presence == "dead":
-            self._refuse(decode_header(data)[0], f"endpoint {address} is gone for good")
-        else:
-            self.park(address, data)
-        return False
+            self._refuse(header, f"endpoint {address} is gone for good")
+        elif _is_repeated(header) and self.incarnation(address) > incarnation:
+            outcome = "let_go"
+        elif deaths >= MOST_DEATHS_IN_HAND:
+            outcome = "deadly"
+            self._refuse(header, f"endpoint {address} died {deaths} times with it in hand")
+        elif presence == "connected":
+            return "again"
+        elif self.park(address, data):
+            return "parked"
+        self.settled(address, data)
+        return outcome
+
+    def settled(self, address: Address, data: bytes) -> None:
+        """The endpoint has taken a frame, or nobody wants it to any more."""
+        if self._deaths:
+            self._deaths.pop((address, decode_header(data)[0].message_id), None)
 
     def incarnation(self, address: Address) -> int:
         """How many times an endpoint has connected; 0 when never."""
@@ -191,6 +223,18 @@ class BusTable:
             return self._refuse(header, f"endpoint {unreachable[0]} is not there")
         return Routing(tuple(by_presence["connected"]), tuple(by_presence["away"]))
 
+    def _is_let_go(self, address: Address, data: bytes) -> bool:
+        if not self._deaths or not _is_repeated(header := decode_header(data)[0]):
+            return False
+        return self._deaths.pop((address, header.message_id), None) is not None
+
+    def _death_in_hand(self, key: tuple[Address, MessageId], incarnation: int) -> int:
+        """How many incarnations could not take a frame; one that could not twice counts once."""
+        deaths = self._deaths.get(key, _Deaths(0, 0))
+        if incarnation > deaths.incarnation:
+            deaths = self._deaths[key] = _Deaths(deaths.count + 1, incarnation)
+        return deaths.count
+
     def _refuse(self, header: Header, reason: str) -> Routing:
         self.dead_letters.append(DeadLetter(header, reason))
         self.counts["dead_letter"] += 1
@@ -206,3 +250,8 @@ class BusTable:
             del self._handlers[type_]
         for type_ in [type_ for type_, addresses in self._subscribers.items() if address in addresses]:
             self.unsubscribe(address, type_)
+
+
+def _is_repeated(header: Header) -> bool:
+    """True for commands that are sent again until they are acknowledged, each time as a message of its own."""
+    return header.kind == "command" and header.correlation_id is not None

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.clock import Clock
-from runtime.commbus import NOWHERE, BusTable, Routing
+from runtime.commbus import MOST_DEATHS_IN_HAND, NOWHERE, BusTable, Routing
 from runtime.errors import (
     HandlerLostError,
     InputError,
@@ -124,6 +124,22 @@ class Dispatcher:
                 error = HandlerLostError(f"{address} died with '{query.type}' in hand", type=query.type)
                 failures += self._fail(query, error)
         return tuple(failures)
+
+    def take_back(self, address: Address, data: bytes, incarnation: int) -> tuple[bool, tuple[Delivery, ...]]:
+        """A frame could not be handed to that incarnation: whether to try again, and the failure of a query given up.
+
+        A query whose asker was told already that its handler died is let go: it is asked again under another id.
+        """
+        header = decode_header(data)[0]
+        if header.kind == "query" and header.message_id not in self._queries:
+            self._table.settled(address, data)
+            return False, ()
+        outcome = self._table.take_back(address, data, incarnation)
+        if outcome not in {"refused", "deadly"} or self._end(header.message_id, "failed") is None:
+            return outcome == "again", ()
+        deaths = {"deaths": MOST_DEATHS_IN_HAND} if outcome == "deadly" else {}
+        error = HandlerLostError(f"'{header.type}' could not be handed to {address}", type=header.type, **deaths)
+        return False, self._fail(header, error)
 
     def add_middleware(self, middleware: Middleware) -> None:
         """Put a middleware at the end of the chain."""

@@ -132,7 +132,12 @@ async def test_a_stage_that_kills_its_process_at_once_is_given_up_after_its_four
         ("c", 1, "success"),
     ]
     await everyone_is_connected(system)
-    assert (await run_through(RayHost(system), request())).reason == "completed"
+    undisturbed, survivor = await run_through(RayHost(system), request()), await process_of("agent:line.b")
+    # Ray tells the bus a second late that what it handed over was lost with a process.
+    over_s = time.monotonic() + 3
+    while time.monotonic() < over_s:
+        assert await run_through(RayHost(system), request()) == undisturbed
+    assert await process_of("agent:line.b") == survivor
 
 
 async def test_every_replica_of_an_agent_is_there_with_a_process_of_its_own(system: Any) -> None:

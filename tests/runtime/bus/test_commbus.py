@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from runtime.commbus import KEPT_DEAD_LETTERS, PARKED_FRAMES_PER_ADDRESS, BusTable, Routing
+from runtime.commbus import KEPT_DEAD_LETTERS, MOST_DEATHS_IN_HAND, PARKED_FRAMES_PER_ADDRESS, BusTable, Routing
 from runtime.errors import DuplicateHandlerError
 from runtime.ids import Address, MessageId, new_message_id
 from runtime.messages import Frame, Header, Kind, encode_frame
@@ -18,8 +21,9 @@ def header(kind: Kind, type_: str = "t", target: Address | None = None, message_
     return Header(MessageId(message_id or new_message_id()), kind, type_, Address("sender"), target)
 
 
-def data(name: str) -> bytes:
-    return encode_frame(Frame(header("command", target=A, message_id=name), name.encode()))
+def data(name: str, about: str | None = None) -> bytes:
+    sent = header("command", target=A, message_id=name)
+    return encode_frame(Frame(replace(sent, correlation_id=about and MessageId(about)), name.encode()))
 
 
 @pytest.fixture
@@ -161,22 +165,80 @@ def test_what_was_parked_for_an_endpoint_that_died_becomes_dead_letters(table: B
 
 def test_a_frame_that_could_not_be_handed_over_is_tried_again_while_nothing_is_known_of_a_loss(table: BusTable) -> None:
     table.connect(A)
-    assert table.take_back(A, data("1"))
+    assert table.take_back(A, data("1"), 1) == "again"
     assert table.connect(A) == []
 
 
 def test_a_frame_that_could_not_be_handed_over_waits_for_an_endpoint_that_is_away(table: BusTable) -> None:
     table.connect(A)
     table.lose(A, 1, for_good=False)
-    assert not table.take_back(A, data("1"))
+    assert table.take_back(A, data("1"), 1) == "parked"
     assert table.connect(A) == [data("1")]
 
 
 def test_a_frame_that_could_not_be_handed_to_a_dead_endpoint_is_a_dead_letter(table: BusTable) -> None:
     table.connect(A)
     table.lose(A, 1, for_good=True)
-    assert not table.take_back(A, data("1"))
+    assert table.take_back(A, data("1"), 1) == "refused"
     assert table.counts["dead_letter"] == 1
+
+
+def dies_in_hand(table: BusTable, *names: str) -> list[str]:
+    """The endpoint is there, is given frames, and dies with them in hand; what became of each."""
+    table.connect(A)
+    incarnation = table.incarnation(A)
+    table.lose(A, incarnation, for_good=False)
+    return [table.take_back(A, data(name), incarnation) for name in names]
+
+
+def test_a_frame_is_handed_over_until_its_fourth_death_in_hand(table: BusTable) -> None:
+    assert [dies_in_hand(table, "1") for _ in range(MOST_DEATHS_IN_HAND)] == [["parked"]] * 3 + [["deadly"]]
+    assert [letter.reason for letter in table.dead_letters] == ["endpoint a died 4 times with it in hand"]
+    assert table.connect(A) == []
+
+
+def test_each_frame_has_deaths_of_its_own(table: BusTable) -> None:
+    for _ in range(MOST_DEATHS_IN_HAND - 1):
+        dies_in_hand(table, "1")
+    assert dies_in_hand(table, "1", "2") == ["deadly", "parked"]
+
+
+def test_a_command_that_its_sender_repeats_dies_with_the_process_that_had_it_in_hand(table: BusTable) -> None:
+    repeated, other = data("1", about="run:1"), data("2")
+    table.connect(A)
+    table.lose(A, 1, for_good=False)
+    assert [table.take_back(A, frame, 1) for frame in (repeated, other)] == ["parked", "parked"]
+    assert table.connect(A) == [other]
+    assert table.take_back(A, repeated, 1) == "let_go"
+    assert table.take_back(A, repeated, 2) == "again"
+    assert table.dead_letters == deque()
+
+
+def test_a_command_that_its_sender_repeats_waits_for_a_process_that_was_out_of_reach(table: BusTable) -> None:
+    repeated = data("1", about="run:1")
+    table.connect(A)
+    table.lose(A, 1, for_good=False)
+    assert table.take_back(A, repeated, 1) == "parked"
+    assert table.rejoin(A, 1) == [repeated]
+
+
+def test_a_command_that_its_sender_repeats_waits_for_the_first_process_that_is_there(table: BusTable) -> None:
+    repeated = data("1", about="run:1")
+    table.expect(A)
+    assert table.park(A, repeated)
+    assert table.connect(A) == [repeated]
+
+
+def test_one_process_that_cannot_be_reached_again_and_again_is_one_death(table: BusTable) -> None:
+    table.connect(A)
+    assert [table.take_back(A, data("1"), 1) for _ in range(10)] == ["again"] * 10
+
+
+def test_the_deaths_of_a_frame_are_forgotten_once_it_is_taken(table: BusTable) -> None:
+    for _ in range(MOST_DEATHS_IN_HAND - 1):
+        dies_in_hand(table, "1")
+    table.settled(A, data("1"))
+    assert dies_in_hand(table, "1") == ["parked"]
 
 
 def test_an_endpoint_that_can_be_reached_again_gets_what_was_parked_and_stays_the_same(table: BusTable) -> None:

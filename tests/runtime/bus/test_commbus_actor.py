@@ -33,7 +33,8 @@ class Remote:
 class ActorHandle:
     """A handle to an endpoint's actor: keeps frames; `lose` makes its process die."""
 
-    def __init__(self) -> None:
+    def __init__(self, dies_of_frames: bool = False) -> None:
+        self.dies_of_frames = dies_of_frames
         self.got: list[Frame] = []
         self.loss: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.process = str(new_message_id())
@@ -45,6 +46,9 @@ class ActorHandle:
         if self.loss.done():
             await self.loss
         self.got += map(decode_frame, frames)
+        if self.dies_of_frames:
+            self.lose(for_good=False)
+            await self.loss
         return [None for _ in frames]
 
     async def _stay_alive(self) -> None:
@@ -67,9 +71,13 @@ async def deliver(bus: CommBusActor, *frames: bytes) -> list[str]:
 
 
 async def connect(
-    bus: CommBusActor, address: Address, handles: tuple[str, ...] = (), hears: tuple[str, ...] = ()
+    bus: CommBusActor,
+    address: Address,
+    handles: tuple[str, ...] = (),
+    hears: tuple[str, ...] = (),
+    dies_of_frames: bool = False,
 ) -> Any:
-    handle = ActorHandle()
+    handle = ActorHandle(dies_of_frames)
     await bus.connect(address, handle, handle.process, handles, hears)
     return handle
 
@@ -125,6 +133,31 @@ async def test_an_endpoint_that_is_restarted_gets_what_could_not_be_handed_over(
     second = await connect(bus, HANDLER, ("t",))
     await settle()
     assert (len(first.got), len(second.got)) == (0, 1)
+
+
+async def test_a_command_that_kills_whoever_takes_it_is_given_up_at_the_fourth_death() -> None:
+    bus = CommBusActor({})
+    lives = [await connect(bus, HANDLER, ("t",), dies_of_frames=True)]
+    await deliver(bus, frame("command"))
+    await settle()
+    while lives[-1].got:
+        lives.append(await connect(bus, HANDLER, ("t",), dies_of_frames=True))
+        await settle()
+    assert [len(life.got) for life in lives] == [1, 1, 1, 1, 0]
+    (letter,) = (await bus.stats())["latest_dead_letters"]
+    assert letter["reason"] == "endpoint handler died 4 times with it in hand"
+
+
+async def test_a_query_is_failed_when_it_is_given_up_and_says_after_how_many_deaths() -> None:
+    bus = CommBusActor({})
+    asker, handler = await connect(bus, ASKER), await connect(bus, HANDLER, ("t",), dies_of_frames=True)
+    await deliver(bus, frame("query"))
+    await settle()
+    while handler.got:
+        handler = await connect(bus, HANDLER, ("t",), dies_of_frames=True)
+        await settle()
+    error = error_from_wire(unpack_body(asker.got[-1].body))
+    assert (type(error), error.values["deaths"], len(asker.got)) == (HandlerLostError, 4, 1)
 
 
 async def test_an_endpoint_is_lost_once_another_process_takes_its_place() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import pytest
@@ -281,6 +282,26 @@ def test_queries_that_a_replaced_process_had_fail_and_those_that_its_successor_g
     with pytest.raises(HandlerLostError, match="handler died with 't' in hand"):
         answer_in(Taken("accepted", failures))
     assert bus.dispatcher.stats()["queries_under_way"] == 1
+
+
+def test_a_query_whose_asker_knows_of_the_death_is_not_handed_to_the_next_process(bus: Bus) -> None:
+    ((_, data),) = bus.take(bus.frame("query")).deliver
+    bus.table.lose(HANDLER, 1, for_good=False)
+    assert len(bus.dispatcher.replaced(HANDLER, bus.table.connect(HANDLER, handles=("t",)))) == 1
+    assert bus.dispatcher.take_back(HANDLER, data, 1) == (False, ())
+    assert bus.table.dead_letters == deque()
+
+
+def test_a_query_that_can_no_longer_be_handed_over_fails(bus: Bus) -> None:
+    ((_, data),) = bus.take(bus.frame("query")).deliver
+    assert bus.dispatcher.take_back(HANDLER, data, 1) == (True, ())
+    bus.table.lose(HANDLER, 1, for_good=False)
+    for _ in range(PARKED_FRAMES_PER_ADDRESS):
+        bus.take(bus.frame("command"))
+    again, failures = bus.dispatcher.take_back(HANDLER, data, 1)
+    with pytest.raises(HandlerLostError, match="'t' could not be handed to handler"):
+        answer_in(Taken("accepted", failures))
+    assert (again, bus.dispatcher.stats()["queries_under_way"]) == (False, 0)
 
 
 def test_a_death_is_one_failure_however_many_queries_of_a_type_it_took_along(bus: Bus) -> None:
