@@ -27,6 +27,8 @@ MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
 # A branch that meets the whole case counts as much as this share of the best score.
 BRANCH_WEIGHT = 0.6
+# How much less of the case than the best branch meets another one may meet, and still be told as one.
+BRANCH_MARGIN = 0.25
 HOLDER_KINDS = frozenset({"class", "struct", "impl"})
 CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
 
@@ -155,9 +157,10 @@ class _Search:
         assert self._case is not None
         gain = BRANCH_WEIGHT * max((row["score"] for row, _ in found), default=0.0)
         raised: list[_Located] = []
-        for row, citation in found:
-            branch = self._branch(row, self._case)
-            if branch is None:
+        branches = [self._branch(row, self._case) for row, _ in found]
+        least = max((branch.share for branch in branches if branch is not None), default=0.0) - BRANCH_MARGIN
+        for (row, citation), branch in zip(found, branches, strict=True):
+            if branch is None or branch.share < least:
                 raised.append((row, citation))
                 continue
             lines = [branch.start_line, branch.end_line]
