@@ -19,6 +19,7 @@ from actors.capabilities.code_analysis.flow import is_common, reached
 from actors.capabilities.code_analysis.guidance import guidance
 from actors.capabilities.code_analysis.history_claims import history, together
 from actors.capabilities.code_analysis.listing import listing_claims
+from actors.capabilities.code_analysis.planner import PASSED_ON_KINDS
 from actors.capabilities.code_analysis.relevance import (
     Entity,
     coverage,
@@ -184,7 +185,12 @@ def _steps(evidence: Evidence) -> list[Claim]:
         return [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in traced[:MAX_TRACED]]
     steps = [fact for fact in evidence.about_leads("callee") if not is_common(fact)]
     own = [fact for fact in steps if not evidence.leads or fact.name != evidence.leads[0].name]
-    return [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
+    claims = [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
+    inner = evidence.inner
+    if inner is None or evidence.question.kind not in PASSED_ON_KINDS:
+        return claims
+    further = [fact for fact in evidence.of("trace") if fact.about == inner.name and not is_common(fact)]
+    return claims + [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in further[:MAX_STEPS]]
 
 
 def _with_code(evidence: Evidence) -> list[Entity]:
@@ -200,7 +206,9 @@ def _with_code(evidence: Evidence) -> list[Entity]:
         and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in leads))
     ]
     most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(leads))
-    return [entity for entity in (*leads, *others) if entity.code is not None][:most]
+    inner = [evidence.inner] if question.kind in PASSED_ON_KINDS and evidence.inner is not None else []
+    rest = [entity for entity in others if entity.name not in {one.name for one in inner}]
+    return [entity for entity in (*leads, *inner, *rest) if entity.code is not None][:most]
 
 
 def _usage(evidence: Evidence) -> list[Claim]:
