@@ -1,7 +1,7 @@
 """The tool `locate`: where is a thing in the code.
 
 A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, into
-which names and paths are weighed. When nothing is found the search is broadened once, then moved up from its scope.
+which names and paths are weighed, and one for values alone (constants, fields …) by their names. When nothing is found the search is broadened once, then moved up from its scope.
 `data["results"]` and the citations are in the same order, one citation for each row.
 """
 
@@ -17,6 +17,7 @@ from runtime.codebase.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import ChunkHit, SymbolRecord, TextHit
+from runtime.codebase.named_values import VALUES, values_for
 from runtime.codebase.path_kinds import kind_of_place
 from runtime.codebase.symbol_links import normal_name
 from runtime.codebase.tokens import looks_like_identifier, query_terms
@@ -65,9 +66,9 @@ def locate(
         return log.result("denied", {"query": query, "results": []}, [], error=error.message)
     search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait)
     found = search.first(log, place)
-    if not found:
+    if not found and not search.is_of_values:
         found = log.run("broadened", lambda: search.broadened(place))
-    if not found and place is not None:
+    if not found and place is not None and not search.is_of_values:
         parent = posixpath.dirname(place)
         place = parent or None
         found = log.run(f"parent:{parent or '.'}", lambda: search.everything(place))
@@ -91,10 +92,17 @@ class _Search:
         self._case = None if join else case_of(query)
         self._is_name = _NAME.fullmatch(query) is not None
 
+    @property
+    def is_of_values(self) -> bool:
+        """True for a question in words that wants values alone: those that merely share a word are none of them."""
+        return not self._is_name and bool(self._kinds) and self._kinds <= VALUES
+
     def first(self, log: AttemptLog, scope: str | None) -> list[_Located]:
         """A name: its definitions, then what else speaks of it; a question: the ranked chunks."""
         if not self._query:
             return []
+        if self.is_of_values:
+            return log.run("named_values", lambda: self.values(scope))
         if not self._is_name:
             found = log.run("ranked_chunks", lambda: self.chunks(scope))
             return found if self._case is None else log.run("branches", lambda: self.with_branches(found))
@@ -130,6 +138,16 @@ class _Search:
             citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
             if citation is not None:
                 rows.append((_symbol_row(symbol, round(1 / (1 + place), 6), source), citation))
+        return rows
+
+    def values(self, scope: str | None) -> list[_Located]:
+        """Constants, fields and other values whose names meet the question."""
+        index, read = self._codebase.index, self._codebase.try_source
+        rows = []
+        for symbol, share in values_for(index, read, self._query, self._kinds, self._limit):
+            citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
+            if citation is not None and _within(symbol.file, scope):
+                rows.append((_symbol_row(symbol, share, "value"), citation))
         return rows
 
     def text(self, scope: str | None, *, case_sensitive: bool) -> list[_Located]:

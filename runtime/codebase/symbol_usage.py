@@ -120,7 +120,7 @@ def _given(codebase: Codebase, main: SymbolRecord) -> list[ReferenceRecord]:
     source = codebase.try_source(main.file)
     if source is None or not owners:
         return []
-    given = _assigned(main.name)
+    given = re.compile(rf"^\s*(?:(?:async\s+)?def\b.*[(,]\s*|self\.)?{re.escape(main.name)}\s*(?::|=(?!=))")
     lines = range(owners[0].start_line, min(owners[0].end_line, len(source.lines)) + 1)
     found = [line for line in lines if _is_given(source.lines[line - 1], main.name, given)]
     outer = [codebase.symbol_at(main.file, line) for line in found]

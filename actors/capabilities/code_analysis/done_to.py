@@ -27,6 +27,7 @@ _SETS_UP = re.compile(
     r"\W*(?:\w+\W+){0,2}?(?:registers?|adds?|appends?|declares?|defines?|sets|configures?|is a shortcut|is an alias)\b",
     re.IGNORECASE,
 )
+_SETS = re.compile(r"\W*(?:\w+\W+){0,2}?(?:sets|configures)\b", re.IGNORECASE)
 _SETTING_UP = frozenset(query_terms("register add append declare define set configure").counts)
 
 
@@ -88,6 +89,11 @@ def gives_itself_back(name: str, signature: str) -> bool:
 def sets_up(deed: Deed, docstring: str) -> bool:
     """True for a place that says of itself that it prepares something, where the question asks for what does it."""
     return deed.verb not in _SETTING_UP and _SETS_UP.match(docstring) is not None
+
+
+def says_it_sets(docstring: str) -> bool:
+    """True for a place that says of itself that it sets something: «KeyDelimiter sets the delimiter»."""
+    return _SETS.match(docstring) is not None
 
 
 def does_all(deed: Deed, meets: Callable[[str], float]) -> float:

@@ -17,8 +17,9 @@ from actors.capabilities.code_analysis.guidance import DOCUMENTS, GUIDE, GUIDE_L
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.listing import HEIRS, SECTIONS, TYPE_KINDS, TYPES, type_name
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import SERVING_STEP
+from actors.capabilities.code_analysis.relevance import SERVING_STEP, VALUES_STEP
 from runtime.capability import StageContext, StageInput, StageResult
+from runtime.codebase.named_values import VALUES
 from runtime.codebase.tokens import index_terms
 from runtime.goals import Goal
 from runtime.supervision.commands import StageView
@@ -270,6 +271,8 @@ def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number:
     if "configuration" in by_aspect:
         query = f"{question.subject} setting configuration default"
         searches.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
+        goal = (by_aspect["configuration"],)
+        searches.append(_locate(VALUES_STEP, question.subject, goal, LOCATED_PER_STEP, sorted(VALUES)))
     if pass_number > 1:
         words = question.terms[:MAX_WORDS] if not is_wider else _parts_of(question)
         for number, term in enumerate(words):
@@ -335,9 +338,10 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     )
     if not used:
         return steps
+    names = question.identifiers or (question.perhaps_names if question.kind == "configured" else ())
     named = [
         Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
-        for number, name in enumerate(question.identifiers[:2])
+        for number, name in enumerate(names[:2])
     ]
     best = Step("use", "explore_symbol_usage", {}, used, "who uses the best place", found_by, 1, {"symbol": "name"})
     traced = Step("trace", "trace_entry_point", {"max_depth": TRACED_CALLS}, used, "follow its calls", found_by)

@@ -23,6 +23,7 @@ from actors.capabilities.code_analysis.done_to import (
     is_of_something_else,
     is_on_request,
     merely_asks,
+    says_it_sets,
     serves,
     sets_up,
 )
@@ -63,6 +64,8 @@ DEED_BONUS, VERB_BONUS, CALLED_BONUS, DOER_SHARE = 0.5, 0.2, 0.4, 0.5
 SETTING_UP_FITNESS, ASKING_FITNESS, DECLARED_FITNESS, OTHER_THING_FITNESS = 0.7, 0.85, 0.7, 0.85
 # The step that looks for what serves requests, and what its finds gain where nothing else does what is asked for.
 SERVING_STEP, SERVING_BONUS = "serve", 2.5
+# The step that looks through the names of values, and what the best of its finds gains where a setting is asked for.
+VALUES_STEP, VALUE_BONUS = "values", 0.8
 TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
 NAMELESS_FITNESS, SPECIAL_FITNESS = 0.6, 0.85
 
@@ -182,7 +185,8 @@ def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fac
             wanted -= {word for name in missing for word in index_terms(name).split()}
     text = " ".join(_text_of(entity) for entity in entities[:5])
     present = set(text.lower().split()) | set(index_terms(text).split())
-    return len(wanted & present) / len(wanted)
+    said = [term for term in wanted if not present.isdisjoint({term, *_ALIKE_OF.get(term, ()), *other_words(term)})]
+    return len(said) / len(wanted)
 
 
 def shares_name(entity: Entity, question: Question) -> bool:
@@ -298,9 +302,12 @@ def _entity(
         asked = (question.deed_terms, [term for term in question.terms if term not in question.deed_terms])
         score += extension_bonus(best.name, best.symbol_kind, best.signature, best.docstring, *asked)
     if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
-        score += CONFIGURING_BONUS
+        score += CONFIGURING_BONUS * (2 if best.symbol_kind in _VALUES else 1)
+    if question.kind == "configured" and best.symbol_kind in _VALUES:
+        share = max((f.score for f in members if VALUES_STEP in (f.step, *f.also_by)), default=0.0)
+        score += VALUE_BONUS * share
     if question.kind == "configured" and precision(best.name.rpartition(".")[2], weights) == 1.0:
-        score += WHOLE_NAME_BONUS
+        score += WHOLE_NAME_BONUS + VALUE_BONUS * says_it_sets(best.docstring)
     return Entity(
         name=best.name,
         kind=best.symbol_kind,
