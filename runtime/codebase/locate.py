@@ -1,7 +1,8 @@
 """The tool `locate`: where is a thing in the code.
 
 A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, into
-which names and paths are weighed, and one for values alone (constants, fields …) by their names. When nothing is found the search is broadened once, then moved up from its scope.
+which names and paths are weighed, and one for values alone (constants, fields …) by their names. When nothing is found
+the search is broadened once, then moved up from its scope; values that merely share a word are no broader find.
 `data["results"]` and the citations are in the same order, one citation for each row.
 """
 

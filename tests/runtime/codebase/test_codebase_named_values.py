@@ -14,7 +14,8 @@ from tests.runtime.codebase.sample_repository import write_files
 
 MILL = {
     "mill/limits.py": "# How many sacks the mill takes at once.\nMAX_SACKS = 40\nDEFAULT_FLOUR = 'rye'\n\n\n"
-    "class Stone:\n    def __init__(self, grain_size=3):\n        self.grain_size = grain_size\n        self.turns = 0\n",
+    "class Stone:\n    def __init__(self, grain_size=3):\n        self.grain_size = grain_size\n"
+    "        self.turns = 0\n",
     "mill/grind.js": "const defaults = {\n  flour: 'wheat',\n  headers: {},\n};\n",
     "tests/test_mill.py": "MAX_SACKS = 1\n",
 }
@@ -48,7 +49,7 @@ def test_a_value_is_found_by_the_words_of_its_name_owner_and_lines(mill: Codebas
 
 def test_values_of_tests_come_behind(mill: Codebase) -> None:
     result = locate(mill, "maximum number of sacks", kinds=VALUES)
-    assert [citation.file for citation in result.citations][0] == "mill/limits.py"
+    assert result.citations[0].file == "mill/limits.py"
 
 
 @pytest.mark.parametrize("question", ["the default port", "an unheard-of thing here", "of the"])
