@@ -25,6 +25,7 @@ LEAST_SHARE = 0.5
 ASIDE_FACTOR = 0.4
 # Words that tell which value of a thing is meant rather than which thing: they count this much.
 OF_VALUES_WEIGHT = 0.3
+_ASKING = frozenset(query_terms("configure configured configuration where").counts)
 _OF_VALUES = frozenset(query_terms("default value number name option setting").counts)
 
 Read = Callable[[str], SourceText | None]
@@ -40,7 +41,7 @@ def values_for(
 
     Each bears a word of the question in its name. Empty for a question without words.
     """
-    terms = list(query_terms(query).counts)[:MAX_TERMS]
+    terms = [term for term in query_terms(query).counts if term not in _ASKING][:MAX_TERMS]
     wanted = [(_forms(term), OF_VALUES_WEIGHT if term in _OF_VALUES else 1.0) for term in terms]
     candidates: dict[int, SymbolRecord] = {}
     for forms, _ in wanted:

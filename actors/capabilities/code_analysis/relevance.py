@@ -61,6 +61,8 @@ BRANCH_BONUS = 0.8
 # What says of itself that it is there for the case that is asked about.
 CASE_BONUS = 1.6
 DEED_BONUS, VERB_BONUS, CALLED_BONUS, DOER_SHARE = 0.5, 0.2, 0.4, 0.5
+# Where something is done may be where it is set up.
+SETTING_UP_WHERE_FITNESS = 0.85
 SETTING_UP_FITNESS, ASKING_FITNESS, DECLARED_FITNESS, OTHER_THING_FITNESS = 0.7, 0.85, 0.7, 0.85
 # The step that looks for what serves requests, and what its finds gain where nothing else does what is asked for.
 SERVING_STEP, SERVING_BONUS = "serve", 2.5
@@ -253,11 +255,12 @@ def _is_doer(deed: Deed, entity: Entity) -> bool:
     return is_body and not entity.is_test and not sets_up(deed, entity.docstring)
 
 
-def _doing_fitness(deed: Deed, fact: Fact) -> float:
+def _doing_fitness(deed: Deed, fact: Fact, *, asks_where: bool) -> float:
     """Below 1 for what prepares, asks or declares, where the question asks how something is done."""
     is_declared = fact.symbol_kind == "method" and fact.citation.start_line == fact.citation.end_line
-    is_preparing = sets_up(deed, fact.docstring) or gives_itself_back(fact.name, fact.signature)
-    fitness = SETTING_UP_FITNESS if is_preparing else 1.0
+    fitness = SETTING_UP_FITNESS if gives_itself_back(fact.name, fact.signature) else 1.0
+    if fitness == 1.0 and sets_up(deed, fact.docstring):
+        fitness = SETTING_UP_WHERE_FITNESS if asks_where else SETTING_UP_FITNESS
     if is_of_something_else(deed, fact.name, partial(_met_by, place=fact)):
         fitness *= OTHER_THING_FITNESS
     return (
@@ -314,7 +317,9 @@ def _entity(
         citation=best.citation,
         signature=best.signature,
         docstring=best.docstring,
-        score=score * _fitness(best, question) * (_doing_fitness(deed, best) if deed else 1.0),
+        score=score
+        * _fitness(best, question)
+        * (_doing_fitness(deed, best, asks_where=question.kind == "where") if deed else 1.0),
         steps=tuple(dict.fromkeys(step for fact in members for step in (fact.step, *fact.also_by))),
         is_test=best.is_test,
         code=code,

@@ -40,6 +40,7 @@ def found(codebase: Codebase, question: str, scope: str | None = None) -> list[s
         ("size of the grain", "Stone.grain_size"),
         ("how often a stone turns", "Stone.turns"),
         ("default headers", "defaults"),
+        ("where the default headers are configured", "defaults"),
         ("the default flour", "DEFAULT_FLOUR"),
     ],
 )
