@@ -284,6 +284,21 @@ def test_through_ray_too_a_pipeline_with_a_stage_that_no_agent_fits_is_refused(
     ray_jeeves.ask(QUESTION, repo, "--pipeline", "mine", env=env, timeout_s=60).complains(2, "'stranger'", "perception")
 
 
+GREEDY = (
+    "name: mine\ncapability: code_analysis\nagents:\n  - {name: perception, stage_order: 1, resources: {num_gpus: 1}}\n"
+)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(90)
+def test_an_agent_that_claims_what_the_cluster_lacks_is_told_rather_than_waited_for(
+    ray_jeeves: Program, repo: Path, tmp_path: Path
+) -> None:
+    env = with_pipeline(tmp_path / "config", GREEDY)
+    asked = ray_jeeves.ask(QUESTION, repo, "--pipeline", "mine", env=env, timeout_s=60)
+    asked.complains(1, "agent 'perception' of pipeline 'mine' claims 1 GPU (the cluster has 0)")
+
+
 @pytest.mark.parametrize(
     ("env", "word"),
     [
