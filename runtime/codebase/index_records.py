@@ -49,6 +49,8 @@ class SymbolRecord:
 class ReferenceRecord:
     """A use of a name; `enclosing` is the qualified name of the definition around it, None at the top of a file.
 
+    `qualifier`: as in `runtime.codebase.syntax.Reference`.
+
     `kind`: call, base, decorator, import, reference (any other mention in code).
     """
 
