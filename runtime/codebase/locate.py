@@ -17,7 +17,7 @@ from runtime.codebase.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import ChunkHit, SymbolRecord, TextHit
-from runtime.codebase.path_kinds import kind_of_place
+from runtime.codebase.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.symbol_links import normal_name
 from runtime.codebase.tokens import looks_like_identifier, query_terms
 from runtime.errors import RepositoryError
@@ -25,6 +25,7 @@ from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
+MAX_COUNTED = 5_000
 # A branch that meets the whole case counts as much as this share of the best score.
 BRANCH_WEIGHT = 0.6
 HOLDER_KINDS = frozenset({"class", "struct", "impl"})
@@ -51,7 +52,8 @@ def locate(
     `kinds` keeps only definitions of those kinds (class, function, method …); `scope` is a file or folder to look in;
     `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (as it ended up), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}], and `branch` [first line, last line] of what meets the case of a question «what happens when …?».
+    score, source}], and `branch` [first line, last line] of what meets the case of a question «what happens when …?»;
+    `definitions`, of a name: how many there are of it outside tests, those beyond the results counted too.
     Status `empty` when nothing fits, `denied` when the scope leads outside the root.
     """
     log = AttemptLog()
@@ -69,7 +71,7 @@ def locate(
         parent = posixpath.dirname(place)
         place = parent or None
         found = log.run(f"parent:{parent or '.'}", lambda: search.everything(place))
-    data = {"query": query, "scope": place, "results": [row for row, _ in found]}
+    data = {"query": query, "scope": place, "results": [row for row, _ in found], "definitions": search.definitions}
     return log.result("ok" if found else "empty", data, [citation for _, citation in found])
 
 
@@ -88,6 +90,7 @@ class _Search:
         self._terms = frozenset(query_terms(query).counts)
         self._case = None if join else case_of(query)
         self._is_name = _NAME.fullmatch(query) is not None
+        self.definitions = 0
 
     def first(self, log: AttemptLog, scope: str | None) -> list[_Located]:
         """A name: its definitions, then what else speaks of it; a question: the ranked chunks."""
@@ -120,8 +123,10 @@ class _Search:
 
     def named(self, scope: str | None, *, fuzzy: bool, name: str | None = None) -> list[_Located]:
         wanted = normal_name(self._query if name is None else name)
-        symbols = self._codebase.symbols_named(wanted, fuzzy=fuzzy, limit=10 * self._limit)
+        symbols = self._codebase.symbols_named(wanted, fuzzy=fuzzy, limit=10 * self._limit if fuzzy else MAX_COUNTED)
         kept = [symbol for symbol in symbols if _within(symbol.file, scope) and self._fits(symbol.kind)]
+        if not fuzzy:
+            self.definitions = sum(_is_defined(symbol, wanted) for symbol in kept)
         source = "symbol_partial" if fuzzy else "symbol"
         rows = []
         for place, symbol in enumerate(kept[: self._limit]):
@@ -232,6 +237,12 @@ def _symbol_row(symbol: SymbolRecord, score: float, source: str) -> dict[str, An
         "score": score,
         "source": source,
     }
+
+
+def _is_defined(symbol: SymbolRecord, wanted: str) -> bool:
+    """True for code that bears the name as it is written, tests left out: what a question of the name may mean."""
+    is_code = symbol.kind not in {"module", "section", "key", "prototype", "field", "variable", "property"}
+    return is_code and symbol.name == wanted.rpartition(".")[2] and kind_of_path(symbol.file) == "source"
 
 
 def _within(file: str, scope: str | None) -> bool:

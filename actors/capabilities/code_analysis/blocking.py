@@ -56,4 +56,6 @@ def _ambiguous(name: str, question: Question, facts: Sequence[Fact]) -> str | No
     if len(places) < MANY_MATCHES or question.paths or question.kind in {"list_all", "compare"}:
         return None
     listed = [f"{code_span(fact.name)} in {code_span(fact.citation.file)}" for fact in places.values()][:SHOWN]
-    return f"{code_span(name)} is defined at {len(places)} places: {', '.join(listed)}"
+    count = max(len(places), *(fact.count for fact in places.values()))
+    more = ", …" if count > len(listed) else ""
+    return f"{code_span(name)} is defined at {count} places: {', '.join(listed)}{more}"

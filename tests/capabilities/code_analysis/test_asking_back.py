@@ -49,6 +49,12 @@ def test_a_name_that_many_things_bear_is_asked_about(places: int, asks: bool) ->
     assert bool(blocking_issues(analyse("How does `run` work?"), facts)) is asks
 
 
+def test_who_is_asked_is_told_how_many_there_are_and_not_how_many_were_looked_at() -> None:
+    facts = [defined("run", f"m{n}.py", count=50) for n in range(9)]
+    (issue,) = blocking_issues(analyse("How does `run` work?"), facts)
+    assert "is defined at 50 places" in issue
+
+
 def test_a_file_in_the_question_says_which_one_is_meant() -> None:
     facts = [defined("run", f"m{n}.py") for n in range(9)]
     assert blocking_issues(analyse("How does `run` in m1.py work?"), facts) == []
