@@ -25,7 +25,7 @@ from actors.capabilities.code_analysis.answer import (
 )
 from actors.capabilities.code_analysis.claims import ROLES_OF_COMMITS, Claim, plain, read_claims, render, told
 from actors.capabilities.code_analysis.commits import CommitNote, invented
-from actors.capabilities.code_analysis.ending import bound_reached, ended_because, last_pass, remarks
+from actors.capabilities.code_analysis.ending import bound_reached, ended_because, last_pass, not_looked_for, remarks
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.not_read import not_read
 from actors.capabilities.code_analysis.question import Question, analyse
@@ -198,12 +198,12 @@ def missing_reasons(view: StageView) -> dict[str, str]:
     """aspect → why nothing was found for it, where the steps say so."""
     parts = [done.synthesis.get("steps") for done in view.goals.finished_rounds]
     steps = [step for part in (*parts, view.outputs.get("execution", {}).get("results")) for step in _list(part)]
-    reasons = {}
+    reasons: dict[str, str] = {}
     for aspect, tool in (("history", "explain_code_history"), ("together", "find_related")):
         told_by = [step for step in steps if step.get("tool") == tool]
         if told_by:
             reasons[aspect] = history_reason(told_by)
-    return reasons
+    return reasons | not_looked_for(view)
 
 
 class Collected(msgspec.Struct, frozen=True):

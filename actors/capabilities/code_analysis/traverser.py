@@ -15,7 +15,7 @@ import msgspec
 from actors.capabilities.code_analysis import memory
 from actors.capabilities.code_analysis.commits import commits_of
 from actors.capabilities.code_analysis.comparing import compared
-from actors.capabilities.code_analysis.context_limits import capped, may_read, slices_cut, tree_cut
+from actors.capabilities.code_analysis.context_limits import capped, forbids, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.planner import Step
 from actors.capabilities.code_analysis.question import Question
@@ -32,11 +32,12 @@ MAX_RETRIES_PER_STEP = 2
 
 
 class StepRun(msgspec.Struct):
-    """A step, its calls' results in order, and the facts in them."""
+    """A step, its calls' results in order, the facts in them, and the bounds that forbade some of its calls."""
 
     step: Step
     results: list[ToolResult]
     facts: list[Fact]
+    forbidden_by: list[str] = []
 
 
 async def traverse(context: StageContext, view: StageView) -> StageResult:
@@ -50,11 +51,13 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     files = _files_of_earlier_passes(view)
     max_retries = view.context_bounds.get("max_retries_per_step", MAX_RETRIES_PER_STEP)
     for step in steps:
-        calls = _permitted(step.tool, _calls(step, question, done), files, view.context_bounds)
+        wanted = _calls(step, question, done)
+        calls = _permitted(step.tool, wanted, files, view.context_bounds)
         results = [await _called(context, codebase, step.tool, given, max_retries) for given in calls]
         found = [fact for result in results for fact in _facts(step, question, result, view.context_bounds)]
         files |= {fact.citation.file for fact in found if fact.kind == "code"}
-        done[step.id] = StepRun(step, results, found)
+        bounds = [forbids(step.tool, view.context_bounds)] if len(calls) < len(wanted) else []
+        done[step.id] = StepRun(step, results, found, bounds)
     made = [(run.step.tool, result) for run in done.values() for result in run.results]
     await memory.add_tool_uses(context, codebase, made)
     budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
@@ -238,6 +241,7 @@ def _report(run: StepRun) -> dict[str, Any]:
         "truncated": any(result.truncated for result in run.results),
         "is_shallow": any(result.data.get("boundary") for result in run.results),
         "errors": errors,
+        "forbidden_by": run.forbidden_by,
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.context_limits import CAPPED, capped, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.facts import Fact
+from serve.documents import exit_status
 from tests.capabilities.code_analysis.support import Desk, Produced, cited, pipeline
 
 NAMES = [
@@ -108,3 +109,28 @@ async def test_an_explanation_shows_intent_goals_plans_rounds_and_what_facts_sav
     assert 0 < only["context"]["fact_tokens"] < only["context"]["raw_tokens"]
     assert document["attempts"][0]["steps"]["find"]
     assert "explanation" not in await relay.ask("How does deliver_parcel work?")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("bound", "question", "false_word"),
+    [
+        ("max_symbol_results", "Who calls accept?", "No use of it was found"),
+        ("max_grep_results", "What happens when a depot is full?", "Nothing in this repository"),
+    ],
+)
+async def test_a_bound_that_forbids_to_look_is_told_and_nothing_is_said_to_be_absent(
+    relay: Desk, bound: str, question: str, false_word: str, limit: int
+) -> None:
+    document = await relay.ask(question, limits={bound: limit})
+    assert document["bound"] == (bound if limit == 0 else None)
+    assert document["partial"] is (limit == 0)
+    assert exit_status(document) == (5 if limit == 0 else 0)
+    assert (bound in document["answer"]) is (limit == 0)
+    assert bool(document["open_goals"]) >= (limit == 0)
+    assert false_word not in document["answer"]
+
+
+async def test_a_bound_that_forbids_what_no_open_goal_needs_is_not_told(relay: Desk) -> None:
+    document = await relay.ask("Where is deliver_parcel?", limits={"max_symbol_results": 0})
+    assert (document["bound"], document["partial"]) == (None, False)
