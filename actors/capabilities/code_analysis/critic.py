@@ -183,6 +183,7 @@ def _summary(view: StageView, output: Mapping[str, Any]) -> RoundSummary:
             "plan": {name: plan.get(name) for name in ("rationale", "feasibility_score", "tries", "risk_factors")},
             "steps": view.outputs["execution"].get("results", []),
             "files_read": view.outputs["execution"].get("files_read", []),
+            "code_read": view.outputs["execution"].get("code_read", []),
             "context": view.outputs["execution"].get("context", {}),
             "shown": {"planner": plan.get("shown", {}), "synthesizer": synthesis.get("shown", {})},
         },

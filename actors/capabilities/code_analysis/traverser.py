@@ -60,13 +60,13 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
         done[step.id] = StepRun(step, results, found, bounds)
     made = [(run.step.tool, result) for run in done.values() for result in run.results]
     await memory.add_tool_uses(context, codebase, made)
-    budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
-    facts = _within(distinct(fact for run in done.values() for fact in run.facts), budget_chars)
+    facts = _within(distinct(fact for run in done.values() for fact in run.facts), view)
     ranges = sorted({_range_key(produced) for run in done.values() for r in run.results for produced in ranges_of(r)})
     return StageResult(
         {
             "results": [_report(run) for run in done.values()],
             "facts": [msgspec.to_builtins(fact) for fact in facts],
+            "code_read": _code_read(facts),
             "ranges": [list(key) for key in ranges],
             "commits": _commits([result for run in done.values() for result in run.results]),
             "files_read": sorted(
@@ -101,12 +101,13 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
     facts = distinct(sorted(found, key=lambda fact: place[fact.step]))
     reports = [report for group in groups for report in group["results"]]
     attempts = [tried for group in groups for tried in group["attempt_history"].items()]
-    budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
+    facts = _within(facts, view)
     ranges = sorted({tuple(key) for group in groups for key in group["ranges"]})
     return StageResult(
         {
             "results": sorted(reports, key=lambda report: place[report["step"]]),
-            "facts": [msgspec.to_builtins(fact) for fact in _within(facts, budget_chars)],
+            "facts": [msgspec.to_builtins(fact) for fact in facts],
+            "code_read": _code_read(facts),
             "ranges": [list(key) for key in ranges],
             "commits": _each_once(commit for group in groups for commit in group["commits"]),
             "files_read": sorted({file for group in groups for file in group["files_read"]}),
@@ -202,12 +203,33 @@ def _files_of_earlier_passes(view: StageView) -> set[str]:
     }
 
 
-def _within(facts: list[Fact], budget_chars: int) -> list[Fact]:
-    """The facts in order, code texts cut where the budget ends; a fact is never dropped for its text."""
+def _code_read(facts: Sequence[Fact]) -> list[tuple[str, int, int]]:
+    """(file, first line, characters) of each text of code that travels on."""
+    return [(fact.citation.file, fact.citation.start_line, len(fact.text)) for fact in facts if fact.text]
+
+
+def _code_of_earlier_passes(view: StageView) -> dict[tuple[str, int], int]:
+    """(file, first line) → characters of code that earlier passes of this query handed on from there."""
+    handed_on: dict[tuple[str, int], int] = {}
+    for done in view.goals.finished_rounds:
+        for file, start, chars in done.synthesis.get("code_read") or ():  # type: ignore[attr-defined]
+            handed_on[file, start] = max(chars, handed_on.get((file, start), 0))
+    return handed_on
+
+
+def _within(facts: list[Fact], view: StageView) -> list[Fact]:
+    """The facts in order, code texts cut where the query's budget of code ends; a fact is never dropped for its text.
+
+    What an earlier pass handed on already is counted once.
+    """
+    known = _code_of_earlier_passes(view)
+    budget_tokens = view.context_bounds.get("max_total_code_tokens", 12_000)
+    left_chars = budget_tokens * CODE_CHARS_PER_TOKEN - sum(known.values())
     kept = []
     for fact in facts:
-        text = fact.text[: max(0, budget_chars)]
-        budget_chars -= len(text)
+        paid_chars = known.get((fact.citation.file, fact.citation.start_line), 0)
+        text = fact.text[: paid_chars + max(0, left_chars)]
+        left_chars -= max(0, len(text) - paid_chars)
         kept.append(fact if text == fact.text else msgspec.structs.replace(fact, text=text))
     return kept
 
