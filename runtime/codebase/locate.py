@@ -56,7 +56,7 @@ def locate(
     `definitions`, of a name: how many there are of it outside tests, those beyond the results counted too.
     Status `empty` when nothing fits, `denied` when the scope leads outside the root.
     """
-    log = AttemptLog()
+    log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()
     limit = max(1, min(max_results, MAX_RESULTS))
     try:
@@ -66,11 +66,11 @@ def locate(
     search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait)
     found = search.first(log, place)
     if not found:
-        found = log.run("broadened", lambda: search.broadened(place))
-    if not found and place is not None:
+        found = log.retry("broadened", lambda: search.broadened(place))
+    if not found and place is not None and log.may_retry:
         parent = posixpath.dirname(place)
         place = parent or None
-        found = log.run(f"parent:{parent or '.'}", lambda: search.everything(place))
+        found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
     data = {"query": query, "scope": place, "results": [row for row, _ in found], "definitions": search.definitions}
     return log.result("ok" if found else "empty", data, [citation for _, citation in found])
 

@@ -90,7 +90,15 @@ async def _called(
     if tool == "explore_symbol_usage":
         remembered = await memory.recall_relations(context, codebase, [str(given.get("symbol", ""))])
         codebase = codebase.remembering(remembered)
-    return await with_retries(tool, given, lambda asked: context.tools.call(tool, codebase, asked), max_retries)
+    made = 0
+
+    async def call(asked: dict[str, Any]) -> ToolResult:
+        # The call that is made again after a timeout is a retry itself.
+        nonlocal made
+        made += 1
+        return await context.tools.call(tool, codebase.retrying(max_retries - made + 1), asked)
+
+    return await with_retries(tool, given, call, max_retries)
 
 
 async def gather_groups(context: StageContext, view: StageView) -> StageResult:
