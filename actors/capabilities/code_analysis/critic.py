@@ -86,7 +86,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
 
 def _blocking(given: Mapping[str, Any]) -> list[str]:
     question = msgspec.convert(given["question"], Question)
-    return blocking_issues(question, msgspec.convert(given["facts"], list[Fact]))
+    return blocking_issues(question, msgspec.convert(given["facts"], list[Fact]), _texts(given["contradictions"]))
 
 
 def _status(goal: Goal, claims: dict[str, list[Any]], coverage: float) -> GoalStatus:
