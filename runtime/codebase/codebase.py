@@ -170,6 +170,10 @@ class Codebase:
         """
         return symbol_links.symbols_named(self.index, name, fuzzy=fuzzy, limit=limit)
 
+    def symbols_of_kinds(self, kinds: Sequence[str], *, limit: int = 5000) -> list[SymbolRecord]:
+        """Symbols of some kinds (function, class …), by file and line."""
+        return self.index.symbols(f"s.kind IN ({', '.join('?' * len(kinds))})", tuple(kinds), limit)
+
     def symbols_in(self, path: str, *, limit: int = 5000) -> list[SymbolRecord]:
         """Symbols of one file, by line."""
         return self.index.symbols("f.path = ?", (self.relative(path),), limit)

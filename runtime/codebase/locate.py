@@ -26,6 +26,7 @@ from runtime.tools.result import Citation, ToolResult
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
 MAX_COUNTED = 5_000
+ALL_OF_KINDS = "*"
 # A branch that meets the whole case counts as much as this share of the best score.
 BRANCH_WEIGHT = 0.6
 HOLDER_KINDS = frozenset({"class", "struct", "impl"})
@@ -49,11 +50,12 @@ def locate(
 ) -> ToolResult:
     """The places that fit a name or a question, best first, at most `max_results`.
 
-    `kinds` keeps only definitions of those kinds (class, function, method …); `scope` is a file or folder to look in;
+    `kinds` keeps only definitions of those kinds (class, function, method …), and with the query `*` all there are of
+    them are meant; `scope` is a file or folder to look in;
     `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (as it ended up), results [{file, start_line, end_line, symbol, kind, signature, docstring,
     score, source}], and `branch` [first line, last line] of what meets the case of a question «what happens when …?»;
-    `definitions`, of a name: how many there are of it outside tests, those beyond the results counted too.
+    `definitions`, of a name or of kinds: how many there are outside tests, those beyond the results counted too.
     Status `empty` when nothing fits, `denied` when the scope leads outside the root.
     """
     log = AttemptLog(codebase.max_retries)
@@ -96,6 +98,8 @@ class _Search:
         """A name: its definitions, then what else speaks of it; a question: the ranked chunks."""
         if not self._query:
             return []
+        if self._query == ALL_OF_KINDS and self._kinds:
+            return log.run("symbol_kinds", lambda: self.of_kinds(scope))
         if not self._is_name:
             found = log.run("ranked_chunks", lambda: self.chunks(scope))
             return found if self._case is None else log.run("branches", lambda: self.with_branches(found))
@@ -107,6 +111,14 @@ class _Search:
         # What is spelt like an identifier is best met where it stands; a plain word says little by standing somewhere.
         others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
         return _merged([named, *others], self._limit)
+
+    def of_kinds(self, scope: str | None) -> list[_Located]:
+        """All definitions of the kinds, source before tests, by file and line."""
+        symbols = self._codebase.symbols_of_kinds(sorted(self._kinds), limit=MAX_COUNTED)
+        kept = [symbol for symbol in symbols if _within(symbol.file, scope)]
+        self.definitions = sum(kind_of_path(symbol.file) == "source" for symbol in kept)
+        kept.sort(key=lambda symbol: kind_of_path(symbol.file) != "source")
+        return self._rows(kept, "symbol")
 
     def broadened(self, scope: str | None) -> list[_Located]:
         """Partial names of every identifier or word, and the text in any case."""
@@ -127,9 +139,11 @@ class _Search:
         kept = [symbol for symbol in symbols if _within(symbol.file, scope) and self._fits(symbol.kind)]
         if not fuzzy:
             self.definitions = sum(_is_defined(symbol, wanted) for symbol in kept)
-        source = "symbol_partial" if fuzzy else "symbol"
+        return self._rows(kept, "symbol_partial" if fuzzy else "symbol")
+
+    def _rows(self, symbols: Sequence[SymbolRecord], source: str) -> list[_Located]:
         rows = []
-        for place, symbol in enumerate(kept[: self._limit]):
+        for place, symbol in enumerate(symbols[: self._limit]):
             citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
             if citation is not None:
                 rows.append((_symbol_row(symbol, round(1 / (1 + place), 6), source), citation))
