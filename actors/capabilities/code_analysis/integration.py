@@ -27,7 +27,7 @@ from actors.capabilities.code_analysis.claims import ROLES_OF_COMMITS, Claim, pl
 from actors.capabilities.code_analysis.commits import CommitNote, invented
 from actors.capabilities.code_analysis.ending import bound_reached, ended_because, last_pass, not_looked_for, remarks
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange
-from actors.capabilities.code_analysis.not_read import not_read
+from actors.capabilities.code_analysis.not_read import folders_not_read, not_read
 from actors.capabilities.code_analysis.question import Question, analyse
 from actors.capabilities.code_analysis.relations import relations_of
 from actors.capabilities.code_analysis.stand_in import with_note
@@ -166,7 +166,9 @@ async def assemble(
     ended_by = view.ended_by or (None if citations else bound_reached(view))
     answer = compose(question, findings, skipped, ended_by, remarks(view), missing_reasons(view))
     shown = "\n".join(render(claim) for finding in findings for claim in finding.claims)
-    if unread := await context.run_blocking(not_read, codebase, question.text, shown):
+    unread = folders_not_read(repository["stats"].get("notes", ()))
+    unread += await context.run_blocking(not_read, codebase, question.text, shown)
+    if unread:
         answer = "\n\n".join((answer, *unread))
     output = {
         "final_response": with_note(answer, view.outputs),

@@ -34,6 +34,13 @@ _WHY = {
 }
 
 
+def folders_not_read(notes: Iterable[object]) -> list[str]:
+    """One sentence with what the walk through the folders could not look at, at most MAX_TOLD notes of it."""
+    said = [" ".join(str(note).split())[:_MAX_PATH_CHARS] for note in notes]
+    more = [f"{len(said) - MAX_TOLD} more"] if len(said) > MAX_TOLD else []
+    return [plain(f"Not all folders were read: {'; '.join([*said[:MAX_TOLD], *more])}.")] if said else []
+
+
 def not_read(codebase: Codebase, question: str, shown: str) -> list[str]:
     """A sentence for each path that a question names and nobody reads, at most MAX_TOLD; `shown`: its claims.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.not_read import MAX_TOLD, not_read
+from actors.capabilities.code_analysis.not_read import MAX_TOLD, folders_not_read, not_read
 from runtime.codebase.codebase import Codebase
 from tests.capabilities.code_analysis.support import FILES, Desk, write_files
 
@@ -60,3 +60,18 @@ async def test_a_route_that_the_answer_has_is_no_path_outside(desk: Desk) -> Non
 async def test_at_most_so_many_paths_are_told(desk: Desk, count: int) -> None:
     question = " ".join(f"../x{number}" for number in range(count))
     assert len(not_read(of(desk), question, "")) == min(count, MAX_TOLD)
+
+
+async def test_an_answer_says_that_names_which_are_no_text_were_left_out(tmp_path: Path) -> None:
+    write_files(tmp_path / "repo", FILES)
+    (tmp_path / "repo" / "relay" / "two\nlines.py").write_text("def hidden():\n    return 1\n")
+    answer = (await (await Desk.open(tmp_path / "repo", tmp_path / "state")).ask("Where is hidden?"))["answer"]
+    assert "Not all folders were read: relay/ has 1 names that are no UTF-8 or hold a line break: left out." in answer
+
+
+@pytest.mark.parametrize(("count", "more"), [(MAX_TOLD, ""), (MAX_TOLD + 1, "; 1 more."), (MAX_TOLD + 2, "; 2 more.")])
+def test_so_many_folders_are_told_and_the_number_of_the_rest(count: int, more: str) -> None:
+    (said,) = folders_not_read([f"d{number} cannot be read" for number in range(count)])
+    assert said.endswith(more)
+    assert said.count("cannot be read") == MAX_TOLD
+    assert folders_not_read([]) == []
