@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -429,3 +430,17 @@ def test_a_bug_is_one_line_too_and_debugging_shows_where(tmp_path: Path, repo: P
         assert done.returncode == 1
         assert ("Traceback" in done.stderr) is bool(debug)
         assert "ZeroDivisionError" in done.stderr
+
+
+def test_an_interrupt_while_the_program_is_being_loaded_shows_no_traceback() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "serve.cli.main", "ask", "Where is it?"]
+    root = Path(__file__).resolve().parents[2]
+    process = subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.rpartition("|")[2].strip() == "typer.main":
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
