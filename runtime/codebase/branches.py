@@ -49,7 +49,8 @@ _STATES: tuple[tuple[str, str], ...] = (
         r"\btoo (?:large|big|long|many|deep|high)\b|\bexceed|\blimit\b",
         r"(?i)exceed|too[ _]?(?:large|big|long|many|deep)|> ?\w*[._]?(?:max|limit)|\bmax_\w+",
     ),
-    (r"\b(?:unknown|unrecogni[sz]ed|unexpected)\b", r"(?i)unknown|unrecogni[sz]ed|unexpected"),
+    (r"\b(?:unknown|unrecogni[sz]ed)\b", r"(?i)unknown|(?:un|not )recogni[sz]ed"),
+    (r"\bunexpected\b", r"(?i)unexpected|unknown"),
     (
         r"\b(?:invalid|wrong|malformed|illegal|not (?:valid|safe|allowed))\b",
         r"(?i)invalid|malformed|illegal|\bbad\b|\bnot (?:is_?)?valid|validate|not allowed|unsafe",
@@ -67,7 +68,7 @@ _DECIDES = re.compile(
 )
 _FAILS = re.compile(
     r"\b(?:raise|throw|panic!?|abort|reject|die|bail!?)\b|\bErr\(|\b(?:fmt\.Errorf|errors\.New)\b"
-    r"|\b(?:emit|send|handle|log|on)_?\w*[Ee]rror\b|\bnew \w*(?:Error|Exception)\b"
+    r"|\b(?:emit|send|handle|log|on)_?\w*[Ee]rror\b|\bnew \w*(?:Error|Exception)\b|\b[A-Z]\w*::Error\("
 )
 _LEAVES = re.compile(r"\b(?:return|break|continue|exit)\b")
 
@@ -94,7 +95,8 @@ def case_of(question: str) -> Case | None:
     asked = _ASKED.match(question)
     if asked is None:
         return None
-    states = [(found.group(), said) for wanted, said in _COMPILED if (found := wanted.search(asked.group(1)))]
+    spoken = [(" ".join(found.group() for found in wanted.finditer(asked.group(1))), s) for wanted, s in _COMPILED]
+    states = [(text, said) for text, said in spoken if text]
     of_states = {stem(word.lower()) for text, _ in states for word in _WORD.findall(text)}
     words = {stem(word.lower()) for word in _WORD.findall(asked.group(1)) if word.lower() not in _SMALL}
     kept = frozenset(words - of_states)

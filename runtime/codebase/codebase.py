@@ -34,6 +34,7 @@ from runtime.codebase.index_records import (
     IndexedFile,
     ReferenceRecord,
     SymbolRecord,
+    around,
 )
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.paths import readable_path, relative_to_root
@@ -181,7 +182,7 @@ class Codebase:
     def symbol_at(self, path: str, line: int) -> SymbolRecord | None:
         """The innermost definition around a line; modules and keys do not count."""
         where = "f.path = ? AND s.start_line <= ? AND s.end_line >= ? AND s.kind NOT IN ('module', 'key')"
-        found = self.index.symbols(where, (self.relative(path), line, line))
+        found = around(self.index.symbols(where, (self.relative(path), line, line)))
         return min(found, key=lambda symbol: (symbol.end_line - symbol.start_line, -symbol.start_line), default=None)
 
     # Links between symbols and files

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from runtime.codebase.syntax import CALLABLE_KINDS, VALUE_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,20 @@ class SymbolRecord:
     def owner(self) -> str:
         """The qualified name of the class or function around it, or an empty string."""
         return self.qualified_name[: -len(self.name) - 1]
+
+
+def around(symbols: Sequence[SymbolRecord]) -> list[SymbolRecord]:
+    """Definitions of one file without the values that a callable among them makes: those enclose nothing.
+
+    `self.depth = 1` in a constructor is an attribute of its class, and a line of the constructor.
+    """
+    bodies = [symbol for symbol in symbols if symbol.kind in CALLABLE_KINDS]
+    return [
+        symbol
+        for symbol in symbols
+        if symbol.kind not in VALUE_KINDS
+        or not any(body.start_line <= symbol.start_line and symbol.end_line <= body.end_line for body in bodies)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The tool `locate`: where is a thing in the code.
 
 A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, into
-which names and paths are weighed. When nothing is found the search is broadened once, then moved up from its scope.
+which names and paths are weighed, and one for values alone (constants, fields …) by their names. When nothing is found
+the search is broadened once, then moved up from its scope; values that merely share a word are no broader find.
 `data["results"]` and the citations are in the same order, one citation for each row.
 """
 
@@ -17,6 +18,7 @@ from runtime.codebase.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import ChunkHit, SymbolRecord, TextHit
+from runtime.codebase.named_values import VALUES, values_for
 from runtime.codebase.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.symbol_links import normal_name
 from runtime.codebase.tokens import looks_like_identifier, query_terms
@@ -29,6 +31,8 @@ MAX_COUNTED = 5_000
 ALL_OF_KINDS = "*"
 # A branch that meets the whole case counts as much as this share of the best score.
 BRANCH_WEIGHT = 0.6
+# How much less of the case than the best branch meets another one may meet, and still be told as one.
+BRANCH_MARGIN = 0.25
 HOLDER_KINDS = frozenset({"class", "struct", "impl"})
 CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
 
@@ -67,9 +71,9 @@ def locate(
         return log.result("denied", {"query": query, "results": []}, [], error=error.message)
     search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait)
     found = search.first(log, place)
-    if not found:
+    if not found and not search.is_of_values:
         found = log.retry("broadened", lambda: search.broadened(place))
-    if not found and place is not None and log.may_retry:
+    if not found and place is not None and not search.is_of_values and log.may_retry:
         parent = posixpath.dirname(place)
         place = parent or None
         found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
@@ -94,12 +98,19 @@ class _Search:
         self._is_name = _NAME.fullmatch(query) is not None
         self.definitions = 0
 
+    @property
+    def is_of_values(self) -> bool:
+        """True for a question in words that wants values alone: those that merely share a word are none of them."""
+        return not self._is_name and bool(self._kinds) and self._kinds <= VALUES
+
     def first(self, log: AttemptLog, scope: str | None) -> list[_Located]:
         """A name: its definitions, then what else speaks of it; a question: the ranked chunks."""
         if not self._query:
             return []
         if self._query == ALL_OF_KINDS and self._kinds:
             return log.run("symbol_kinds", lambda: self.of_kinds(scope))
+        if self.is_of_values:
+            return log.run("named_values", lambda: self.values(scope))
         if not self._is_name:
             found = log.run("ranked_chunks", lambda: self.chunks(scope))
             return found if self._case is None else log.run("branches", lambda: self.with_branches(found))
@@ -149,6 +160,16 @@ class _Search:
                 rows.append((_symbol_row(symbol, round(1 / (1 + place), 6), source), citation))
         return rows
 
+    def values(self, scope: str | None) -> list[_Located]:
+        """Constants, fields and other values whose names meet the question."""
+        index, read = self._codebase.index, self._codebase.try_source
+        rows = []
+        for symbol, share in values_for(index, read, self._query, self._kinds, self._limit):
+            citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
+            if citation is not None and _within(symbol.file, scope):
+                rows.append((_symbol_row(symbol, share, "value"), citation))
+        return rows
+
     def text(self, scope: str | None, *, case_sensitive: bool) -> list[_Located]:
         if self._kinds:
             return []
@@ -174,9 +195,10 @@ class _Search:
         assert self._case is not None
         gain = BRANCH_WEIGHT * max((row["score"] for row, _ in found), default=0.0)
         raised: list[_Located] = []
-        for row, citation in found:
-            branch = self._branch(row, self._case)
-            if branch is None:
+        branches = [self._branch(row, self._case) for row, _ in found]
+        least = max((branch.share for branch in branches if branch is not None), default=0.0) - BRANCH_MARGIN
+        for (row, citation), branch in zip(found, branches, strict=True):
+            if branch is None or branch.share < least:
                 raised.append((row, citation))
                 continue
             lines = [branch.start_line, branch.end_line]

@@ -9,7 +9,7 @@ from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.head_docs import head_doc
-from runtime.codebase.index_records import ImportRecord, IndexedFile, SymbolRecord
+from runtime.codebase.index_records import ImportRecord, IndexedFile, SymbolRecord, around
 from runtime.codebase.missed import same_name, similar_paths
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.symbol_links import dotted_path
@@ -163,7 +163,8 @@ class _Map:
     def _file_row(self, file: IndexedFile, limit: int) -> dict[str, Any]:
         symbols = self._codebase.symbols_in(file.path)
         module = next((symbol for symbol in symbols if symbol.kind == "module" and symbol.start_line == 1), None)
-        shown = [symbol for symbol in symbols if symbol is not module and self._is_shown(symbol)]
+        told = symbols if self._symbol is not None else around(symbols)
+        shown = [symbol for symbol in told if symbol is not module and self._is_shown(symbol)]
         if len(shown) > limit:
             self._truncated = True
         source = self._codebase.try_source(file.path)

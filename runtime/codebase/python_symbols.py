@@ -39,6 +39,7 @@ _QUERY = """
 (import_from_statement) @import
 (future_import_statement) @import
 (expression_statement (assignment left: (identifier) @assigned))
+(expression_statement (assignment left: (attribute object: (identifier) attribute: (identifier) @given)))
 (type_alias_statement left: (type (identifier) @assigned))
 (expression_statement . (string) @string .)
 """
@@ -94,6 +95,7 @@ class _FileReader:
         self._owners: list[int] = []
         self._add_definitions()
         self._add_assignments()
+        self._add_instance_attributes()
 
     def _add_definitions(self) -> None:
         nodes = sorted(self._captures.get("definition", ()), key=lambda node: node.start_byte)
@@ -145,6 +147,27 @@ class _FileReader:
                 continue
             seen.add((owner, name))
             self.symbols.append(self._assignment(node, name, owner, holder))
+
+    def _add_instance_attributes(self) -> None:
+        """What methods give `self` is an attribute of the class: its first assignment, unless the class defines it."""
+        known = {(symbol.parent, symbol.name) for symbol in self.symbols}
+        for node in sorted(self._captures.get("given", ()), key=lambda node: node.start_byte):
+            target = node.parent
+            receiver = None if target is None else target.child_by_field_name("object")
+            if target is None or receiver is None or receiver.text != b"self":
+                continue
+            name, owner = _text(node), self._class_around(node.start_byte)
+            if owner is None or (owner, name) in known or name.endswith("__"):
+                continue
+            known.add((owner, name))
+            self.symbols.append(self._assignment(target, name, owner, self.symbols[owner]))
+
+    def _class_around(self, byte: int) -> int | None:
+        """Position of the class whose method a byte belongs to; None outside of methods."""
+        inside: int | None = self._enclosing(byte)
+        while inside and self.symbols[inside].kind == "function":
+            inside = self.symbols[inside].parent
+        return self.symbols[inside].parent if inside and self.symbols[inside].kind == "method" else None
 
     def _assignment(self, node: Node, name: str, owner: int, holder: Symbol) -> Symbol:
         statement = node.parent if node.parent is not None else node

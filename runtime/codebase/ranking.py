@@ -23,6 +23,7 @@ from runtime.codebase.index_records import ChunkHit, SymbolRecord
 from runtime.codebase.path_kinds import PathKind, kind_of_place, kinds_asked_for
 from runtime.codebase.related_terms import related_terms
 from runtime.codebase.symbol_links import symbols_named
+from runtime.codebase.syntax import VALUE_KINDS
 from runtime.codebase.tokens import index_terms, query_terms
 
 MAX_QUERY_CHARS = 8_000
@@ -103,7 +104,11 @@ class _Board:
         self._top = max(self._scores.values(), default=1.0)
 
     def add_named(self, symbols: Sequence[SymbolRecord]) -> None:
-        """Raise the definitions of a name; the more there are of that name, the less each."""
+        """Raise the definitions of a name; the more there are of that name, the less each.
+
+        Fields and attributes count only where nothing else bears it.
+        """
+        symbols = [symbol for symbol in symbols if symbol.kind not in VALUE_KINDS] or symbols
         for symbol in symbols:
             key = self._key_of(symbol)
             self._scores[key] += self._weights.named_symbol * self._top / math.sqrt(len(symbols))

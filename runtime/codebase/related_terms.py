@@ -64,6 +64,11 @@ def other_words(term: str) -> dict[str, float]:
     return found | dict.fromkeys(_BASE_FORMS.get(term, ()), FORM_FACTOR)
 
 
+def base_form(term: str) -> str:
+    """The stem of what an irregular verb is a form of: `find` for `found`; any other term as it is."""
+    return next(iter(_BASE_FORMS.get(term, ())), term)
+
+
 def root(term: str) -> str:
     """A term of the index without the endings that turn verbs into nouns: `inheritanc` and `inherit` agree."""
     for ending in _ENDINGS:

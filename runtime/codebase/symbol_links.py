@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import islice
 
 from runtime.codebase.index_reader import IndexReader
-from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
+from runtime.codebase.index_records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, around
 from runtime.codebase.languages import DATA, PROSE, language_of, may_call
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.python_scopes import AnyMeaning, Meaning, aliases_of, brings
@@ -175,8 +175,8 @@ def _shape(name: str) -> str:
 
 def _mention(index: IndexReader, path: str, line: int, name: str) -> ReferenceRecord:
     where = "f.path = ? AND s.start_line <= ? AND s.end_line >= ? AND s.kind NOT IN ('module', 'key', 'section')"
-    around = index.symbols(where, (path, line, line))
-    inner = min(around, key=lambda symbol: symbol.end_line - symbol.start_line, default=None)
+    outer = around(index.symbols(where, (path, line, line)))
+    inner = min(outer, key=lambda symbol: symbol.end_line - symbol.start_line, default=None)
     if inner is None:
         return ReferenceRecord(path, line, name, "reference")
     return ReferenceRecord(path, line, name, "reference", "", inner.qualified_name, inner.id)

@@ -18,7 +18,7 @@ from runtime.codebase.languages import language_of
 from runtime.codebase.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.remembered import relations_that_hold
 from runtime.codebase.symbol_links import importers_of_symbol, normal_name
-from runtime.codebase.syntax import CALLABLE_KINDS
+from runtime.codebase.syntax import CALLABLE_KINDS, VALUE_KINDS
 from runtime.context.relations import Relation, RelationKind
 from runtime.tools.result import Citation, ToolResult
 
@@ -104,6 +104,9 @@ def _usage(
     imports = log.run("importers", lambda: importers_of_symbol(codebase.index, main, 500))
     callees = log.run("callees", lambda: codebase.callees(main, limit=many))
     called = {(call.file, call.line) for call in calls}
+    if main.kind in VALUE_KINDS:
+        told = {(use.file, use.line) for use in uses} | {(main.file, main.name_line)}
+        uses += [line for line in _given(codebase, main) if (line.file, line.line) not in told]
     others = [use for use in uses if (use.file, use.line) not in called and use.kind != "import"]
     in_tests = [use for use in (*calls, *others) if _is_test(use)]
     callers = [call for call in calls if not _is_test(call)]
@@ -123,6 +126,33 @@ def _usage(
         fresh = [relation for relation in known if (relation.source_file, relation.start_line) not in seen]
         parts["remembered"] = sheet.rows(fresh, lambda item: sheet.remembered(item, main.name))
     return parts, sheet.truncated
+
+
+def _given(codebase: Codebase, main: SymbolRecord) -> list[ReferenceRecord]:
+    """The lines of its class that give a field its value or a parameter of its name a default: `depth: int = 3,`."""
+    owners = [owner for owner in codebase.symbols_named(main.owner) if owner.file == main.file] if main.owner else []
+    source = codebase.try_source(main.file)
+    if source is None or not owners:
+        return []
+    given = re.compile(rf"^\s*(?:(?:async\s+)?def\b.*[(,]\s*|self\.)?{re.escape(main.name)}\s*(?::|=(?!=))")
+    lines = range(owners[0].start_line, min(owners[0].end_line, len(source.lines)) + 1)
+    found = [line for line in lines if _is_given(source.lines[line - 1], main.name, given)]
+    outer = [codebase.symbol_at(main.file, line) for line in found]
+    return [
+        ReferenceRecord(main.file, line, main.name, "reference", enclosing=holder.qualified_name)
+        for line, holder in zip(found, outer, strict=True)
+        if holder is not None
+    ]
+
+
+def _is_given(line: str, name: str, given: re.Pattern[str]) -> bool:
+    # What begins like this is said of it: comments, and documentation of a parameter.
+    is_said = line.lstrip().startswith(("#", "//", "*", ":", ">>>"))
+    return name in line and not is_said and given.search(line) is not None
+
+
+def _assigned(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:|\s*$))")
 
 
 def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
@@ -157,7 +187,7 @@ def _lines_with(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRe
     if not _NAME.fullmatch(last):
         return []
     word = re.compile(rf"(?<![\w$]){re.escape(last)}(?![\w$])")
-    assigned = re.compile(rf"(?<![\w$]){re.escape(last)}(?![\w$])[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:|\s*$))")
+    assigned = _assigned(last)
     hits = [hit for hit in codebase.search_text(last, max_hits=SCANNED_LINES).hits if word.search(hit.text)]
     if not any(kind_of_path(hit.file) in {"source", "test"} and assigned.search(hit.text) for hit in hits):
         return []

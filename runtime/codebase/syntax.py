@@ -17,6 +17,7 @@ CONTAINER_KINDS: frozenset[str] = frozenset(
     {"class", "interface", "struct", "enum", "trait", "module", "namespace", "impl", "type", "record", "object"}
 )
 CALLABLE_KINDS: frozenset[str] = frozenset({"function", "method", "constructor", "macro"})
+VALUE_KINDS: frozenset[str] = frozenset({"attribute", "field"})
 DEFINITION_KINDS: frozenset[str] = (CONTAINER_KINDS | CALLABLE_KINDS) - {"module"}
 
 

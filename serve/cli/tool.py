@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from runtime.context.relations import Relation
 from runtime.errors import ToolArgumentsError
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import checked_repository
@@ -45,6 +46,21 @@ def _arguments(text: str) -> dict[str, Any]:
     return given
 
 
+def _remembered(settings: Settings, root: str, symbol: str) -> list[Relation]:
+    """What the entity graph of the repository knows of a symbol, as the agents are told; nothing makes a store."""
+    from runtime.clock import SystemClock
+    from runtime.store.opening import has_database, open_store, store_options
+
+    options = store_options(settings)
+    if not symbol or not has_database(options, "relations"):
+        return []
+    stores = open_store(options, SystemClock())
+    try:
+        return stores.relations().about(root, [symbol])
+    finally:
+        stores.close()
+
+
 async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str) -> dict[str, Any]:
     import msgspec
 
@@ -61,6 +77,8 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     open_state_dir(settings.state_dir)
     repository = await index_service(settings).refresh(repo)
     codebase = capability.open_services(agent_settings(settings)).codebase(repository)
+    if name == "explore_symbol_usage":
+        codebase = codebase.remembering(_remembered(settings, str(codebase.root), str(given.get("symbol", ""))))
     result = await ToolExecutor(capability.tools, frozenset({name}), StageBudget(Grant(tool_calls=1))).call(
         name, codebase, given
     )

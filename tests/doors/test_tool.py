@@ -41,6 +41,17 @@ def test_a_tool_finds_what_is_there_and_cites_it(
     assert [fault for item in cited for fault in citation_faults(item, repo)] == []
 
 
+def test_the_entity_graph_of_the_repository_is_asked_by_hand_as_well(jeeves: Program, repo: Path) -> None:
+    before = call(jeeves, repo, "explore_symbol_usage", symbol="Box.put").answers().document
+    assert before["data"]["remembered"] == []
+    jeeves.run("ask", "Who calls Box.put?", "--repo", repo).answers()
+    after = call(jeeves, repo, "explore_symbol_usage", symbol="Box.put").answers().document
+    assert next(tried["status"] for tried in after["attempts"] if tried["strategy"] == "entity_graph") == "ok"
+    # What the index shows is not told twice.
+    assert after["data"]["remembered"] == []
+    assert after["data"]["callers"] == before["data"]["callers"]
+
+
 def test_the_tools_list_themselves(jeeves: Program, repo: Path) -> None:
     tools = jeeves.run("tool", "list_tools", "--repo", repo).answers().document["data"]["tools"]
     names = {tool["name"] for tool in tools}

@@ -10,9 +10,12 @@ from collections.abc import Callable
 
 import msgspec
 
+from runtime.codebase.related_terms import base_form
 from runtime.codebase.tokens import index_terms, query_terms
 
-_PASSIVE = re.compile(r"^\W*how\s+(?:is|are|was|were)\b(.*?)(?:\band (?:how|where|when|what|who)\b|$)", re.IGNORECASE)
+_PASSIVE = re.compile(
+    r"^\W*(?:how|where)\s+(?:is|are|was|were)\b(.*?)(?:\band (?:how|where|when|what|who)\b|$)", re.IGNORECASE
+)
 _ACTIVE = re.compile(r"^\W*how\s+(?:does|do)\b.*?\b(match|route|dispatch|resolve)\b(?!s?\s+work)(.*)", re.IGNORECASE)
 _PARTICIPLE = re.compile(
     r"\b(?:\w{2,}ed|chosen|built|found|sent|kept|bound|read|written|run|made|held|drawn|split|thrown|hidden|shown|begun"
@@ -24,6 +27,7 @@ _SETS_UP = re.compile(
     r"\W*(?:\w+\W+){0,2}?(?:registers?|adds?|appends?|declares?|defines?|sets|configures?|is a shortcut|is an alias)\b",
     re.IGNORECASE,
 )
+_SETS = re.compile(r"\W*(?:\w+\W+){0,2}?(?:sets|configures)\b", re.IGNORECASE)
 _SETTING_UP = frozenset(query_terms("register add append declare define set configure").counts)
 
 
@@ -34,11 +38,19 @@ _SERVING = re.compile(
     r"(?=http|req|route|path|url|conn|event|message|handler|command)",
     re.IGNORECASE,
 )
+# A method that gives back its own object was told something for later: `fn threads(&mut self, n: usize) -> &mut Self`.
+_RETURNS = re.compile(
+    r"\)\s*(?:->|:)?\s*(?:[&*]\s*(?:mut\s+)?)?[\"']?(Self|this|[A-Z]\w*)[\"']?\s*(?:[:{].*)?$", re.DOTALL
+)
+_TYPE_AHEAD = re.compile(r"(?:public\s+|protected\s+|final\s+|static\s+)*([A-Z]\w*)\s+$")
 _ASKS = re.compile(r"_*(?:is|has|can|check|should|needs)(?=_|[A-Z])")
 
 
 class Deed(msgspec.Struct, frozen=True):
-    """The verb and the other words of a question that asks how something is done, as stems of the index."""
+    """The verb, in its base form, and the other words of a question that asks how, or where, something is done.
+
+    Both as stems of the index.
+    """
 
     verb: str
     others: frozenset[str]
@@ -56,13 +68,32 @@ def deed_of(question: str) -> Deed | None:
     for word in reversed(_PARTICIPLE.findall(passive.group(1))):
         verb = index_terms(word)
         if verb in terms:
-            return Deed(verb, frozenset(terms) - {verb})
+            return Deed(base_form(verb), frozenset(terms) - {verb})
     return None
+
+
+def is_of_something_else(deed: Deed, name: str, meets: Callable[[str], float]) -> bool:
+    """True for what bears the verb in its name and has none of the other words: it does so to something else."""
+    is_done = deed.verb in index_terms(name.rpartition(".")[2]).split()
+    return is_done and bool(deed.others) and not any(meets(word) for word in deed.others)
+
+
+def gives_itself_back(name: str, signature: str) -> bool:
+    """True for a method of a builder, which takes a value and gives its own object back."""
+    owner = name.rpartition(".")[0].rpartition(".")[2]
+    before, _, after = signature.partition(f"{name.rpartition('.')[2]}(")
+    found = _TYPE_AHEAD.match(before) or _RETURNS.search(after)
+    return bool(owner) and found is not None and found.group(1) in {owner, "Self", "this"}
 
 
 def sets_up(deed: Deed, docstring: str) -> bool:
     """True for a place that says of itself that it prepares something, where the question asks for what does it."""
     return deed.verb not in _SETTING_UP and _SETS_UP.match(docstring) is not None
+
+
+def says_it_sets(docstring: str) -> bool:
+    """True for a place that says of itself that it sets something: «KeyDelimiter sets the delimiter»."""
+    return _SETS.match(docstring) is not None
 
 
 def does_all(deed: Deed, meets: Callable[[str], float]) -> float:

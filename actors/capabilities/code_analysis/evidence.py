@@ -9,8 +9,10 @@ import msgspec
 from actors.capabilities.code_analysis.comparing import compared
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.guidance import guide_of
+from actors.capabilities.code_analysis.passing_on import passed_on, ranked_places
+from actors.capabilities.code_analysis.planner import PASSED_ON_CODE
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import Entity, is_named, rank_entities, shares_thing
+from actors.capabilities.code_analysis.relevance import Entity, is_named, shares_thing
 from actors.capabilities.code_analysis.wording import MAX_QUOTE_CHARS
 from runtime.codebase.tokens import index_terms
 from runtime.tools.result import Citation
@@ -56,17 +58,23 @@ class Evidence(msgspec.Struct, frozen=True):
 
     def call_line(self, fact: Fact) -> Citation | None:
         """The line of a call, where it stands in code that was read of a lead; the call must be seen in it."""
-        called = fact.name.rsplit(".", 1)[-1]
-        for entity in self.leads:
-            if entity.code is None or fact.about not in (entity.name, entity.name.rsplit(".", 1)[-1]):
-                continue
-            read = entity.code.citation
-            lines = entity.code.text.split("\n")
-            place = fact.at_line - read.start_line
-            if 0 <= place < len(lines) and called in lines[place]:
-                line = {"start_line": fact.at_line, "end_line": fact.at_line, "symbol": entity.name}
-                return msgspec.structs.replace(read, **line, quote=lines[place].strip()[:MAX_QUOTE_CHARS])
-        return None
+        callers = [entity for entity in (*self.leads, self.inner) if entity is not None]
+        by = (e for e in callers if fact.about in (e.name, e.name.rsplit(".", 1)[-1]))
+        return next((line for entity in by if (line := _call_in(entity, fact)) is not None), None)
+
+    @property
+    def inner(self) -> Entity | None:
+        """What the best place passes its work on to, where it does and its code was read."""
+        called = passed_on(self.leads[0], self.facts) if self.leads else None
+        if called is None:
+            return None
+        codes = [fact for fact in self.of("code") if fact.step == PASSED_ON_CODE]
+        code = next((code for code in codes if called.citation.file == code.citation.file), None)
+        known = next((entity for entity in self.entities if entity.citation == called.citation), None)
+        if known is not None:
+            return msgspec.structs.replace(known, code=code or known.code)
+        kind, says, score = called.symbol_kind, called.docstring, 0.0
+        return Entity(called.name, kind, called.citation, called.signature, says, score, (called.step,), False, code)
 
     @property
     def is_of_names(self) -> bool:
@@ -99,8 +107,20 @@ class Evidence(msgspec.Struct, frozen=True):
         return [e for e in self.entities if (e.citation.file, e.citation.start_line) == place][:1]
 
 
+def _call_in(entity: Entity, fact: Fact) -> Citation | None:
+    """The line of a call in the code that was read of a place; None where it is not seen in it."""
+    if entity.code is None:
+        return None
+    read, lines = entity.code.citation, entity.code.text.split("\n")
+    place = fact.at_line - read.start_line
+    if not 0 <= place < len(lines) or fact.name.rsplit(".", 1)[-1] not in lines[place]:
+        return None
+    line = {"start_line": fact.at_line, "end_line": fact.at_line, "symbol": entity.name}
+    return msgspec.structs.replace(read, **line, quote=lines[place].strip()[:MAX_QUOTE_CHARS])
+
+
 def evidence_of(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence:
     """The evidence in a question and facts as stages hand them on. Raises msgspec.ValidationError for other shapes."""
     asked = msgspec.convert(question, Question)
     found = msgspec.convert(facts, list[Fact])
-    return Evidence(asked, found, rank_entities(asked, found))
+    return Evidence(asked, found, ranked_places(asked, found))

@@ -25,10 +25,10 @@ from actors.capabilities.code_analysis.model_shapes import (
     SynthesisAnswer,
     WrittenClaim,
 )
+from actors.capabilities.code_analysis.passing_on import ranked_places
 from actors.capabilities.code_analysis.planner import READ_LINES, READ_PLACES, Step
 from actors.capabilities.code_analysis.planning_context import raw_tokens_of_last_pass, shown_to_planner
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import rank_entities
 from actors.capabilities.code_analysis.stand_in import ModelOutput
 from actors.capabilities.code_analysis.wording import change_claim, together_claim
 from runtime.capability import StageContext, StageInput
@@ -307,7 +307,7 @@ def _best_first(question: Question, facts: list[Fact]) -> list[Fact]:
     """Facts of the places that rank best first, so that what has no room is what matters least."""
     order = {
         (entity.citation.file, entity.citation.start_line): number
-        for number, entity in enumerate(rank_entities(question, facts))
+        for number, entity in enumerate(ranked_places(question, facts))
     }
     return sorted(facts, key=lambda fact: order.get((fact.citation.file, fact.citation.start_line), len(order)))
 

@@ -18,8 +18,9 @@ from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.listed_kinds import ALL, KINDS, TYPE_KINDS, kinds_listed
 from actors.capabilities.code_analysis.listing import HEIRS, SECTIONS, TYPES, type_name
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import SERVING_STEP
+from actors.capabilities.code_analysis.relevance import SERVING_STEP, VALUES_STEP
 from runtime.capability import StageContext, StageInput, StageResult
+from runtime.codebase.named_values import VALUES
 from runtime.codebase.tokens import index_terms
 from runtime.goals import Goal
 from runtime.supervision.commands import StageView
@@ -40,6 +41,10 @@ MAX_RELATED = 50
 MAX_DOCUMENTS = 4
 OPEN_KINDS = ("interface", "trait", "protocol")
 HEAD_START_S = 2.0
+# What passes its work on is followed where the question asks what is done; the calls of a case are traced anyhow.
+PASSED_ON_KINDS = frozenset({"how", "what"})
+# The steps that read what the best place passes its work on to, and follow its calls.
+PASSED_ON_CODE, PASSED_ON_CALLS = "inner", "inner_calls"
 MIN_FEASIBILITY = 40
 
 
@@ -47,7 +52,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     """One tool call, or, with `top_of`, one for each of the best `count` places that those earlier steps found.
 
     `fill`: parameter → what it takes of each place (`file`, `start_line`, `end_line` or `name`). `named_only`: where
-    the question names something, places of that name alone.
+    the question names something, places of that name alone. `passed_on`: the one thing that the best place passes its
+    work on to, or nothing.
     """
 
     id: str
@@ -59,6 +65,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     count: int = 1
     fill: dict[str, str] = {}
     named_only: bool = False
+    passed_on: bool = False
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
@@ -276,6 +283,8 @@ def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number:
     if "configuration" in by_aspect:
         query = f"{question.subject} setting configuration default"
         searches.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
+        goal = (by_aspect["configuration"],)
+        searches.append(_locate(VALUES_STEP, question.subject, goal, LOCATED_PER_STEP, sorted(VALUES)))
     if pass_number > 1:
         words = question.terms[:MAX_WORDS] if not is_wider else _parts_of(question)
         for number, term in enumerate(words):
@@ -341,14 +350,25 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     )
     if not used:
         return steps
+    names = question.identifiers or (question.perhaps_names if question.kind == "configured" else ())
     named = [
         Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
-        for number, name in enumerate(question.identifiers[:2])
+        for number, name in enumerate(names[:2])
     ]
     best = Step("use", "explore_symbol_usage", {}, used, "who uses the best place", found_by, 1, {"symbol": "name"})
     traced = Step("trace", "trace_entry_point", {"max_depth": TRACED_CALLS}, used, "follow its calls", found_by)
     follow = [msgspec.structs.replace(traced, fill={"entry": "name"})] if question.shows_flow else []
-    return [*steps, *named, best, *follow]
+    inner = _inner_steps(goals, (*found_by, "whole", "use")) if question.kind in PASSED_ON_KINDS else []
+    return [*steps, *named, best, *follow, *inner]
+
+
+def _inner_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step]:
+    """Where the best place only passes its work on: read what it passes it to, and follow the calls of that."""
+    why, whole = "the best place passes its work on to it", {"max_lines": WHOLE_LINES}
+    place = {"path": "file", "symbol": "name"}
+    code = Step(PASSED_ON_CODE, "read_code", whole, goals, why, found_by, 1, place, passed_on=True)
+    calls = Step(PASSED_ON_CALLS, "trace_entry_point", {"max_depth": 1}, goals, why, found_by, 1, {"entry": "name"})
+    return [code, msgspec.structs.replace(calls, passed_on=True)]
 
 
 def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:

@@ -13,13 +13,17 @@ from functools import partial
 
 import msgspec
 
+from actors.capabilities.code_analysis.case_docs import says_it_is_for
 from actors.capabilities.code_analysis.done_to import (
     Deed,
     deed_of,
     does_all,
+    gives_itself_back,
     is_called,
+    is_of_something_else,
     is_on_request,
     merely_asks,
+    says_it_sets,
     serves,
     sets_up,
 )
@@ -55,10 +59,14 @@ CONFIGURING_BONUS, WHOLE_NAME_BONUS = 0.4, 0.4
 # How well the base of a class must fit, of what the class does, to lead in its place.
 BASE_SHARE = 0.85
 BRANCH_BONUS = 0.8
-DEED_BONUS, VERB_BONUS, DOER_SHARE = 0.5, 0.2, 0.5
-SETTING_UP_FITNESS, ASKING_FITNESS, DECLARED_FITNESS = 0.7, 0.85, 0.7
+# What says of itself that it is there for the case that is asked about.
+CASE_BONUS = 1.6
+DEED_BONUS, VERB_BONUS, CALLED_BONUS, DOER_SHARE = 0.5, 0.2, 0.4, 0.5
+SETTING_UP_FITNESS, ASKING_FITNESS, DECLARED_FITNESS, OTHER_THING_FITNESS = 0.7, 0.85, 0.7, 0.85
 # The step that looks for what serves requests, and what its finds gain where nothing else does what is asked for.
 SERVING_STEP, SERVING_BONUS = "serve", 2.5
+# The step that looks through the names of values, and what the best of its finds gains where a setting is asked for.
+VALUES_STEP, VALUE_BONUS = "values", 0.8
 TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
 NAMELESS_FITNESS, SPECIAL_FITNESS = 0.6, 0.85
 
@@ -78,10 +86,15 @@ _ALIKE = (
     ("db", "databas"),
     ("init", "initializ"),
     ("creat", "make", "mak", "build", "new"),
+    ("resolv", "solv"),
+    ("comput", "calculat", "calc"),
+    ("max", "maximum"),
+    ("min", "minimum"),
+    ("opt", "option"),
 )
 _ALIKE_OF = {stem: frozenset(group) - {stem} for group in _ALIKE for stem in group}
 
-_CONFIGURING = frozenset(index_terms("config configuration settings option options env environment").split())
+_CONFIGURING = frozenset(index_terms("config configuration settings option options opts env environment").split())
 _ABSTRACT_OWNER = re.compile(r"(?:^|\.)(?:Abstract|Base|I)[A-Z]\w*$|(?:ABC|Base|Interface|Protocol)$")
 _VALUES = frozenset({"constant", "variable", "key", "field", "property", "attribute"})
 _DOING = frozenset({"function", "method", "constructor"})
@@ -122,12 +135,18 @@ def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
     codes = [fact for fact in facts if fact.kind == "code"]
     all_members = [fact for members in groups.values() for fact in members]
     weights = _weights(question.terms, all_members, question.deed_terms)
-    deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
+    deed = _deed_of(question)
     entities = [_entity(question, members, codes, weights, deed) for members in groups.values()]
     if deed is not None:
         entities = _with_servers(entities, deed)
     ranked = sorted(entities, key=lambda entity: (-entity.score, *_place(entity.citation), entity.name))
     return _base_first(question, ranked) if question.kind == "how" and deed is None else ranked
+
+
+def _deed_of(question: Question) -> Deed | None:
+    """What is asked to be done, of a question that asks how or where it is and names nothing."""
+    asks = question.kind == "how" or (question.kind == "where" and question.asks_for_doing)
+    return deed_of(question.text) if asks and not question.identifiers else None
 
 
 def _base_first(question: Question, ranked: list[Entity]) -> list[Entity]:
@@ -169,7 +188,8 @@ def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fac
             wanted -= {word for name in missing for word in index_terms(name).split()}
     text = " ".join(_text_of(entity) for entity in entities[:5])
     present = set(text.lower().split()) | set(index_terms(text).split())
-    return len(wanted & present) / len(wanted)
+    said = [term for term in wanted if not present.isdisjoint({term, *_ALIKE_OF.get(term, ()), *other_words(term)})]
+    return len(said) / len(wanted)
 
 
 def shares_name(entity: Entity, question: Question) -> bool:
@@ -239,7 +259,10 @@ def _is_doer(deed: Deed, entity: Entity) -> bool:
 def _doing_fitness(deed: Deed, fact: Fact) -> float:
     """Below 1 for what prepares, asks or declares, where the question asks how something is done."""
     is_declared = fact.symbol_kind == "method" and fact.citation.start_line == fact.citation.end_line
-    fitness = SETTING_UP_FITNESS if sets_up(deed, fact.docstring) else 1.0
+    is_preparing = sets_up(deed, fact.docstring) or gives_itself_back(fact.name, fact.signature)
+    fitness = SETTING_UP_FITNESS if is_preparing else 1.0
+    if is_of_something_else(deed, fact.name, partial(_met_by, place=fact)):
+        fitness *= OTHER_THING_FITNESS
     return (
         fitness * (ASKING_FITNESS if merely_asks(deed, fact.name) else 1.0) * (DECLARED_FITNESS if is_declared else 1.0)
     )
@@ -268,20 +291,26 @@ def _entity(
     if _is_perhaps_named(best, code, question):
         score += PERHAPS_NAMED_BONUS
     if deed is not None:
-        score += DEED_BONUS * does_all(deed, partial(_met_by, place=best))
+        done = does_all(deed, partial(_met_by, place=best))
+        score += DEED_BONUS * done + CALLED_BONUS * (done > 0 and is_called(deed, best.name))
         score += VERB_BONUS * _meets(deed.verb, _words(best.name.rpartition(".")[2]))
     if _does_it(best, question):
         score += DOER_BONUS
     branch = next((fact.branch for fact in members if fact.branch), ())
     if branch:
         score += BRANCH_BONUS
+    if question.kind == "what_happens" and best.symbol_kind in _DOING:
+        score += CASE_BONUS * says_it_is_for(best.docstring, question.terms)
     if question.kind == "extend":
         asked = (question.deed_terms, [term for term in question.terms if term not in question.deed_terms])
         score += extension_bonus(best.name, best.symbol_kind, best.signature, best.docstring, *asked)
     if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
-        score += CONFIGURING_BONUS
+        score += CONFIGURING_BONUS * (2 if best.symbol_kind in _VALUES else 1)
+    if question.kind == "configured" and best.symbol_kind in _VALUES:
+        share = max((f.score for f in members if VALUES_STEP in (f.step, *f.also_by)), default=0.0)
+        score += VALUE_BONUS * share
     if question.kind == "configured" and precision(best.name.rpartition(".")[2], weights) == 1.0:
-        score += WHOLE_NAME_BONUS
+        score += WHOLE_NAME_BONUS + VALUE_BONUS * says_it_sets(best.docstring)
     return Entity(
         name=best.name,
         kind=best.symbol_kind,

@@ -20,11 +20,13 @@ from actors.capabilities.code_analysis.guidance import guidance
 from actors.capabilities.code_analysis.history_claims import history, together
 from actors.capabilities.code_analysis.listing import listing_claims
 from actors.capabilities.code_analysis.namesakes import same_names
+from actors.capabilities.code_analysis.planner import PASSED_ON_KINDS
 from actors.capabilities.code_analysis.relevance import (
     Entity,
     coverage,
     is_named,
     is_setting,
+    shared_words,
     shares_name,
 )
 from actors.capabilities.code_analysis.wording import (
@@ -59,6 +61,10 @@ ENOUGH_CALLERS = 3
 RELATED_SHARE = 0.35
 SECOND_SHARE = 0.7
 MIN_COVERAGE = 0.25
+# What an object has for itself: the lines of its class that set it belong to it.
+FIELD_KINDS = frozenset({"attribute", "field"})
+# How many of the question's words a setting has, of those that the best setting has, to be told with it.
+SETTING_SHARE = 0.6
 MAX_TRACED = 14
 
 KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
@@ -186,7 +192,12 @@ def _steps(evidence: Evidence) -> list[Claim]:
         return [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in traced[:MAX_TRACED]]
     steps = [fact for fact in evidence.about_leads("callee") if not is_common(fact)]
     own = [fact for fact in steps if not evidence.leads or fact.name != evidence.leads[0].name]
-    return [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
+    claims = [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
+    inner = evidence.inner
+    if inner is None or evidence.question.kind not in PASSED_ON_KINDS:
+        return claims
+    further = [fact for fact in evidence.of("trace") if fact.about == inner.name and not is_common(fact)]
+    return claims + [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in further[:MAX_STEPS]]
 
 
 def _with_code(evidence: Evidence) -> list[Entity]:
@@ -202,7 +213,9 @@ def _with_code(evidence: Evidence) -> list[Entity]:
         and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in leads))
     ]
     most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(leads))
-    return [entity for entity in (*leads, *others) if entity.code is not None][:most]
+    inner = [evidence.inner] if question.kind in PASSED_ON_KINDS and evidence.inner is not None else []
+    rest = [entity for entity in others if entity.name not in {one.name for one in inner}]
+    return [entity for entity in (*leads, *inner, *rest) if entity.code is not None][:most]
 
 
 def _usage(evidence: Evidence) -> list[Claim]:
@@ -261,12 +274,18 @@ def _configuration(evidence: Evidence) -> list[Claim]:
     fitting = [entity for entity in related if is_setting(entity)]
     leads = {entity.name for entity in evidence.leads if evidence.question.kind == "configured"}
     fitting = [entity for entity in fitting if not entity.is_test] or fitting
+    shares = [shared_words(entity, evidence.question) for entity in fitting]
+    enough = SETTING_SHARE * max(shares, default=0.0)
+    fitting = [entity for entity, share in zip(fitting, shares, strict=True) if share >= enough]
     found = [entity for entity in fitting or from_config[:3] if entity.name not in leads]
     places = {(claim.citations[0].file, claim.citations[0].start_line) for claim in set_at}
     fresh = [entity for entity in found if (entity.citation.file, entity.citation.start_line) not in places]
     if set_at:
-        fresh = [entity for entity in fresh if is_named(entity.name, evidence.question.identifiers)]
-    return [*set_at, *map(setting_claim, fresh)][:MAX_RELATED]
+        names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
+        fresh = [entity for entity in fresh if is_named(entity.name, names)]
+    told = [*set_at, *map(setting_claim, fresh)][:MAX_RELATED]
+    is_lead_alone = not told and evidence.question.kind == "configured" and not _is_told_by_lines(evidence)
+    return [lead_claim(lead) for lead in evidence.leads if is_setting(lead)] if is_lead_alone else told
 
 
 def _settings_by_name(evidence: Evidence) -> list[Fact]:
@@ -274,12 +293,23 @@ def _settings_by_name(evidence: Evidence) -> list[Fact]:
     uses = [fact for kind in ("reference", "caller") for fact in evidence.of(kind)]
     names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
     found = [fact for fact in uses if any(sets_a_value(fact.citation.quote, name) for name in names)]
+    if evidence.question.kind == "configured" and not names:
+        fields = [entity for entity in evidence.leads if entity.kind in FIELD_KINDS]
+        found = [fact for fact in uses if any(_gives(fact, field) for field in fields)]
     return ([fact for fact in found if not fact.is_test] or found)[:MAX_RELATED]
+
+
+def _gives(fact: Fact, field: Entity) -> bool:
+    """True for a line of the field's own class that gives it, or a parameter of its name, a value."""
+    owner, _, last = field.name.rpartition(".")
+    is_own = fact.citation.file == field.citation.file and fact.name.startswith(f"{owner}.")
+    return is_own and fact.citation != field.citation and sets_a_value(fact.citation.quote, last)
 
 
 def _is_told_by_lines(evidence: Evidence) -> bool:
     """True for a name that no place bears and that lines set: they answer, and what merely looks like it does not."""
-    borne = any(is_named(entity.name, evidence.question.identifiers) for entity in evidence.leads)
+    names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
+    borne = not names or any(is_named(entity.name, names) for entity in evidence.leads)
     return not borne and bool(_settings_by_name(evidence))
 
 

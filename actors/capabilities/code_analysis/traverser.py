@@ -17,9 +17,10 @@ from actors.capabilities.code_analysis.commits import commits_of
 from actors.capabilities.code_analysis.comparing import compared
 from actors.capabilities.code_analysis.context_limits import capped, forbids, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
+from actors.capabilities.code_analysis.passing_on import passed_on, ranked_places
 from actors.capabilities.code_analysis.planner import Step
 from actors.capabilities.code_analysis.question import Question
-from actors.capabilities.code_analysis.relevance import Entity, is_named, rank_entities
+from actors.capabilities.code_analysis.relevance import Entity, is_named
 from actors.capabilities.code_analysis.retrying import with_retries
 from runtime.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
@@ -135,13 +136,25 @@ def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dic
         return [step.arguments]
     facts = [fact for step_id in step.top_of if step_id in done for fact in done[step_id].facts]
     calls: list[dict[str, Any]] = []
-    ranked = rank_entities(question, distinct(facts))
+    ranked = ranked_places(question, distinct(facts))
+    if step.passed_on:
+        inner = passed_on(ranked[0], facts) if ranked else None
+        return [] if inner is None else [{**step.arguments, **_filled(step, _place_of(inner))}]
     for entity in of_names(question, ranked) if step.named_only and question.identifiers else ranked:
         place = entity.as_document()
-        values = {parameter: place.get(field) for parameter, field in step.fill.items()}
+        values = _filled(step, place)
         if all(values.values()) and values not in calls:
             calls.append(values)
     return [{**step.arguments, **values} for values in calls[: step.count]]
+
+
+def _filled(step: Step, place: Mapping[str, Any]) -> dict[str, Any]:
+    return {parameter: place.get(field) for parameter, field in step.fill.items()}
+
+
+def _place_of(fact: Fact) -> dict[str, Any]:
+    cited = fact.citation
+    return {"name": fact.name, "file": cited.file, "start_line": cited.start_line, "end_line": cited.end_line}
 
 
 def _permitted(

@@ -135,7 +135,7 @@ def setting_line_claim(fact: Fact) -> Claim:
 def sets_a_value(line: str, name: str) -> bool:
     """True for a line that gives a name a value (`NAME = 1`, `"name": 1`) or asks the environment for it."""
     last = re.escape(name.rpartition(".")[2])
-    if line.lstrip().startswith(("#", "//", "*", "return ", "case ")):
+    if line.lstrip().startswith(("#", "//", "*", ":", ">>>", "return ", "case ")):
         return False
     is_set = re.search(rf"[\"']?\b{last}\b[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:|\s*$))", line, re.IGNORECASE)
     return is_set is not None or re.search(rf"env\w*.{{0,12}}[\"']{last}\b", line, re.IGNORECASE) is not None

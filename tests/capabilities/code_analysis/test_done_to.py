@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.done_to import deed_of, does_all, is_on_request, merely_asks, serves, sets_up
+from actors.capabilities.code_analysis.case_docs import says_it_is_for
+from actors.capabilities.code_analysis.done_to import (
+    deed_of,
+    does_all,
+    gives_itself_back,
+    is_of_something_else,
+    is_on_request,
+    merely_asks,
+    serves,
+    sets_up,
+)
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import analyse
 from actors.capabilities.code_analysis.relevance import rank_entities
@@ -63,6 +73,8 @@ async def desk(tmp_path: Path) -> Desk:
         ("How are uploaded files parsed?", "pars", {"upload"}),
         ("How is a letter matched and where is it configured?", "match", {"let"}),
         ("How does the office match a route?", "match", {"rout"}),
+        ("How is the address of a letter found?", "find", {"address", "let"}),
+        ("Where are letters weighed?", "weigh", {"let"}),
     ],
 )
 def test_the_verb_of_a_question_is_what_is_asked_to_be_done(question: str, verb: str, others: set[str]) -> None:
@@ -73,7 +85,7 @@ def test_the_verb_of_a_question_is_what_is_asked_to_be_done(question: str, verb:
 
 
 @pytest.mark.parametrize(
-    "question", ["How does authentication work?", "What is a letter?", "Where is it set?", "how", ""]
+    "question", ["How does authentication work?", "What is a letter?", "Where is a letter?", "how", ""]
 )
 def test_other_questions_ask_for_no_deed(question: str) -> None:
     assert deed_of(question) is None
@@ -116,6 +128,96 @@ def test_what_hashes_passwords_comes_before_what_merely_has_the_word() -> None:
         found("hash_password", 30, 0.7, "Hash a password for the store."),
     ]
     assert rank_entities(analyse("How are passwords hashed?"), facts)[0].name == "hash_password"
+
+
+def _method(name: str, line: int, score: float, doc: str = "", signature: str = "") -> Fact:
+    citation = cited("office/b.py", line, line + 5, name)
+    return Fact(
+        "definition",
+        citation,
+        name=name,
+        symbol_kind="method",
+        docstring=doc,
+        signature=signature,
+        score=score,
+        step="find",
+    )
+
+
+def test_where_a_thing_is_done_is_not_where_it_is_prepared_or_done_to_something_else() -> None:
+    facts = [
+        _method("Office.add_tray", 10, 1.0, "Adds a tray in which letters are weighed."),
+        _method("Office.weigh_parcel", 20, 0.95, "Puts it on the scales."),
+        _method("Office.put_on_scales", 30, 0.9, "Weigh all letters of a tray."),
+    ]
+    ranked = rank_entities(analyse("Where are letters weighed?"), facts)
+    assert ranked[0].name == "Office.put_on_scales"
+    deed = deed_of("Where are letters weighed?")
+    assert deed is not None
+    assert is_of_something_else(deed, "Office.weigh_parcel", lambda word: 0.0)
+    assert not is_of_something_else(deed, "Office.weigh_parcel", lambda word: 0.4)
+    assert not is_of_something_else(deed, "Office.put_on_scales", lambda word: 0.0)
+
+
+def test_what_is_called_like_the_verb_itself_does_it() -> None:
+    facts = [
+        _method("Office.watch_address_change", 10, 1.0, "Retrieve the first found address of a letter."),
+        _method("Office.find", 20, 0.8, "Given a letter, find the address."),
+    ]
+    assert rank_entities(analyse("How is the address of a letter found?"), facts)[0].name == "Office.find"
+
+
+@pytest.mark.parametrize(
+    ("name", "signature", "expected"),
+    [
+        ("Walk.threads", "pub fn threads(&mut self, n: usize) -> &mut Walk", True),
+        ("Walk.threads", "pub fn threads(mut self, n: usize) -> Self", True),
+        ("Walk.threads", "pub fn threads(&self) -> usize", False),
+        ("Walk.threads", "threads(n: number): this", True),
+        ("a.Walk.threads", "public Walk threads(int n)", True),
+        ("Walk.threads", "public int threads(Walk other)", False),
+        ("Walk.threads", "func (w *Walk) threads(n int) *Walk {", True),
+        ("Walk.threads", "func (w *Walk) threads(n Walk) int", False),
+        ("Walk.threads", "def threads(self, n: int) -> Walk:", True),
+        ("Walk.threads", "", False),
+        ("threads", "fn threads() -> Self", False),
+    ],
+)
+def test_a_method_of_a_builder_gives_its_own_object_back(name: str, signature: str, expected: bool) -> None:
+    assert gives_itself_back(name, signature) is expected
+
+
+def test_where_something_is_decided_is_not_where_a_builder_is_told() -> None:
+    facts = [
+        _method("Walk.pens", 10, 1.0, "The number of pens to use.", "pub fn pens(&mut self, n: usize) -> &mut Walk"),
+        _method("Args.pens", 20, 0.9, "The number of pens to use.", "pub fn pens(&self) -> usize"),
+    ]
+    assert rank_entities(analyse("Where is the number of pens decided?"), facts)[0].name == "Args.pens"
+
+
+@pytest.mark.parametrize(
+    ("documentation", "expected"),
+    [
+        ("Called if the customer closed the counter.", True),
+        ("Called when the counter is closed.", False),
+        ("Closes the counter for a customer.", False),
+        ("Called when the customer left. The counter closes then.", False),
+        ("", False),
+    ],
+)
+def test_documentation_says_for_which_case_something_is_there(documentation: str, expected: bool) -> None:
+    terms = analyse("What happens when a customer closes the counter?").terms
+    assert says_it_is_for(documentation, terms) is expected
+    assert not says_it_is_for(documentation, terms[:1])
+
+
+def test_what_says_that_it_is_there_for_the_case_comes_before_what_has_its_words() -> None:
+    facts = [
+        _method("Customer.close_counter", 10, 1.0),
+        _method("Office.on_close", 20, 0.6, "Called if the customer closed the counter."),
+    ]
+    ranked = rank_entities(analyse("What happens when a customer closes the counter?"), facts)
+    assert ranked[0].name == "Office.on_close"
 
 
 def test_how_a_thing_works_in_general_begins_with_the_root_of_its_classes() -> None:

@@ -97,7 +97,7 @@ async def test_classes_at_the_end_of_a_long_file_are_set_apart_by_what_they_over
     write_files(tmp_path / "repo", {"yard/gates.py": before + pair})
     told = await answer(await Desk.open(tmp_path / "repo", tmp_path / "state"), "Compare `Gate` and `Grille`")
     assert "Both `Gate` and `Grille` define `_swing`" in told
-    assert "Only `Gate` itself defines `_lock`" in told
+    assert "Only `Gate` itself defines `is_open`, `_lock`" in told
     assert "make_g" not in told.partition("**Differences**")[2]
 
 

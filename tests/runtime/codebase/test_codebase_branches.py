@@ -101,6 +101,39 @@ def test_a_branch_meets_the_case_that_its_code_words_otherwise(question: str, co
     assert 10 < found.start_line <= found.end_line <= 10 + code.count("\n") + 1
 
 
+def test_words_that_say_the_state_twice_are_no_words_of_the_thing() -> None:
+    case = case_of("What happens when a loaf throws an error?")
+    assert case is not None
+    assert case.words == {"loaf"}
+
+
+def test_an_unknown_thing_is_not_an_unexpected_one() -> None:
+    case = case_of("What happens when a loaf is unknown?")
+    assert case is not None
+    assert branch_for(case, ["if loaf.late:", "    raise Bad('unexpected loaf')"], 1) is None
+    told = branch_for(case, ["    let answer = Frame::Error(format!(\"unknown loaf '{}'\", name));"], 1)
+    assert told is not None
+    assert told.share == 1
+
+
+def test_a_branch_that_meets_far_less_of_the_case_than_another_is_not_told_as_one(
+    root: Path, opened: Callable[[Path], Codebase]
+) -> None:
+    write_files(
+        root,
+        {
+            "oven.py": "def bake_loaf(loaf):\n    try:\n        loaf.rise()\n    except LoafError as error:\n"
+            "        throw(loaf, error)\n\n\ndef throw_error(error):\n    if not error:\n"
+            "        raise TypeError('throw an error')\n    return error\n",
+        },
+    )
+    rows = locate(opened(root), "What happens when a loaf throws an error?").data["results"]
+    told = {row["symbol"]: row.get("branch") for row in rows}
+    assert rows[0]["symbol"] == "bake_loaf"
+    assert told["bake_loaf"] == [4, 5]
+    assert told.get("throw_error") is None
+
+
 def test_a_branch_for_another_state_does_not_meet_the_case() -> None:
     case = case_of("What happens when a recipe returns None?")
     assert case is not None

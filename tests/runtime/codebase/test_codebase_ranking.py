@@ -67,3 +67,13 @@ def test_one_file_does_not_fill_the_front(root: Path, opened: Callable[[Path], C
     counts = Counter(hit.file for hit in hits[:FRONT])
     assert counts["big.py"] == MAX_PER_FILE_IN_FRONT
     assert len(hits) == 40
+
+
+def test_an_attribute_of_a_name_leaves_the_function_of_that_name_what_it_gains(
+    root: Path, opened: Callable[[Path], Codebase]
+) -> None:
+    holders = {f"h{n}.py": f"class H{n}:\n    def __init__(self):\n        self.drain_all = {n}\n" for n in range(5)}
+    write_files(root, {"pump.py": "def drain_all(tank):\n    tank.empty()\n", **holders})
+    alone, *others = opened(root).search_chunks("drain_all", 10)
+    assert alone.file == "pump.py"
+    assert all(alone.score > 2 * other.score for other in others)

@@ -54,6 +54,45 @@ if True:
 '''
 
 
+ATTRIBUTES = """
+class Till:
+    depth = 1
+
+    def __init__(self, size, other):
+        self.size: int = size
+        self.depth = 2
+        self.open = self.left = False
+        other.gone = 1
+        self.size = 3
+        self.__class__ = Till
+
+    @property
+    def open(self):
+        self.lid.shut = True
+
+        def inner():
+            self.inside = 1
+
+    class Bay:
+        def fill(self):
+            self.size = 4
+
+
+def free(self):
+    self.loose = 1
+"""
+
+
+def test_what_methods_of_python_give_self_is_an_attribute_of_the_class_at_its_first_assignment() -> None:
+    found = [symbol for symbol in read(ATTRIBUTES, "python").symbols if symbol.kind == "attribute"]
+    assert [(symbol.qualified_name, symbol.start_line, symbol.signature) for symbol in found] == [
+        ("Till.depth", 3, "depth = 1"),
+        ("Till.size", 6, "self.size: int = size"),
+        ("Till.inside", 18, "self.inside = 1"),
+        ("Till.Bay.size", 22, "self.size = 4"),
+    ]
+
+
 def test_python_definitions_carry_kind_place_signature_and_docstring() -> None:
     found = by_name(read(PYTHON, "python"))
     module, base, name = found["mod"], found["Base"], found["Base.name"]

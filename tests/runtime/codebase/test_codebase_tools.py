@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -133,11 +133,11 @@ def test_usage_tells_definition_callers_importers_tests_and_callees(codebase: Co
     assert caller["text"] == "amount = order.total()"
 
 
-def test_usage_of_an_attribute_gives_the_lines_that_assign_it_before_any_name_like_it(tmp_path: Path) -> None:
-    text = (
-        "class Till:\n    def sell(self):\n        return self.depth\n\n    def open(self):\n        self.depth = 1\n"
-    )
-    (tmp_path / "till.py").write_text(text + "\n\ndef depth_of(till):\n    return 2\n")
+def test_usage_of_a_field_that_no_grammar_defines_gives_the_lines_that_assign_it_before_any_name_like_it(
+    tmp_path: Path,
+) -> None:
+    text = "class Till {\n  sell() {\n    return this.depth;\n  }\n  open() {\n    this.depth = 1;\n  }\n}\n"
+    (tmp_path / "till.js").write_text(text + "\nfunction depthOf(till) {\n  return 2;\n}\n")
     refresh(tmp_path, tmp_path / "index.sqlite")
     opened = Codebase.open(tmp_path, tmp_path / "index.sqlite")
     result = explore_symbol_usage(opened, "depth")
@@ -147,6 +147,57 @@ def test_usage_of_an_attribute_gives_the_lines_that_assign_it_before_any_name_li
         (3, "Till.sell"),
     ]
     assert result.status == "partial"
+
+
+TILL = """class Till:
+    def __init__(self, depth: int = 3) -> None:
+        \"\"\"A till.
+
+        :param depth: how deep it is.
+        \"\"\"
+        self.depth = depth
+
+    def sell(self) -> int:
+        return self.depth
+
+
+class Shelf:
+    def __init__(self, depth: int = 9) -> None:
+        self.height = depth
+"""
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Iterator[Codebase]:
+    (tmp_path / "till.py").write_text(TILL)
+    refresh(tmp_path, tmp_path / "index.sqlite")
+    opened = Codebase.open(tmp_path, tmp_path / "index.sqlite")
+    yield opened
+    opened.close()
+
+
+def test_usage_of_an_instance_attribute_has_its_definition_its_uses_and_the_defaults_of_its_class(
+    till: Codebase,
+) -> None:
+    result = explore_symbol_usage(till, "depth")
+    assert [(row["symbol"], row["kind"], row["start_line"]) for row in result.data["definitions"]] == [
+        ("Till.depth", "attribute", 7)
+    ]
+    assert [(row["line"], row["enclosing"]) for row in result.data["references"]] == [
+        (10, "Till.sell"),
+        (2, "Till.__init__"),
+    ]
+    assert result.status == "ok"
+
+
+def test_an_instance_attribute_encloses_nothing_and_is_told_of_its_class_alone(till: Codebase) -> None:
+    found = till.symbol_at("till.py", 7)
+    assert found is not None
+    assert found.qualified_name == "Till.__init__"
+    of_file = [row["symbol"] for row in map_module(till, "till.py").data["files"][0]["symbols"]]
+    assert of_file == ["Till", "Till.__init__", "Till.sell", "Shelf", "Shelf.__init__"]
+    of_class = [row["symbol"] for row in map_module(till, "till.py", symbol="Till").data["files"][0]["symbols"]]
+    assert of_class == ["Till", "Till.__init__", "Till.depth", "Till.sell"]
 
 
 def test_usage_of_a_name_that_nobody_defines_tries_parts_then_imports(codebase: Codebase) -> None:
