@@ -29,6 +29,7 @@ from actors.addresses import (
 )
 from actors.agent_actor import AgentActor
 from actors.calls import answering, called
+from actors.claims import check_claims, claim_of, claimed_of
 from actors.commbus_actor import CommBusActor
 from actors.ray_transport import NAMESPACE
 from actors.service_actors import QUERIES_OF, IndexActor, StoreActor
@@ -199,7 +200,12 @@ class System:
 
 
 def start_system(spec: SystemSpec) -> System:
-    """Create every actor on the connected cluster and return at once; `System.ready` waits for them."""
+    """Create every actor on the connected cluster and return at once; `System.ready` waits for them.
+
+    Raises ClusterError when the cluster can never have them all.
+    """
+    if any(claimed_of(config) for pipeline in spec.pipelines for config in pipeline["agents"]):
+        check_claims(spec.pipelines, ray.cluster_resources())  # type: ignore[no-untyped-call]
     agents = [
         (address, str(pipeline["name"]), config)
         for pipeline in spec.pipelines
@@ -259,16 +265,6 @@ def attach_system() -> System:
     bus, index, *supervisors = (ray.get_actor(name, namespace=NAMESPACE) for name in [*names[:2], *shards])
     agents = [ray.get_actor(name, namespace=NAMESPACE) for name in sorted(there) if place_of(Address(name))]
     return System(bus, supervisors, index, [], agents)
-
-
-def claim_of(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """What an agent claims of the cluster (wire form of `runtime.pipeline.AgentResources`), as options of an actor."""
-    claim: dict[str, Any] = {"num_cpus": resources.get("num_cpus", 0)}
-    if resources.get("num_gpus"):
-        claim["num_gpus"] = resources["num_gpus"]
-    if resources.get("custom"):
-        claim["resources"] = dict(resources["custom"])
-    return claim
 
 
 def _create(kind: type, name: str, *arguments: Any, claim: Mapping[str, Any] = NO_CLAIM) -> Any:

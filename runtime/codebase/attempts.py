@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
 
+MAX_RETRIES = 2
 _CHARS_PER_TOKEN = 4
 _T = TypeVar("_T")
 
@@ -15,8 +16,9 @@ _T = TypeVar("_T")
 class AttemptLog:
     """Times each try of one tool call and builds the result from them."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_retries: int = MAX_RETRIES) -> None:
         self.attempts: list[Attempt] = []
+        self._retries_left = min(max_retries, MAX_RETRIES)
         self._started_s = time.monotonic()
 
     def run(self, strategy: str, search: Callable[[], list[_T]], empty: ToolStatus = "empty") -> list[_T]:
@@ -26,6 +28,18 @@ class AttemptLog:
         took_ms = int((time.monotonic() - started_s) * 1000)
         self.attempts.append(Attempt(strategy, "ok" if found else empty, len(found), took_ms))
         return found
+
+    @property
+    def may_retry(self) -> bool:
+        """True when one more retry is permitted."""
+        return self._retries_left > 0
+
+    def retry(self, strategy: str, search: Callable[[], list[_T]], empty: ToolStatus = "empty") -> list[_T]:
+        """Like `run`, for what failed or found nothing before; nothing is done once all retries are made."""
+        if not self.may_retry:
+            return []
+        self._retries_left -= 1
+        return self.run(strategy, search, empty)
 
     def result(
         self,

@@ -22,9 +22,10 @@ from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase
 from runtime.codebase.find_related import similar_files
 from runtime.codebase.git_commands import Git
 from runtime.codebase.index_records import IndexedFile, SymbolRecord
+from runtime.codebase.missed import find_file
 from runtime.codebase.module_map import map_module
 from runtime.codebase.paths import is_denied, readable_path
-from runtime.codebase.read_code import find_file, read_code
+from runtime.codebase.read_code import read_code
 from runtime.codebase.text_search import FoundText
 from runtime.errors import RepositoryError, ToolArgumentsError
 from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus

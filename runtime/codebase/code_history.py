@@ -16,7 +16,8 @@ from runtime.codebase.citing import cite
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git_commands import Git
 from runtime.codebase.git_history import BlamedLine, Commit
-from runtime.codebase.paths import is_denied, readable_path
+from runtime.codebase.missed import find_file, find_symbols
+from runtime.codebase.paths import is_denied
 from runtime.codebase.walk import is_secret
 from runtime.errors import RepositoryError
 from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
@@ -46,7 +47,7 @@ def explain_code_history(
     commit that brought its name in, or None). When the lines' own history cannot be had, that of the file is given.
     `unsupported` without git or commits, `not_found`, `denied`; `partial` when a part failed or was cut.
     """
-    log = AttemptLog()
+    log = AttemptLog(codebase.max_retries)
     limit = max(1, min(max_commits, MAX_COMMITS))
     try:
         place = _place(codebase, path, symbol, start_line, end_line, log)
@@ -69,10 +70,7 @@ def _place(
 ) -> dict[str, Any] | None:
     """The file and lines that are asked about; lines None for a whole file."""
     if symbol:
-        exact = log.run("symbol_index", lambda: codebase.symbols_named(symbol, limit=20), "not_found")
-        found = exact or log.run(
-            "partial_symbol", lambda: codebase.symbols_named(symbol, fuzzy=True, limit=20), "not_found"
-        )
+        found = find_symbols(codebase, symbol, log)
         wanted = codebase.relative(path) if path else None
         found = [item for item in found if item.file == wanted] or found
         if not found:
@@ -90,7 +88,9 @@ def _place(
     relative = codebase.relative(path)
     if relative == "." or (codebase.root / relative).is_dir():
         return {"file": relative, "symbol": None, "start_line": None, "end_line": None}
-    file = readable_path(codebase.root, path, allow_secrets=codebase.allow_secrets)
+    file = find_file(codebase, path, log)
+    if file is None:
+        raise RepositoryError(f"no file {path} in the repository", path=path)
     total = len(codebase.source(file).lines)
     lines = None if start is None and end is None else (max(1, start or 1), min(end or total, total))
     if lines and lines[0] > lines[1]:
@@ -208,7 +208,7 @@ def git_status(codebase: Codebase) -> ToolResult:
     `data`: branch (null when detached), head, ahead, behind, clean, changes [{path, state}] with state added, modified,
     deleted, renamed, type_changed, conflict or untracked; at most 200. Names of files with secrets are left out.
     """
-    log = AttemptLog()
+    log = AttemptLog(codebase.max_retries)
     try:
         found = log.run("git_status", lambda: [git_history.work_tree(Git(codebase.root))])[0]
     except RepositoryError as error:

@@ -24,6 +24,7 @@ from pathlib import Path
 from threading import Lock
 
 from runtime.codebase import ripgrep, symbol_links
+from runtime.codebase.attempts import MAX_RETRIES
 from runtime.codebase.git_head import head_commit
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import (
@@ -64,6 +65,7 @@ class Codebase:
         self.allow_secrets = allow_secrets
         self.semantics = semantics
         self.remembered: tuple[Relation, ...] | None = None
+        self.max_retries = MAX_RETRIES
         self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
         self._sources_guard = Lock()
         self._files: tuple[str, tuple[IndexedFile, ...]] = ("", ())
@@ -86,6 +88,12 @@ class Codebase:
         """
         other = copy.copy(self)
         other.remembered = tuple(relations)
+        return other
+
+    def retrying(self, max_retries: int) -> Codebase:
+        """The same codebase, whose tools make at most so many retries in a call, and never more than two."""
+        other = copy.copy(self)
+        other.max_retries = max_retries
         return other
 
     def close(self) -> None:
@@ -162,6 +170,10 @@ class Codebase:
         With `fuzzy` also names that contain it.
         """
         return symbol_links.symbols_named(self.index, name, fuzzy=fuzzy, limit=limit)
+
+    def symbols_of_kinds(self, kinds: Sequence[str], *, limit: int = 5000) -> list[SymbolRecord]:
+        """Symbols of some kinds (function, class …), by file and line."""
+        return self.index.symbols(f"s.kind IN ({', '.join('?' * len(kinds))})", tuple(kinds), limit)
 
     def symbols_in(self, path: str, *, limit: int = 5000) -> list[SymbolRecord]:
         """Symbols of one file, by line."""

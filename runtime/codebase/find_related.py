@@ -17,9 +17,9 @@ from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git_commands import Git
+from runtime.codebase.missed import find_symbols, same_name, similar_paths
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.paths import is_denied
-from runtime.codebase.read_code import similar_paths
 from runtime.codebase.tokens import CODE_NOISE, index_terms
 from runtime.errors import RepositoryError
 from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
@@ -44,7 +44,7 @@ def find_related(
     is left out; with it, its rows have `changes` {commits, hash, author, date, subject}: how many commits both are in,
     and the newest of them, and `boundary` is where a shallow clone ends (hashes).
     """
-    log = AttemptLog()
+    log = AttemptLog(codebase.max_retries)
     limit = max(1, min(max_results, MAX_RESULTS))
     try:
         file, name = _subject(codebase, path, symbol, log)
@@ -90,10 +90,7 @@ def find_related(
 
 def _subject(codebase: Codebase, path: str | None, symbol: str | None, log: AttemptLog) -> tuple[str, str | None]:
     if symbol:
-        exact = log.run("symbol_index", lambda: codebase.symbols_named(symbol, limit=20), "not_found")
-        found = exact or log.run(
-            "partial_symbol", lambda: codebase.symbols_named(symbol, fuzzy=True, limit=20), "not_found"
-        )
+        found = find_symbols(codebase, symbol, log)
         if not found:
             raise RepositoryError(f"no symbol {symbol} in the index")
         return found[0].file, found[0].qualified_name
@@ -102,7 +99,9 @@ def _subject(codebase: Codebase, path: str | None, symbol: str | None, log: Atte
     file = codebase.relative(path)
     if codebase.file(file) is not None:
         return file, None
-    near = log.run("fuzzy_path", lambda: similar_paths(file, codebase.readable_paths()), "not_found")
+    paths = codebase.readable_paths()
+    near = log.retry("fuzzy_path", lambda: similar_paths(file, paths), "not_found")
+    near = near or log.retry("index_by_name", lambda: same_name(file, paths), "not_found")
     if not near:
         raise RepositoryError(f"no file {path} in the index", path=path)
     return near[0], None

@@ -66,6 +66,8 @@ def around(symbols: Sequence[SymbolRecord]) -> list[SymbolRecord]:
 class ReferenceRecord:
     """A use of a name; `enclosing` is the qualified name of the definition around it, None at the top of a file.
 
+    `qualifier`: as in `runtime.codebase.syntax.Reference`.
+
     `kind`: call, base, decorator, import, reference (any other mention in code).
     """
 

@@ -19,7 +19,7 @@ from runtime.codebase.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.named_values import VALUES, values_for
-from runtime.codebase.path_kinds import kind_of_place
+from runtime.codebase.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.symbol_links import normal_name
 from runtime.codebase.tokens import looks_like_identifier, query_terms
 from runtime.errors import RepositoryError
@@ -27,6 +27,8 @@ from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
+MAX_COUNTED = 5_000
+ALL_OF_KINDS = "*"
 # A branch that meets the whole case counts as much as this share of the best score.
 BRANCH_WEIGHT = 0.6
 # How much less of the case than the best branch meets another one may meet, and still be told as one.
@@ -52,13 +54,15 @@ def locate(
 ) -> ToolResult:
     """The places that fit a name or a question, best first, at most `max_results`.
 
-    `kinds` keeps only definitions of those kinds (class, function, method …); `scope` is a file or folder to look in;
+    `kinds` keeps only definitions of those kinds (class, function, method …), and with the query `*` all there are of
+    them are meant; `scope` is a file or folder to look in;
     `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (as it ended up), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}], and `branch` [first line, last line] of what meets the case of a question «what happens when …?».
+    score, source}], and `branch` [first line, last line] of what meets the case of a question «what happens when …?»;
+    `definitions`, of a name or of kinds: how many there are outside tests, those beyond the results counted too.
     Status `empty` when nothing fits, `denied` when the scope leads outside the root.
     """
-    log = AttemptLog()
+    log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()
     limit = max(1, min(max_results, MAX_RESULTS))
     try:
@@ -68,12 +72,12 @@ def locate(
     search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait)
     found = search.first(log, place)
     if not found and not search.is_of_values:
-        found = log.run("broadened", lambda: search.broadened(place))
-    if not found and place is not None and not search.is_of_values:
+        found = log.retry("broadened", lambda: search.broadened(place))
+    if not found and place is not None and not search.is_of_values and log.may_retry:
         parent = posixpath.dirname(place)
         place = parent or None
-        found = log.run(f"parent:{parent or '.'}", lambda: search.everything(place))
-    data = {"query": query, "scope": place, "results": [row for row, _ in found]}
+        found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
+    data = {"query": query, "scope": place, "results": [row for row, _ in found], "definitions": search.definitions}
     return log.result("ok" if found else "empty", data, [citation for _, citation in found])
 
 
@@ -92,6 +96,7 @@ class _Search:
         self._terms = frozenset(query_terms(query).counts)
         self._case = None if join else case_of(query)
         self._is_name = _NAME.fullmatch(query) is not None
+        self.definitions = 0
 
     @property
     def is_of_values(self) -> bool:
@@ -102,6 +107,8 @@ class _Search:
         """A name: its definitions, then what else speaks of it; a question: the ranked chunks."""
         if not self._query:
             return []
+        if self._query == ALL_OF_KINDS and self._kinds:
+            return log.run("symbol_kinds", lambda: self.of_kinds(scope))
         if self.is_of_values:
             return log.run("named_values", lambda: self.values(scope))
         if not self._is_name:
@@ -115,6 +122,14 @@ class _Search:
         # What is spelt like an identifier is best met where it stands; a plain word says little by standing somewhere.
         others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
         return _merged([named, *others], self._limit)
+
+    def of_kinds(self, scope: str | None) -> list[_Located]:
+        """All definitions of the kinds, source before tests, by file and line."""
+        symbols = self._codebase.symbols_of_kinds(sorted(self._kinds), limit=MAX_COUNTED)
+        kept = [symbol for symbol in symbols if _within(symbol.file, scope)]
+        self.definitions = sum(kind_of_path(symbol.file) == "source" for symbol in kept)
+        kept.sort(key=lambda symbol: kind_of_path(symbol.file) != "source")
+        return self._rows(kept, "symbol")
 
     def broadened(self, scope: str | None) -> list[_Located]:
         """Partial names of every identifier or word, and the text in any case."""
@@ -131,11 +146,15 @@ class _Search:
 
     def named(self, scope: str | None, *, fuzzy: bool, name: str | None = None) -> list[_Located]:
         wanted = normal_name(self._query if name is None else name)
-        symbols = self._codebase.symbols_named(wanted, fuzzy=fuzzy, limit=10 * self._limit)
+        symbols = self._codebase.symbols_named(wanted, fuzzy=fuzzy, limit=10 * self._limit if fuzzy else MAX_COUNTED)
         kept = [symbol for symbol in symbols if _within(symbol.file, scope) and self._fits(symbol.kind)]
-        source = "symbol_partial" if fuzzy else "symbol"
+        if not fuzzy:
+            self.definitions = sum(_is_defined(symbol, wanted) for symbol in kept)
+        return self._rows(kept, "symbol_partial" if fuzzy else "symbol")
+
+    def _rows(self, symbols: Sequence[SymbolRecord], source: str) -> list[_Located]:
         rows = []
-        for place, symbol in enumerate(kept[: self._limit]):
+        for place, symbol in enumerate(symbols[: self._limit]):
             citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
             if citation is not None:
                 rows.append((_symbol_row(symbol, round(1 / (1 + place), 6), source), citation))
@@ -254,6 +273,12 @@ def _symbol_row(symbol: SymbolRecord, score: float, source: str) -> dict[str, An
         "score": score,
         "source": source,
     }
+
+
+def _is_defined(symbol: SymbolRecord, wanted: str) -> bool:
+    """True for code that bears the name as it is written, tests left out: what a question of the name may mean."""
+    is_code = symbol.kind not in {"module", "section", "key", "prototype", "field", "variable", "property"}
+    return is_code and symbol.name == wanted.rpartition(".")[2] and kind_of_path(symbol.file) == "source"
 
 
 def _within(file: str, scope: str | None) -> bool:

@@ -10,8 +10,8 @@ from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.head_docs import head_doc
 from runtime.codebase.index_records import ImportRecord, IndexedFile, SymbolRecord, around
+from runtime.codebase.missed import same_name, similar_paths
 from runtime.codebase.path_kinds import kind_of_path
-from runtime.codebase.read_code import similar_paths
 from runtime.codebase.symbol_links import dotted_path
 from runtime.errors import RepositoryError
 from runtime.tools.result import Citation, ToolResult, ToolStatus
@@ -46,14 +46,17 @@ def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15, symbol:
     the source files nearest to it are described, the tree names the rest; `truncated` tells when something was left
     out.
     """
-    log = AttemptLog()
+    log = AttemptLog(codebase.max_retries)
     try:
         place = codebase.relative(path or ".")
     except RepositoryError as error:
         return log.result("denied", {"path": path}, [], error=error.message)
     files = log.run("path", lambda: _files_below(codebase, place), "not_found")
     if not files:
-        similar = log.run("fuzzy_path", lambda: _similar(codebase, path), "not_found")
+        similar = log.retry("fuzzy_path", lambda: _similar(codebase, path), "not_found")
+        similar = similar or log.retry(
+            "index_by_name", lambda: same_name(place, codebase.readable_paths()), "not_found"
+        )
         if not similar:
             return log.result("not_found", {"path": path}, [], error=f"no file or folder {path} in the index")
         place = similar[0]

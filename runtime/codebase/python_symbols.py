@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from runtime.codebase.languages import load_grammar
-from runtime.codebase.syntax import FileSyntax, Import, Reference, Symbol
+from runtime.codebase.syntax import SOME_OBJECT, FileSyntax, Import, Reference, Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -212,9 +212,9 @@ class _FileReader:
             return ""
         start, end = parent.start_byte, node.start_byte
         if end - start > 64:
-            return ""
+            return SOME_OBJECT
         qualifier = self._source[start:end].decode("utf-8", "replace").rstrip(". \t\n\\")
-        return qualifier if _PLAIN_QUALIFIER.fullmatch(qualifier) else ""
+        return qualifier if _PLAIN_QUALIFIER.fullmatch(qualifier) else SOME_OBJECT
 
     def imports(self) -> list[Import]:
         found: list[Import] = []

@@ -1,26 +1,22 @@
 """The tool `read_code`: lines of a file, by path or by symbol.
 
-A path that does not exist is looked for twice more: among similar paths, then by its file name in the index.
+A path or a symbol that does not exist is looked for twice more; `runtime.codebase.missed` says how.
 """
 
 from __future__ import annotations
-
-import difflib
-import posixpath
 
 from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import SymbolRecord
-from runtime.codebase.path_kinds import kind_of_path
-from runtime.codebase.paths import is_denied, readable_path
+from runtime.codebase.missed import find_file, find_symbols
+from runtime.codebase.paths import is_denied
 from runtime.errors import RepositoryError
 from runtime.tools.result import ToolResult, ToolStatus
 
 MAX_LINES = 2_000
 MAX_LINE_CHARS = 2_000
 MAX_TEXT_CHARS = 60_000
-_SIMILARITY = 0.75
 
 
 def read_code(
@@ -37,7 +33,7 @@ def read_code(
     a path and a symbol the symbol is looked for in that file first. Status `partial` and `truncated` when lines or ends
     of very long lines were left out; `not_found`, `denied`, `unsupported` (binary, too large) otherwise.
     """
-    log = AttemptLog()
+    log = AttemptLog(codebase.max_retries)
     limit = max(1, min(max_lines, MAX_LINES))
     try:
         if symbol:
@@ -58,47 +54,11 @@ def read_code(
 
 
 def _find_symbol(codebase: Codebase, name: str, path: str | None, log: AttemptLog) -> SymbolRecord | None:
-    exact = log.run("symbol_index", lambda: codebase.symbols_named(name, limit=20), "not_found")
-    found = exact or log.run("partial_symbol", lambda: codebase.symbols_named(name, fuzzy=True, limit=20), "not_found")
+    found = find_symbols(codebase, name, log)
     if path:
         wanted = codebase.relative(path)
         found = [item for item in found if item.file == wanted] or found
     return found[0] if found else None
-
-
-def find_file(codebase: Codebase, path: str, log: AttemptLog) -> str | None:
-    """The file at a path, else a similar path, else one of that name; None without any. Denied outside the root."""
-    relative = readable_path(codebase.root, path, allow_secrets=codebase.allow_secrets)
-    exact = log.run("path", lambda: [relative] if (codebase.root / relative).is_file() else [], "not_found")
-    if exact:
-        return exact[0]
-    paths = codebase.readable_paths()
-    similar = log.run("fuzzy_path", lambda: similar_paths(relative, paths), "not_found")
-    if similar:
-        return similar[0]
-    by_name = log.run("index_by_name", lambda: _same_name(relative, paths), "not_found")
-    return by_name[0] if by_name else None
-
-
-def similar_paths(wanted: str, paths: list[str]) -> list[str]:
-    """Paths that end in the wanted one, or are spelt much like it; best first."""
-    tail = "/" + wanted.lower()
-    ending = [path for path in paths if ("/" + path.lower()).endswith(tail)]
-    if ending:
-        return sorted(ending, key=_preference)
-    return difflib.get_close_matches(wanted, paths, n=3, cutoff=_SIMILARITY)
-
-
-def _same_name(wanted: str, paths: list[str]) -> list[str]:
-    name = posixpath.basename(wanted).lower()
-    stem = posixpath.splitext(name)[0]
-    same = [path for path in paths if posixpath.basename(path).lower() == name]
-    same_stem = [path for path in paths if posixpath.splitext(posixpath.basename(path).lower())[0] == stem]
-    return sorted(same or same_stem, key=_preference)
-
-
-def _preference(path: str) -> tuple[bool, int, str]:
-    return (kind_of_path(path) != "source", path.count("/"), path)
 
 
 def _read(

@@ -19,6 +19,7 @@ from runtime.codebase.languages import DATA, PROSE, language_of, may_call
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.python_scopes import AnyMeaning, Meaning, aliases_of, brings
 from runtime.codebase.source_text import SourceText
+from runtime.codebase.standard_names import is_named_like, standard_names
 from runtime.codebase.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 from runtime.codebase.tokens import index_terms, looks_like_identifier
 
@@ -200,9 +201,23 @@ def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: i
     calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
     if not is_python:
         others = _other_owners(index, symbol)
-        return _with_tests([call for call in calls if call.qualifier.rpartition(".")[2].lower() not in others], limit)
+        calls = [call for call in calls if call.qualifier.rpartition(".")[2].lower() not in others]
+        return _with_tests([call for call in calls if _may_mean(call, symbol)], limit)
     meaning = Meaning(index, read, means)
     return list(islice((call for call in calls if meaning.includes(call)), limit))
+
+
+def _may_mean(call: ReferenceRecord, symbol: SymbolRecord) -> bool:
+    """Whether a call can mean a method; of a name that everyday objects have, too, what it is called on has to say so.
+
+    Calls within the same type count, and so do those on something that is called like it.
+    """
+    if not symbol.owner or symbol.name not in standard_names(language_of(symbol.file) or ""):
+        return True
+    is_inside = (call.enclosing or "").startswith(f"{symbol.owner}.")
+    if is_inside and (not call.qualifier or call.qualifier in _OWN or language_of(symbol.file) == "go"):
+        return True
+    return is_named_like(call.qualifier, symbol.owner)
 
 
 def _other_owners(index: IndexReader, symbol: SymbolRecord) -> frozenset[str]:
@@ -261,30 +276,13 @@ def callees(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[Callee
 def _definition_of(
     index: IndexReader, call: ReferenceRecord, inside: SymbolRecord, imported: dict[str, ImportRecord]
 ) -> SymbolRecord | None:
-    candidates = [
-        symbol
-        for symbol in index.symbols_of_name(call.name, 400)
-        if symbol.name == call.name
-        and symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
-        and may_call(inside.file, symbol.file)
-    ]
+    via = imported.get(call.qualifier.partition(".")[0] or call.name)
+    own_class = inside.owner if inside.kind in CALLABLE_KINDS else inside.qualified_name
+    if via is None and _is_of_the_language(index, call.qualifier, inside.file):
+        return None
+    candidates = _meant_by(index, call, inside, own_class, is_imported=via is not None)
     if not candidates:
         return None
-    head = call.qualifier.partition(".")[0] or call.name
-    via = imported.get(head)
-    own_class = inside.owner if inside.kind in CALLABLE_KINDS else inside.qualified_name
-    if not call.qualifier:
-        # A bare name never means the method of another class.
-        candidates = [
-            symbol
-            for symbol in candidates
-            if not symbol.owner
-            or symbol.owner in (own_class, inside.qualified_name)
-            # In C++ the owner of a function is its namespace.
-            or (symbol.kind == "function" and language_of(symbol.file) == "cpp")
-        ]
-        if not candidates:
-            return None
 
     def points(candidate: SymbolRecord) -> int:
         same_file = candidate.file == inside.file
@@ -299,17 +297,48 @@ def _definition_of(
             total += 3 * (same_file and not candidate.owner)
         return total
 
-    if via is None and _is_of_the_language(index, call.qualifier, inside.file):
-        return None
-    if kind_of_path(inside.file) == "source":
-        # Examples and tests call the sources, not the other way round.
-        candidates = [symbol for symbol in candidates if kind_of_path(symbol.file) not in _ASIDE]
-        if not candidates:
-            return None
     best = max(candidates, key=lambda candidate: (points(candidate), -candidate.id))
     outside = via is not None and via.target is None
     is_clear = points(best) >= 4 or (len(candidates) == 1 and not outside)
     return best if is_clear and not (outside and best.file != inside.file) else None
+
+
+def _meant_by(
+    index: IndexReader, call: ReferenceRecord, inside: SymbolRecord, own_class: str, *, is_imported: bool
+) -> list[SymbolRecord]:
+    """Definitions of the name of a call that it can mean, by what it is called on and from where."""
+    found = [
+        symbol
+        for symbol in index.symbols_of_name(call.name, 400)
+        if symbol.name == call.name
+        and symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
+        and may_call(inside.file, symbol.file)
+    ]
+    if not call.qualifier:
+        # A bare name never means the method of another class.
+        found = [
+            symbol
+            for symbol in found
+            if not symbol.owner
+            or symbol.owner in (own_class, inside.qualified_name)
+            # In C++ the owner of a function is its namespace.
+            or (symbol.kind == "function" and language_of(symbol.file) == "cpp")
+        ]
+    if not is_imported and call.name in standard_names(language_of(inside.file) or ""):
+        found = [symbol for symbol in found if _is_no_standard_call(call, symbol, inside)]
+    if kind_of_path(inside.file) == "source":
+        # Examples and tests call the sources, not the other way round.
+        found = [symbol for symbol in found if kind_of_path(symbol.file) not in _ASIDE]
+    return found
+
+
+def _is_no_standard_call(call: ReferenceRecord, symbol: SymbolRecord, inside: SymbolRecord) -> bool:
+    """Whether a call of what everyday objects have, too, can mean a definition: what it is called on says so."""
+    if call.qualifier in _OWN or (language_of(inside.file) == "go" and symbol.owner == inside.owner):
+        return True
+    if not call.qualifier:
+        return symbol.file == inside.file or language_of(inside.file) != "kotlin"
+    return is_named_like(call.qualifier, symbol.owner)
 
 
 def _is_of_the_language(index: IndexReader, qualifier: str, file: str) -> bool:

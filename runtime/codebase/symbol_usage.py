@@ -52,7 +52,7 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     its references, those that assign it first; else partial names are tried, then imports and the text at large. All
     of these have the status `partial`; `not_found` otherwise.
     """
-    log = AttemptLog()
+    log = AttemptLog(codebase.max_retries)
     limit = max(1, min(max_results, MAX_RESULTS))
     wanted = normal_name(symbol)
     if not wanted:
@@ -61,23 +61,37 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     is_exact = bool(found)
     sheet = _Sheet(codebase, limit)
     if not found:
-        lines = log.run("lines_with_the_name", lambda: _lines_with(codebase, wanted, limit), "not_found")
+        lines, found = _by_other_names(codebase, wanted, limit, log)
         if lines:
             return log.result("partial", _unlisted(wanted, lines, sheet), sheet.citations, truncated=sheet.truncated)
-        found = log.run(
-            "partial_symbol", lambda: codebase.symbols_named(wanted, fuzzy=True, limit=MAX_DEFINITIONS), "not_found"
-        )
     if found:
         data, truncated = _usage(codebase, found, sheet, log)
         return log.result(
             "ok" if is_exact else "partial", {"symbol": wanted, **data}, sheet.citations, truncated=truncated
         )
-    outside = log.run("imports_and_text", lambda: _mentions(codebase, wanted, limit), "not_found")
+    outside = log.retry("imports_and_text", lambda: _mentions(codebase, wanted, limit), "not_found")
     rows = [sheet.reference(item, "mentions it") for item in outside]
     data = {"symbol": wanted, "definitions": [], "references": rows}
     if rows:
         return log.result("partial", data, sheet.citations, error=f"{wanted} is not defined in this repository")
     return log.result("not_found", data, [], error=f"nothing in the repository is named {wanted}")
+
+
+def _by_other_names(
+    codebase: Codebase, wanted: str, limit: int, log: AttemptLog
+) -> tuple[list[ReferenceRecord], list[SymbolRecord]]:
+    """One try more: lines that assign the name, which is then no symbol of its own, else symbols of names like it."""
+    lines: list[ReferenceRecord] = []
+    symbols: list[SymbolRecord] = []
+
+    def look() -> list[Any]:
+        lines.extend(_lines_with(codebase, wanted, limit))
+        if not lines:
+            symbols.extend(codebase.symbols_named(wanted, fuzzy=True, limit=MAX_DEFINITIONS))
+        return lines or symbols
+
+    log.retry("lines_or_partial_symbol", look, "not_found")
+    return lines, symbols
 
 
 def _usage(

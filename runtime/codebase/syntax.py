@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+SOME_OBJECT = "?"
+
 ReferenceKind = Literal["call", "reference", "base", "decorator", "import"]
 ParseStatus = Literal["parsed", "text", "failed", "unsupported", "skipped"]
 
@@ -34,7 +36,10 @@ class Symbol(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A use of a name; `qualifier` is what stands before its last dot (`self`, `app.config`), or empty."""
+    """A use of a name; `qualifier` is what stands before its last dot (`self`, `app.config`), or empty.
+
+    It is `SOME_OBJECT` where more than names stands there: a call, an index, a literal.
+    """
 
     name: str
     line: int

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from runtime.codebase.definition_heads import doc_comment, signature_of, whole_definition
 from runtime.codebase.languages import bundled_tags_query, load_grammar
 from runtime.codebase.source_text import split_lines
-from runtime.codebase.syntax import CONTAINER_KINDS, FileSyntax, Import, Reference, ReferenceKind, Symbol
+from runtime.codebase.syntax import CONTAINER_KINDS, SOME_OBJECT, FileSyntax, Import, Reference, ReferenceKind, Symbol
 from runtime.codebase.tag_queries import EXTRA_QUERIES
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ _BLANKS = re.compile(r"\s+")
 _EXPORT_MACRO = re.compile(
     rb"(\b(?:class|struct|enum)[ \t]+)([A-Z][A-Z0-9_]*_(?:API|EXPORT|PUBLIC|VISIBLE|DLL|INTERFACE)\b)(?=[ \t]+\w)"
 )
-_PLAIN_QUALIFIER = re.compile(r"[\w.:>$-]{1,60}(?:\(\))?")
+_LONGEST_QUALIFIER = 64
+_PLAIN_QUALIFIER = re.compile(r"[\w.:>$@-]{1,60}(?:\(\))?")
 
 
 @functools.cache
@@ -202,13 +203,15 @@ def _references(
 
 def _qualifier(node: Node, source: bytes) -> str:
     parent = node.parent
-    if parent is None or node.start_byte - parent.start_byte > 64:
+    if parent is None:
         return ""
-    before = source[parent.start_byte : node.start_byte].decode("utf-8", "replace").rstrip()
+    begins = max(parent.start_byte, node.start_byte - _LONGEST_QUALIFIER)
+    before = source[begins : node.start_byte].decode("utf-8", "replace").rstrip()
     if not before.endswith((".", "::", "->")):
         return ""
     qualifier = before.rstrip(".:->?!")
-    return qualifier if _PLAIN_QUALIFIER.fullmatch(qualifier) else ""
+    is_whole = begins == parent.start_byte
+    return qualifier if is_whole and _PLAIN_QUALIFIER.fullmatch(qualifier) else SOME_OBJECT
 
 
 def _imports(found: _Found) -> list[Import]:

@@ -14,8 +14,8 @@ from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index_records import SymbolRecord
+from runtime.codebase.missed import similar_paths
 from runtime.codebase.path_kinds import kind_of_path
-from runtime.codebase.read_code import similar_paths
 from runtime.codebase.syntax import CALLABLE_KINDS
 from runtime.errors import RepositoryError
 from runtime.tools.result import Citation, ToolResult, ToolStatus
@@ -47,7 +47,7 @@ def trace_entry_point(codebase: Codebase, entry: str | None = None, max_depth: i
     file, start_line, end_line, called_by, line, citation}] breadth first, outside [names called that are not defined
     here]. `partial` when the depth or the number of steps cut it; `not_found` when nothing fits.
     """
-    log = AttemptLog()
+    log = AttemptLog(codebase.max_retries)
     trace = _Trace(codebase, max(1, min(max_depth, MAX_DEPTH)))
     try:
         start = _starts(codebase, entry, log, trace)
@@ -81,7 +81,7 @@ def _starts(codebase: Codebase, entry: str | None, log: AttemptLog, trace: _Trac
     inside = log.run("path", lambda: _of_file(codebase, entry), "not_found")
     if inside:
         return inside
-    partial = log.run(
+    partial = log.retry(
         "partial_symbol", lambda: _callables(codebase.symbols_named(entry, fuzzy=True, limit=20)), "not_found"
     )
     return partial[:1]

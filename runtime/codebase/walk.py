@@ -36,6 +36,7 @@ EXCLUDED_FOLDERS: frozenset[str] = frozenset(
     }
 )
 OUTPUT_FOLDERS: frozenset[str] = frozenset({"build", "dist", "target"})
+_OF_GIT = frozenset({"HEAD", "objects", "refs", "config"})
 _EXCLUDED_SUFFIXES = (".egg-info", ".dist-info")
 
 _SECRET_NAME = re.compile(
@@ -100,12 +101,23 @@ def resolve_root(root: Path) -> Path:
     return resolved
 
 
+def is_git_directory(folder: Path) -> bool:
+    """True for the inside of a repository of git, bare or not, which holds git's own files and no work tree."""
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
+
+
 def walk(root: Path, options: WalkOptions = WalkOptions()) -> Walk:
     """Every file under `root` that is not ignored, sorted by path.
 
-    RepositoryError when the root cannot be used, or holds more than `options.max_files` files.
+    RepositoryError when the root cannot be used, is a bare repository, or holds more than `options.max_files` files.
     """
-    walker = _Walker(resolve_root(root), options)
+    resolved = resolve_root(root)
+    if is_git_directory(resolved):
+        raise RepositoryError(
+            f"{root} holds the data of git and no files of a work tree; clone it, or give the folder of its work tree",
+            path=str(root),
+        )
+    walker = _Walker(resolved, options)
     entries = list(walker.files())
     entries.sort(key=lambda entry: entry.path)
     return Walk(tuple(entries), tuple(walker.notes))
@@ -158,7 +170,8 @@ class _Walker:
             return []
         usable = [item for item in found if _is_usable_name(item.name)]
         if len(usable) < len(found):
-            self.notes.append(f"{prefix or '.'} has {len(found) - len(usable)} names that are no UTF-8: left out")
+            count = len(found) - len(usable)
+            self.notes.append(f"{prefix or '.'} has {count} names that are no UTF-8 or hold a line break: left out")
         return usable
 
     def _with_own_rules(
@@ -228,9 +241,11 @@ class _Walker:
 
 
 def _is_no_source(prefix: str, names: set[str]) -> bool:
-    """True for the inside of a virtual environment, and of a build folder at the top that is no package."""
+    """True inside a virtual environment, a bare repository of git, and a build folder at the top that is no package."""
     if not prefix:
         return False
+    if names >= _OF_GIT:
+        return True
     return "pyvenv.cfg" in names or (prefix.rstrip("/") in OUTPUT_FOLDERS and "__init__.py" not in names)
 
 

@@ -1,4 +1,4 @@
-"""The `jeeves` program: its commands, and how errors leave it.
+"""The `jeeves` program, and how errors leave it.
 
 Errors of ours are one line on standard error and the exit status that their class names; anything else is a bug and
 shows its traceback only with JEEVES_DEBUG set.
@@ -10,33 +10,7 @@ import logging
 import os
 import sys
 
-import typer
-
 from runtime.errors import JeevesError
-from serve.cli import ask, batch, bench, doctor, envelope, gc, http, index, runs, simulate, system, tool, validate
-
-app = typer.Typer(
-    name="jeeves",
-    help="Ask about code and get answers with checked citations; run agents on Ray, bounded and durable.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("ask")(ask.ask)
-app.command("batch")(batch.batch)
-app.command("gc")(gc.gc)
-app.command("index")(index.index)
-app.command("tool")(tool.tool)
-app.command("validate")(validate.validate)
-app.command("doctor")(doctor.doctor)
-app.command("up")(system.up)
-app.command("down")(system.down)
-app.command("status")(system.status)
-app.command("serve")(http.serve)
-app.command("simulate")(simulate.simulate)
-app.add_typer(bench.app, name="bench")
-app.add_typer(runs.app, name="runs")
-app.add_typer(envelope.app, name="envelope")
 
 
 def main() -> None:
@@ -45,6 +19,9 @@ def main() -> None:
     # Python prints warnings and errors of a log that nobody has set up: here they are told as one line, or not at all.
     logging.getLogger().addHandler(logging.StreamHandler() if debugging else logging.NullHandler())
     try:
+        # Loading the commands takes its time, and whoever interrupts it wants to see no traceback.
+        from serve.cli.commands import app
+
         app()
     except JeevesError as error:
         if debugging:

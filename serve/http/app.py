@@ -44,6 +44,7 @@ from serve.http.runs import (
     stream,
 )
 from serve.ray_runtime import RayRuntime
+from serve.replica_port import keep_to_the_node
 from serve.run_control import answer_run, cancel_run
 from serve.run_logs import newest_runs
 
@@ -154,6 +155,7 @@ class ChatService:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         check_origin()
+        keep_to_the_node()
         self._spec = msgspec.convert(spec, ServiceSpec)
         self._system = attach_system()
         self._runtime = RayRuntime(self._system, self._spec.reasoner, cluster=None)

@@ -33,6 +33,7 @@ from runtime.llm.model_file import ModelsFile, VllmDeployment
 from runtime.llm.opening import used_deployments
 from serve.llm.bench import Measured
 from serve.llm.resources import lacking, llm_config_of
+from serve.replica_port import keep_to_the_node
 
 # Pieces that come within this time of the last go out together, for each answer that is streamed right now: a message
 # between processes costs about a millisecond on both sides, whatever is in it, and who watches reads a few times a
@@ -51,6 +52,7 @@ class ModelServer(LLMServer):
 
     async def __init__(self, llm_config: LLMConfig, **options: Any) -> None:  # type: ignore[misc]
         check_origin()
+        keep_to_the_node()
         await super().__init__(llm_config, **options)
         self._share = FairShare(int(llm_config.engine_kwargs["max_num_seqs"]))
         self._model = str(llm_config.model_id)

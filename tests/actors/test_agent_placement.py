@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.addresses import SUPERVISOR, AgentPlace, agent_address, agent_addresses, place_of
-from actors.system import claim_of
+from actors.claims import check_claims, claim_of
+from runtime.errors import ClusterError
 from runtime.ids import Address, RunId, StageKey
 from runtime.pipeline import MAX_REPLICAS, as_wire
 from runtime.testing import PipelineBuilder
@@ -67,3 +68,28 @@ def test_an_agent_claims_what_its_configuration_says_and_nothing_by_default(
 ) -> None:
     wire = as_wire(PipelineBuilder().stage("a", resources=resources).build())
     assert claim_of(wire["agents"][0].get("resources", {})) == claim
+
+
+@pytest.mark.parametrize(
+    ("resources", "replicas", "says"),
+    [
+        ({"num_cpus": 2}, 1, None),
+        ({"num_cpus": 3}, 1, "agent 'a' of pipeline 'p' claims 3 CPU (the cluster has 2)"),
+        ({"num_cpus": 1}, 2, None),
+        ({"num_cpus": 1}, 3, "all agents together claim 3 CPU (the cluster has 2)"),
+        ({"num_gpus": 1}, 1, "agent 'a' of pipeline 'p' claims 1 GPU (the cluster has 0)"),
+        ({"custom": {"disk": 1}}, 1, None),
+        ({"custom": {"disk": 1, "tape": 2}}, 1, "agent 'a' of pipeline 'p' claims 2 tape (the cluster has 0)"),
+    ],
+)
+def test_what_a_cluster_can_never_give_is_told_before_anything_is_started(
+    resources: dict[str, object], replicas: int, says: str | None
+) -> None:
+    pipeline = as_wire(PipelineBuilder("p").stage("a", resources=resources, replicas=replicas).build())
+    has = {"CPU": 2.0, "disk": 1.0}
+    if says is None:
+        check_claims([pipeline], has)
+    else:
+        with pytest.raises(ClusterError) as raised:
+            check_claims([pipeline], has)
+        assert raised.value.message == f"{says}; lower the agents' `resources`, or give the cluster more"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -147,4 +148,24 @@ def processes_that_mention(text: str) -> list[int]:
             continue
         if text.encode() in known:
             found.append(int(folder.name))
+    return found
+
+
+def listening_hosts(pids: list[int]) -> set[str]:
+    """Addresses at which processes listen for TCP, as the kernel writes them: hexadecimal, ports left out."""
+    inodes = {inode for pid in pids for inode in _sockets(pid)}
+    lines = [
+        line.split()
+        for table in ("tcp", "tcp6")
+        for line in Path("/proc/net", table).read_text(encoding="ascii").splitlines()[1:]
+    ]
+    # Fields 1, 3 and 9 are the local address, the state (0A: listening) and the socket's inode.
+    return {line[1].partition(":")[0] for line in lines if line[3] == "0A" and line[9] in inodes}
+
+
+def _sockets(pid: int) -> set[str]:
+    found = set()
+    for entry in Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError):  # closed while it was looked at
+            found.add(str(entry.readlink()).removeprefix("socket:[").removesuffix("]"))
     return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -284,6 +285,21 @@ def test_through_ray_too_a_pipeline_with_a_stage_that_no_agent_fits_is_refused(
     ray_jeeves.ask(QUESTION, repo, "--pipeline", "mine", env=env, timeout_s=60).complains(2, "'stranger'", "perception")
 
 
+GREEDY = (
+    "name: mine\ncapability: code_analysis\nagents:\n  - {name: perception, stage_order: 1, resources: {num_gpus: 1}}\n"
+)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(90)
+def test_an_agent_that_claims_what_the_cluster_lacks_is_told_rather_than_waited_for(
+    ray_jeeves: Program, repo: Path, tmp_path: Path
+) -> None:
+    env = with_pipeline(tmp_path / "config", GREEDY)
+    asked = ray_jeeves.ask(QUESTION, repo, "--pipeline", "mine", env=env, timeout_s=60)
+    asked.complains(1, "agent 'perception' of pipeline 'mine' claims 1 GPU (the cluster has 0)")
+
+
 @pytest.mark.parametrize(
     ("env", "word"),
     [
@@ -414,3 +430,17 @@ def test_a_bug_is_one_line_too_and_debugging_shows_where(tmp_path: Path, repo: P
         assert done.returncode == 1
         assert ("Traceback" in done.stderr) is bool(debug)
         assert "ZeroDivisionError" in done.stderr
+
+
+def test_an_interrupt_while_the_program_is_being_loaded_shows_no_traceback() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "serve.cli.main", "ask", "Where is it?"]
+    root = Path(__file__).resolve().parents[2]
+    process = subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.rpartition("|")[2].strip() == "typer.main":
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err

@@ -1,6 +1,7 @@
-"""What only a person can settle, seen after the code was explored: a name that is not there, or that many things bear.
+"""What only a person can settle, seen after the code was explored.
 
-Pure. Whether anybody is asked is decided elsewhere; without a person the answer says the same things.
+A name that is not there, or that many things bear, and results that contradict each other. Pure. Whether anybody is
+asked is decided elsewhere; without a person the answer says the same things of names.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ MANY_MATCHES = 4
 SHOWN = 4
 
 
-def blocking_issues(question: Question, facts: Sequence[Fact]) -> list[str]:
-    """One sentence for each: none of the named things exists; one name is defined at MANY_MATCHES places or more."""
+def blocking_issues(question: Question, facts: Sequence[Fact], contradictions: Sequence[str] = ()) -> list[str]:
+    """One sentence for each: none of the named things exists; one name is defined at MANY_MATCHES places or more;
+    results contradict each other, as the synthesizer says.
+    """
     missing = missing_names(question, facts)
     if missing and len(missing) == len(question.identifiers):
         near = nearest_names(missing, facts)
         alike = f"; names like it are {', '.join(map(code_span, near))}" if near else ""
         return [f"There is no {' or '.join(map(code_span, missing))} in this repository{alike}"]
-    return [sentence for name in question.identifiers[:1] if (sentence := _ambiguous(name, question, facts))]
+    ambiguous = [sentence for name in question.identifiers[:1] if (sentence := _ambiguous(name, question, facts))]
+    return ambiguous + [f"What was found contradicts itself: {said}" for said in contradictions[:SHOWN]]
 
 
 def missing_names(question: Question, facts: Sequence[Fact]) -> list[str]:
@@ -56,4 +60,6 @@ def _ambiguous(name: str, question: Question, facts: Sequence[Fact]) -> str | No
     if len(places) < MANY_MATCHES or question.paths or question.kind in {"list_all", "compare"}:
         return None
     listed = [f"{code_span(fact.name)} in {code_span(fact.citation.file)}" for fact in places.values()][:SHOWN]
-    return f"{code_span(name)} is defined at {len(places)} places: {', '.join(listed)}"
+    count = max(len(places), *(fact.count for fact in places.values()))
+    more = ", …" if count > len(listed) else ""
+    return f"{code_span(name)} is defined at {count} places: {', '.join(listed)}{more}"

@@ -39,6 +39,12 @@ def capped(tool: str, arguments: Mapping[str, Any], bounds: Mapping[str, int]) -
     return within
 
 
+def forbids(tool: str, bounds: Mapping[str, int]) -> str:
+    """The bound for which a call of a tool was not made: one of 0, else that of the files of a query."""
+    of_tool = [bound for (capped_tool, _), bound in CAPPED.items() if capped_tool == tool]
+    return next((bound for bound in of_tool if bounds.get(bound, 1) < 1), "max_files_per_query")
+
+
 def may_read(file: object, read: Iterable[str], bounds: Mapping[str, int]) -> bool:
     """True when a file was read before in this query, or one more may be."""
     known = set(read)

@@ -86,7 +86,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
 
 def _blocking(given: Mapping[str, Any]) -> list[str]:
     question = msgspec.convert(given["question"], Question)
-    return blocking_issues(question, msgspec.convert(given["facts"], list[Fact]))
+    return blocking_issues(question, msgspec.convert(given["facts"], list[Fact]), _texts(given["contradictions"]))
 
 
 def _status(goal: Goal, claims: dict[str, list[Any]], coverage: float) -> GoalStatus:
@@ -183,6 +183,7 @@ def _summary(view: StageView, output: Mapping[str, Any]) -> RoundSummary:
             "plan": {name: plan.get(name) for name in ("rationale", "feasibility_score", "tries", "risk_factors")},
             "steps": view.outputs["execution"].get("results", []),
             "files_read": view.outputs["execution"].get("files_read", []),
+            "code_read": view.outputs["execution"].get("code_read", []),
             "context": view.outputs["execution"].get("context", {}),
             "shown": {"planner": plan.get("shown", {}), "synthesizer": synthesis.get("shown", {})},
         },

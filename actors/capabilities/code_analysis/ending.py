@@ -7,6 +7,8 @@ from typing import Any
 
 from actors.capabilities.code_analysis.answer import ROUNDS_ENDED
 from actors.capabilities.code_analysis.claims import plain
+from actors.capabilities.code_analysis.intent import aspect_of
+from actors.capabilities.code_analysis.question import Aspect
 from runtime.supervision.commands import StageView
 from runtime.tools.executor import NONE_LEFT
 
@@ -24,12 +26,36 @@ def last_pass(view: StageView) -> Mapping[str, Any]:
     return rounds[-1].synthesis if rounds else {}
 
 
+# What each tool is called for: a call that was forbidden says something of these aspects alone.
+_ASPECTS_OF_TOOL: dict[str, tuple[Aspect, ...]] = {
+    "locate": ("definition", "mechanism", "usage", "tests", "configuration", "listing", "history", "together"),
+    "explore_symbol_usage": ("usage", "tests"),
+    "map_module": ("structure", "listing"),
+    "trace_entry_point": ("mechanism",),
+    "read_code": ("mechanism", "structure"),
+}
+_NOT_LOOKED_FOR = "Not all was looked at that could tell {of}: the run had {bound} {limit}."
+_OF: dict[Aspect, str] = {
+    "definition": "where it is defined",
+    "mechanism": "how it works",
+    "usage": "who uses it",
+    "tests": "which tests cover it",
+    "configuration": "where it is configured",
+    "listing": "what there is",
+    "structure": "how it is laid out",
+    "history": "how it came about",
+    "together": "what changes with it",
+}
+
+
 def bound_reached(view: StageView) -> str | None:
     """The bound for which goals stay open though the run itself was not ended: its name; None without one."""
     if not view.goals.unanswered:
         return None
     if _calls_used_up(view):
         return "max_tool_calls"
+    if forbidden := _forbidden_by(view):
+        return next(iter(forbidden.values()))
     return _BOUND_OF_ROW.get(str(last_pass(view).get("because")))
 
 
@@ -37,8 +63,37 @@ def ended_because(view: StageView) -> str | None:
     """Why goals stay open, in words; None when all is answered."""
     if view.goals.unanswered and _calls_used_up(view):
         return "all tool calls that the run may make are made"
+    if forbidden := _forbidden_by(view):
+        told = ", ".join(f"{bound} {view.context_bounds.get(bound)}" for bound in dict.fromkeys(forbidden.values()))
+        return f"the run had {told}, and not all was looked at that was planned"
     because = last_pass(view).get("ended_because")
     return str(because) if because else None
+
+
+def not_looked_for(view: StageView) -> dict[str, str]:
+    """aspect of an open goal → that a bound kept tools from looking for it: «none was found» would say too much."""
+    return {
+        aspect: _NOT_LOOKED_FOR.format(of=_OF[aspect], bound=bound, limit=view.context_bounds.get(bound))
+        for aspect, bound in _forbidden_by(view).items()
+    }
+
+
+def _forbidden_by(view: StageView) -> dict[Aspect, str]:
+    """aspect of an open goal → the context bound that forbade calls which could have told of it, in this query."""
+    parts = [done.synthesis.get("steps") for done in view.goals.finished_rounds]
+    reports = [
+        report
+        for part in (*parts, view.outputs.get("execution", {}).get("results"))
+        for report in (part if isinstance(part, list) else ())
+    ]
+    wanted = {aspect_of(goal) for goal in view.goals.unanswered}
+    return {
+        aspect: str(bound)
+        for report in reports
+        for bound in report.get("forbidden_by", ())
+        for aspect in _ASPECTS_OF_TOOL.get(str(report.get("tool")), ())
+        if aspect in wanted
+    }
 
 
 def _calls_used_up(view: StageView) -> bool:

@@ -53,8 +53,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     `about` is the symbol whose uses were explored, for facts about uses, and what calls it, for traced calls. `at_line`
     is the line of a call in the file of the caller, 0 when it is not known. `also_by`: other steps that found it.
     `commit` and `deed`, of facts about changes; lines are cited as those of a commit only where it `wrote` them.
-    `count` is in how many commits two files changed together. `branch`: the first and the last line of what meets the
-    case that the question asks about.
+    `count` is in how many commits two files changed together, and of a definition how many bear its name. `branch`: the
+    first and the last line of what meets the case that the question asks about.
     """
 
     kind: FactKind
@@ -134,7 +134,8 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
         first = kept.setdefault(key, fact)
         again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
         if again:
-            kept[key] = msgspec.structs.replace(first, also_by=(*first.also_by, *again))
+            count = max(first.count, fact.count)
+            kept[key] = msgspec.structs.replace(first, also_by=(*first.also_by, *again), count=count)
     return list(kept.values())
 
 
@@ -152,6 +153,7 @@ def _located(result: ToolResult) -> Iterator[Fact]:
             docstring=row["docstring"],
             score=row["score"] / best,
             is_test=_is_test(citation, row["symbol"]),
+            count=result.data.get("definitions", 0) if row["source"] == "symbol" else 0,
             branch=tuple(row.get("branch") or ()),
         )
 

@@ -23,10 +23,11 @@ from actors.capabilities.code_analysis.answer import (
     history_reason,
     ranked_citations,
 )
-from actors.capabilities.code_analysis.claims import ROLES_OF_COMMITS, Claim, plain, read_claims, told
+from actors.capabilities.code_analysis.claims import ROLES_OF_COMMITS, Claim, plain, read_claims, render, told
 from actors.capabilities.code_analysis.commits import CommitNote, invented
-from actors.capabilities.code_analysis.ending import bound_reached, ended_because, last_pass, remarks
+from actors.capabilities.code_analysis.ending import bound_reached, ended_because, last_pass, not_looked_for, remarks
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange
+from actors.capabilities.code_analysis.not_read import folders_not_read, not_read
 from actors.capabilities.code_analysis.question import Question, analyse
 from actors.capabilities.code_analysis.relations import relations_of
 from actors.capabilities.code_analysis.stand_in import with_note
@@ -164,6 +165,11 @@ async def assemble(
     # With nothing found, a bound that forbade to look must be told: «not found» would say more than is known.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
     answer = compose(question, findings, skipped, ended_by, remarks(view), missing_reasons(view))
+    shown = "\n".join(render(claim) for finding in findings for claim in finding.claims)
+    unread = folders_not_read(repository["stats"].get("notes", ()))
+    unread += await context.run_blocking(not_read, codebase, question.text, shown)
+    if unread:
+        answer = "\n\n".join((answer, *unread))
     output = {
         "final_response": with_note(answer, view.outputs),
         "citations": [citation_document(citation) for citation in citations],
@@ -194,12 +200,12 @@ def missing_reasons(view: StageView) -> dict[str, str]:
     """aspect → why nothing was found for it, where the steps say so."""
     parts = [done.synthesis.get("steps") for done in view.goals.finished_rounds]
     steps = [step for part in (*parts, view.outputs.get("execution", {}).get("results")) for step in _list(part)]
-    reasons = {}
+    reasons: dict[str, str] = {}
     for aspect, tool in (("history", "explain_code_history"), ("together", "find_related")):
         told_by = [step for step in steps if step.get("tool") == tool]
         if told_by:
             reasons[aspect] = history_reason(told_by)
-    return reasons
+    return reasons | not_looked_for(view)
 
 
 class Collected(msgspec.Struct, frozen=True):

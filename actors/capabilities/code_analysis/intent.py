@@ -106,7 +106,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         "question": msgspec.to_builtins(question),
         "goals": goals,
         "constraints": [f"only {path}" for path in question.paths],
-        "ambiguities": [],
+        "ambiguities": _ambiguities(question),
         "goal_dependencies": {},
         "goal_priorities": {goal["id"]: goal["priority"] for goal in goals},
         "confidence": 0.9 if question.identifiers or question.paths else 0.7 if len(question.terms) > 1 else 0.4,
@@ -117,6 +117,16 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         "add_goals": list(facts["add_goals"] or [])[:MAX_ADDED_GOALS],
         "drop_goals": [name for name in facts["drop_goals"] or [] if str(name).partition(":")[0] in OPTIONAL_ASPECTS],
     }
+
+
+def _ambiguities(question: Question) -> list[str]:
+    """What of the question may be meant in more than one way, as far as its words tell."""
+    said = [f"`{name}` may be a name or a word" for name in question.perhaps_names]
+    if question.refers_back:
+        said.append("it refers back, and nothing that was asked before tells to what")
+    if len(question.identifiers) > 1 and question.kind not in {"compare", "list_all"} and not question.further:
+        said.append(f"it names {len(question.identifiers)} things; the first is looked at first")
+    return said
 
 
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:

@@ -17,6 +17,7 @@ from actors.capabilities.code_analysis.doc_text import readable
 from actors.capabilities.code_analysis.extending import derived
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.flow import last_part
+from actors.capabilities.code_analysis.listed_kinds import KINDS, TYPE_KINDS, kinds_listed
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import Entity, is_named, path_shares, shared_words, shares_name
 from actors.capabilities.code_analysis.wording import item_claim
@@ -24,7 +25,6 @@ from runtime.codebase.tokens import index_terms, split_identifier
 
 # Steps: types alone, what derives from the type that is named so, and what documents list.
 TYPES, HEIRS, SECTIONS = "types", "heirs", "sections"
-TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type", "object", "protocol", "record"})
 MAX_ITEMS = 30
 ENOUGH = 3
 LISTED_SHARE = 0.5
@@ -114,6 +114,8 @@ def listing_claims(question: Question, entities: Sequence[Entity], facts: Sequen
 def _entries(question: Question, entities: Sequence[Entity]) -> list[Entity]:
     words = head_words(question)
     own = [entity for entity in entities if not entity.is_test or "test" in question.terms]
+    if kinds := kinds_listed(question):
+        return _by_place(entity for entity in own or entities if KINDS in entity.steps and entity.kind in kinds)
     head = index_terms(words[-1]).split()[-1:] if words else []
     noun = _singular(split_identifier(words[-1])[-1]) if words and split_identifier(words[-1]) else ""
     of_kind = [entity for entity in own if noun and _is_a(entity, noun)]

@@ -15,7 +15,8 @@ from actors.capabilities.code_analysis.comparing import CALLS, MEMBERS
 from actors.capabilities.code_analysis.done_to import deed_of, is_on_request
 from actors.capabilities.code_analysis.guidance import DOCUMENTS, GUIDE, GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.intent import aspect_of
-from actors.capabilities.code_analysis.listing import HEIRS, SECTIONS, TYPE_KINDS, TYPES, type_name
+from actors.capabilities.code_analysis.listed_kinds import ALL, KINDS, TYPE_KINDS, kinds_listed
+from actors.capabilities.code_analysis.listing import HEIRS, SECTIONS, TYPES, type_name
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import SERVING_STEP, VALUES_STEP
 from runtime.capability import StageContext, StageInput, StageResult
@@ -235,7 +236,18 @@ def _structure_steps(question: Question, goal: str) -> list[Step]:
 
 
 def _listing_steps(question: Question, goal: str) -> list[Step]:
-    """What fits by name, and all that the file holds in which most of it stands."""
+    """What fits by name, and all that the file holds in which most of it stands; of a kind of code all there is."""
+    if kinds := sorted(kinds_listed(question)):
+        return [
+            Step(
+                f"{KINDS}{number or ''}",
+                "locate",
+                {"query": ALL, "max_results": LISTED_PER_STEP, "kinds": kinds, **({"scope": path} if path else {})},
+                (goal,),
+                f"all of the kind {' or '.join(kinds)}",
+            )
+            for number, path in enumerate(question.paths[:1] or ("",))
+        ]
     # «all» says nothing in a search; a word by itself would be looked up as a name.
     query = f"all {question.topic}"
     found = _locate("list", query, (goal,), LISTED_PER_STEP)

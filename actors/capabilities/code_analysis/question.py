@@ -66,7 +66,7 @@ _HOW_CONFIGURED = re.compile(
 _ASSIGNED = re.compile(r"^\W*where\b.*\b(?:set|assigned|initiali[sz]ed)\b\s*\??\s*$", re.IGNORECASE)
 _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")
 _PATH = re.compile(
-    r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|ts|tsx|go|rs|java|rb|php|c|h|cc|cpp|md|toml|ya?ml|json|cfg|ini|sh)\b"
+    r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|jsx|mjs|cjs|ts|tsx|go|rs|java|kts?|cs|rb|php|c|h|cc|cpp|cxx|hh|hpp|md|rst|toml|ya?ml|json|cfg|ini|sh)\b"
 )
 _CONFIGURED_CLAUSE = re.compile(
     r",?\s*(?:\band\s+)?\b(?:where|how) (?:is|are) (?:it|they|this|that)\s+configured\b(?:\s+and\b)?", re.IGNORECASE
@@ -240,7 +240,8 @@ def analyse(text: str) -> Question:
     terms = query_terms(core)
     spelt = [name for name in query_terms(text).identifiers if name.lower() not in _ABBREVIATIONS]
     named += [name for name in spelt if not any(name in path for path in paths)]
-    named += [name for part in parts for name in _BARE_NAME.findall(part) if query_terms(name).counts]
+    bare = [name for part in parts for name in _BARE_NAME.findall(part) if query_terms(name).counts]
+    named += [name for name in bare if name not in paths]
     identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
     kind, aspects, further = _kinds_and_aspects(text, parts)
     capitalised = tuple(dict.fromkeys(_CAPITALISED.findall(text)))

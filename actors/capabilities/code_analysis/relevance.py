@@ -29,6 +29,7 @@ from actors.capabilities.code_analysis.done_to import (
 )
 from actors.capabilities.code_analysis.extension_points import extension_bonus
 from actors.capabilities.code_analysis.facts import Fact
+from actors.capabilities.code_analysis.listed_kinds import kinds_listed
 from actors.capabilities.code_analysis.question import Question
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.related_terms import other_words
@@ -176,6 +177,8 @@ def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fac
         return 1.0 if any(fact.kind in {"module", "code"} for fact in facts) else 0.0
     if question.kind in {"changed", "changes_with"} and any(fact.commit is not None for fact in facts):
         return 1.0
+    if kinds_listed(question):
+        return 1.0 if facts else 0.0
     wanted = set(question.terms) | {name.lower() for name in question.identifiers}
     if not wanted:
         return 1.0 if facts else 0.0

@@ -19,6 +19,7 @@ from actors.capabilities.code_analysis.flow import is_common, reached
 from actors.capabilities.code_analysis.guidance import guidance
 from actors.capabilities.code_analysis.history_claims import history, together
 from actors.capabilities.code_analysis.listing import listing_claims
+from actors.capabilities.code_analysis.namesakes import same_names
 from actors.capabilities.code_analysis.planner import PASSED_ON_KINDS
 from actors.capabilities.code_analysis.relevance import (
     Entity,
@@ -144,7 +145,8 @@ def _definition(evidence: Evidence) -> list[Claim]:
     if evidence.is_of_names:
         others = [entity for entity in others if is_named(entity.name, evidence.question.identifiers)]
     related = [related_claim(entity) for entity in others[:MAX_RELATED] if entity.score >= enough]
-    return [lead_claim(entity) for entity in evidence.leads] + related
+    claims = [lead_claim(entity) for entity in evidence.leads] + related
+    return [*claims, *same_names(evidence, claims)]
 
 
 def _line_that_has_it(evidence: Evidence) -> Claim | None:

@@ -15,7 +15,7 @@ import msgspec
 from actors.capabilities.code_analysis import memory
 from actors.capabilities.code_analysis.commits import commits_of
 from actors.capabilities.code_analysis.comparing import compared
-from actors.capabilities.code_analysis.context_limits import capped, may_read, slices_cut, tree_cut
+from actors.capabilities.code_analysis.context_limits import capped, forbids, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.passing_on import passed_on, ranked_places
 from actors.capabilities.code_analysis.planner import Step
@@ -33,11 +33,12 @@ MAX_RETRIES_PER_STEP = 2
 
 
 class StepRun(msgspec.Struct):
-    """A step, its calls' results in order, and the facts in them."""
+    """A step, its calls' results in order, the facts in them, and the bounds that forbade some of its calls."""
 
     step: Step
     results: list[ToolResult]
     facts: list[Fact]
+    forbidden_by: list[str] = []
 
 
 async def traverse(context: StageContext, view: StageView) -> StageResult:
@@ -51,20 +52,22 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     files = _files_of_earlier_passes(view)
     max_retries = view.context_bounds.get("max_retries_per_step", MAX_RETRIES_PER_STEP)
     for step in steps:
-        calls = _permitted(step.tool, _calls(step, question, done), files, view.context_bounds)
+        wanted = _calls(step, question, done)
+        calls = _permitted(step.tool, wanted, files, view.context_bounds)
         results = [await _called(context, codebase, step.tool, given, max_retries) for given in calls]
         found = [fact for result in results for fact in _facts(step, question, result, view.context_bounds)]
         files |= {fact.citation.file for fact in found if fact.kind == "code"}
-        done[step.id] = StepRun(step, results, found)
+        bounds = [forbids(step.tool, view.context_bounds)] if len(calls) < len(wanted) else []
+        done[step.id] = StepRun(step, results, found, bounds)
     made = [(run.step.tool, result) for run in done.values() for result in run.results]
     await memory.add_tool_uses(context, codebase, made)
-    budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
-    facts = _within(distinct(fact for run in done.values() for fact in run.facts), budget_chars)
+    facts = _within(distinct(fact for run in done.values() for fact in run.facts), view)
     ranges = sorted({_range_key(produced) for run in done.values() for r in run.results for produced in ranges_of(r)})
     return StageResult(
         {
             "results": [_report(run) for run in done.values()],
             "facts": [msgspec.to_builtins(fact) for fact in facts],
+            "code_read": _code_read(facts),
             "ranges": [list(key) for key in ranges],
             "commits": _commits([result for run in done.values() for result in run.results]),
             "files_read": sorted(
@@ -88,7 +91,15 @@ async def _called(
     if tool == "explore_symbol_usage":
         remembered = await memory.recall_relations(context, codebase, [str(given.get("symbol", ""))])
         codebase = codebase.remembering(remembered)
-    return await with_retries(tool, given, lambda asked: context.tools.call(tool, codebase, asked), max_retries)
+    made = 0
+
+    async def call(asked: dict[str, Any]) -> ToolResult:
+        # The call that is made again after a timeout is a retry itself.
+        nonlocal made
+        made += 1
+        return await context.tools.call(tool, codebase.retrying(max_retries - made + 1), asked)
+
+    return await with_retries(tool, given, call, max_retries)
 
 
 async def gather_groups(context: StageContext, view: StageView) -> StageResult:
@@ -99,12 +110,13 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
     facts = distinct(sorted(found, key=lambda fact: place[fact.step]))
     reports = [report for group in groups for report in group["results"]]
     attempts = [tried for group in groups for tried in group["attempt_history"].items()]
-    budget_chars = view.context_bounds.get("max_total_code_tokens", 12_000) * CODE_CHARS_PER_TOKEN
+    facts = _within(facts, view)
     ranges = sorted({tuple(key) for group in groups for key in group["ranges"]})
     return StageResult(
         {
             "results": sorted(reports, key=lambda report: place[report["step"]]),
-            "facts": [msgspec.to_builtins(fact) for fact in _within(facts, budget_chars)],
+            "facts": [msgspec.to_builtins(fact) for fact in facts],
+            "code_read": _code_read(facts),
             "ranges": [list(key) for key in ranges],
             "commits": _each_once(commit for group in groups for commit in group["commits"]),
             "files_read": sorted({file for group in groups for file in group["files_read"]}),
@@ -212,12 +224,33 @@ def _files_of_earlier_passes(view: StageView) -> set[str]:
     }
 
 
-def _within(facts: list[Fact], budget_chars: int) -> list[Fact]:
-    """The facts in order, code texts cut where the budget ends; a fact is never dropped for its text."""
+def _code_read(facts: Sequence[Fact]) -> list[tuple[str, int, int]]:
+    """(file, first line, characters) of each text of code that travels on."""
+    return [(fact.citation.file, fact.citation.start_line, len(fact.text)) for fact in facts if fact.text]
+
+
+def _code_of_earlier_passes(view: StageView) -> dict[tuple[str, int], int]:
+    """(file, first line) → characters of code that earlier passes of this query handed on from there."""
+    handed_on: dict[tuple[str, int], int] = {}
+    for done in view.goals.finished_rounds:
+        for file, start, chars in done.synthesis.get("code_read") or ():  # type: ignore[attr-defined]
+            handed_on[file, start] = max(chars, handed_on.get((file, start), 0))
+    return handed_on
+
+
+def _within(facts: list[Fact], view: StageView) -> list[Fact]:
+    """The facts in order, code texts cut where the query's budget of code ends; a fact is never dropped for its text.
+
+    What an earlier pass handed on already is counted once.
+    """
+    known = _code_of_earlier_passes(view)
+    budget_tokens = view.context_bounds.get("max_total_code_tokens", 12_000)
+    left_chars = budget_tokens * CODE_CHARS_PER_TOKEN - sum(known.values())
     kept = []
     for fact in facts:
-        text = fact.text[: max(0, budget_chars)]
-        budget_chars -= len(text)
+        paid_chars = known.get((fact.citation.file, fact.citation.start_line), 0)
+        text = fact.text[: paid_chars + max(0, left_chars)]
+        left_chars -= max(0, len(text) - paid_chars)
         kept.append(fact if text == fact.text else msgspec.structs.replace(fact, text=text))
     return kept
 
@@ -251,6 +284,7 @@ def _report(run: StepRun) -> dict[str, Any]:
         "truncated": any(result.truncated for result in run.results),
         "is_shallow": any(result.data.get("boundary") for result in run.results),
         "errors": errors,
+        "forbidden_by": run.forbidden_by,
     }
 
 

@@ -8,17 +8,20 @@ from typing import Any
 import pytest
 
 from actors.capabilities.code_analysis.blocking import MANY_MATCHES, blocking_issues
+from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import analyse
 from runtime.agent_step import Agent
+from runtime.capability import StageContext, StageInput
 from runtime.clock import SystemClock
 from runtime.envelope import Envelope, InterruptResponse
 from runtime.ids import RunId
 from runtime.local_runner import LocalRunner
 from runtime.store.run_log import MemoryRunLog
+from runtime.supervision.commands import StageView
 from serve.asking import request_of
 from serve.documents import Ask
-from tests.capabilities.code_analysis.support import Desk, cited, pipeline
+from tests.capabilities.code_analysis.support import Desk, cited, pipeline, reasoning, with_agents
 
 FORMS = ["code_analysis", "code_analysis_replan"]
 UNKNOWN = "How does `deliver_letter` work?"
@@ -49,9 +52,22 @@ def test_a_name_that_many_things_bear_is_asked_about(places: int, asks: bool) ->
     assert bool(blocking_issues(analyse("How does `run` work?"), facts)) is asks
 
 
+def test_who_is_asked_is_told_how_many_there_are_and_not_how_many_were_looked_at() -> None:
+    facts = [defined("run", f"m{n}.py", count=50) for n in range(9)]
+    (issue,) = blocking_issues(analyse("How does `run` work?"), facts)
+    assert "is defined at 50 places" in issue
+
+
 def test_a_file_in_the_question_says_which_one_is_meant() -> None:
     facts = [defined("run", f"m{n}.py") for n in range(9)]
     assert blocking_issues(analyse("How does `run` in m1.py work?"), facts) == []
+
+
+def test_results_that_contradict_each_other_are_told_as_the_synthesizer_says_them() -> None:
+    facts = [defined("run")]
+    (issue,) = blocking_issues(analyse("How does `run` work?"), facts, ["two limits are named [a.py:1]"])
+    assert issue == "What was found contradicts itself: two limits are named [a.py:1]"
+    assert blocking_issues(analyse("How does `run` work?"), facts) == []
 
 
 class Conversation:
@@ -113,6 +129,27 @@ async def test_a_question_about_code_that_does_not_exist_is_asked_back_after_loo
     assert done.terminal_reason == "completed"
     assert times_asked(done) == 1
     assert done.outputs["integration"]["citations"][0]["file"] == "relay/van.py"
+
+
+async def contradicting(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
+    output = await CAPABILITY.agents["synthesizer"].reasoners["rules"](context, view, given)
+    return {**output, "contradictions": ["a depot holds ten and nine parcels [relay/depot.py:99]"]}
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_contradiction_is_asked_about_once_and_stands_in_no_answer(relay: Desk, form: str) -> None:
+    desk = relay.variant(with_agents(synthesizer=reasoning("synthesizer", contradicting)))
+    talk = Conversation(desk, form)
+    run_id, waiting = await talk.ask("How does deliver_parcel work?")
+    assert waiting.interrupt is not None
+    assert "a depot holds ten and nine parcels (relay/depot.py:99)" in waiting.interrupt.question
+    done = await talk.answer(run_id, "the ten")
+    assert (done.terminal_reason, times_asked(done)) == ("completed", 1)
+    _, unasked = await talk.ask("How does deliver_parcel work?", clarify=False)
+    assert (unasked.terminal_reason, times_asked(unasked)) == ("completed", 0)
+    for envelope in (done, unasked):
+        assert "nine parcels" not in envelope.outputs["integration"]["final_response"]
+    await talk.runner.close()
 
 
 @BOTH_FORMS

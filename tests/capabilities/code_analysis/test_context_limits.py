@@ -9,7 +9,9 @@ import pytest
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.context_limits import CAPPED, capped, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.facts import Fact
-from tests.capabilities.code_analysis.support import Desk, Produced, cited, pipeline
+from serve.documents import exit_status
+from tests.capabilities.code_analysis.support import Desk, Produced, cited, pipeline, reasoning, with_agents
+from tests.capabilities.code_analysis.test_analysis_pipeline import critic_saying
 
 NAMES = [
     "code_analysis",
@@ -108,3 +110,65 @@ async def test_an_explanation_shows_intent_goals_plans_rounds_and_what_facts_sav
     assert 0 < only["context"]["fact_tokens"] < only["context"]["raw_tokens"]
     assert document["attempts"][0]["steps"]["find"]
     assert "explanation" not in await relay.ask("How does deliver_parcel work?")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("bound", "question", "false_word"),
+    [
+        ("max_symbol_results", "Who calls accept?", "No use of it was found"),
+        ("max_grep_results", "What happens when a depot is full?", "Nothing in this repository"),
+    ],
+)
+async def test_a_bound_that_forbids_to_look_is_told_and_nothing_is_said_to_be_absent(
+    relay: Desk, bound: str, question: str, false_word: str, limit: int
+) -> None:
+    document = await relay.ask(question, limits={bound: limit})
+    assert document["bound"] == (bound if limit == 0 else None)
+    assert document["partial"] is (limit == 0)
+    assert exit_status(document) == (5 if limit == 0 else 0)
+    assert (bound in document["answer"]) is (limit == 0)
+    assert bool(document["open_goals"]) >= (limit == 0)
+    assert false_word not in document["answer"]
+
+
+async def test_a_bound_that_forbids_what_no_open_goal_needs_is_not_told(relay: Desk) -> None:
+    document = await relay.ask("Where is deliver_parcel?", limits={"max_symbol_results": 0})
+    assert (document["bound"], document["partial"]) == (None, False)
+
+
+def code_chars(desk: Desk) -> int:
+    """Characters of code that all passes of the last run handed on, each text once."""
+    assert desk.last is not None
+    read = [text for done in desk.last.goals.finished_rounds for text in done.synthesis["code_read"]]  # type: ignore[attr-defined]
+    return sum(longest_by_place(read).values())
+
+
+def longest_by_place(read: list[Any]) -> dict[tuple[str, int], int]:
+    longest: dict[tuple[str, int], int] = {}
+    for file, start, chars in read:
+        longest[file, start] = max(chars, longest.get((file, start), 0))
+    return longest
+
+
+@pytest.mark.parametrize("form", ["code_analysis", "code_analysis_hedged"])
+async def test_the_code_of_all_passes_of_a_query_together_is_within_its_bound(relay: Desk, form: str) -> None:
+    critic = reasoning("critic", critic_saying("next_stage"))
+    desk = relay.variant(with_agents(critic=critic), pipeline(form))
+    await desk.run("How does deliver_parcel work and where is a depot full?")
+    whole = code_chars(desk)
+    for tokens in (whole // 4 - 1, whole // 4, whole // 4 + 1, whole // 8, 1, 0):
+        await desk.run(
+            "How does deliver_parcel work and where is a depot full?", limits={"max_total_code_tokens": tokens}
+        )
+        assert code_chars(desk) == min(whole, 4 * tokens)
+
+
+async def test_code_that_was_shown_in_an_earlier_pass_is_shown_again_and_counts_once(relay: Desk) -> None:
+    critic = reasoning("critic", critic_saying("next_stage"))
+    desk = relay.variant(with_agents(critic=critic))
+    await desk.run("How does deliver_parcel work?", limits={"max_total_code_tokens": 20})
+    assert desk.last is not None
+    passes = [sum(text[2] for text in done.synthesis["code_read"]) for done in desk.last.goals.finished_rounds]  # type: ignore[attr-defined]
+    assert passes[0] == 80
+    assert passes[1:] == [80] * 4

@@ -61,6 +61,15 @@ async def test_a_reintent_needs_a_hint_of_ten_characters(hint: str | None, route
     assert (await settled(board(definition="pending"), output)).output["route"] == route
 
 
+@pytest.mark.parametrize(("hint", "is_logged"), [("x" * (MIN_HINT_CHARS - 1), True), ("x" * MIN_HINT_CHARS, False)])
+async def test_a_reintent_without_a_hint_is_logged(
+    caplog: pytest.LogCaptureFixture, hint: str, is_logged: bool
+) -> None:
+    caplog.set_level("INFO")
+    await settled(board(definition="pending"), verdict(verdict="reintent", refine_intent_hint=hint))
+    assert ("critic.reintent_without_hint" in caplog.messages) is is_logged
+
+
 @pytest.mark.parametrize(("earlier", "route"), [(2, "reintent"), (3, "complete_limit"), (4, "complete_limit")])
 async def test_reintents_are_counted_over_the_rounds(earlier: int, route: str) -> None:
     rounds = [finished(1, route="reintent") for _ in range(earlier)]

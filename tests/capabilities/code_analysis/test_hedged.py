@@ -144,7 +144,8 @@ async def test_when_the_quick_planner_gives_nothing_the_thorough_one_saves_the_r
     assert document["citations"]
     assert desk.last is not None
     assert desk.last.outputs["planner"] == desk.last.outputs["planner_thorough"]
-    assert attempts(desk.last, "planner_quick") == ["cancelled" if quick is never else "error"]
+    # One that fails may do so while it is being cancelled, because the other was sooner.
+    assert attempts(desk.last, "planner_quick") in ([["cancelled"]] if quick is never else [["error"], ["cancelled"]])
 
 
 async def test_when_both_planners_fail_the_run_fails_and_names_the_last(relay: Desk) -> None:

@@ -73,6 +73,11 @@ def test_who_changed_a_thing_last_is_told_with_commit_day_author_and_subject(rel
     assert "Name what a van does" in told
 
 
+def test_who_changed_a_file_at_the_top_is_told_like_any_other(relay_of_git: Repository) -> None:
+    answer = relay_of_git.ask("Who changed README.md?")["answer"]
+    assert f"`README.md` was changed last in `{relay_of_git.opened[:10]}`" in answer
+
+
 def test_the_commits_of_an_answer_are_a_field_of_its_document_each_once(relay_of_git: Repository) -> None:
     document = relay_of_git.ask("Who last changed `deliver_parcel`?")
     assert [told["sha"] for told in document["commits"]] == [

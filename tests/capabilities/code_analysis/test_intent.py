@@ -177,6 +177,20 @@ async def test_not_all_goals_are_dropped_at_once() -> None:
     assert (await intent.settle(no_context(), view(goals=board), output)).goals is None
 
 
+@pytest.mark.parametrize(
+    ("question", "ambiguities"),
+    [
+        ("Where is RunTable?", []),
+        ("How does load work?", ["`load` may be a name or a word"]),
+        ("Who calls it?", ["it refers back, and nothing that was asked before tells to what"]),
+        ("How do `load` and `dump` work?", ["it names 2 things; the first is looked at first"]),
+        ("Compare `load` and `dump`", []),
+    ],
+)
+async def test_what_may_be_meant_in_two_ways_is_told(question: str, ambiguities: list[str]) -> None:
+    assert (await reasoned(question))["ambiguities"] == ambiguities
+
+
 async def test_the_hint_of_the_critic_is_passed_on() -> None:
     assert (await reasoned("Where are bounds?", hint="look at the hop count"))["hint_used"] == "look at the hop count"
 

@@ -238,3 +238,16 @@ def test_capitals_and_blanks_around_a_question_do_not_change_its_kind(text: str,
 @pytest.mark.parametrize("text", ["List positional validators", "Enumerate the exit codes", "list all agents"])
 def test_what_is_to_be_listed_needs_no_all(text: str) -> None:
     assert analyse(text).kind == "list_all"
+
+
+@pytest.mark.parametrize(
+    "asked", ["Who changed app.py?", "What does app.py do?", "who calls main.kt", "History of README.md"]
+)
+def test_a_file_in_the_place_of_a_name_is_a_path_and_no_name(asked: str) -> None:
+    question = analyse(asked)
+    assert (len(question.paths), question.identifiers) == (1, ())
+
+
+def test_a_name_that_is_a_part_of_a_path_is_a_name_all_the_same() -> None:
+    question = analyse("Who calls app in app.py?")
+    assert (question.identifiers, question.paths) == (("app",), ("app.py",))

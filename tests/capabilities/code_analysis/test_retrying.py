@@ -97,3 +97,28 @@ async def test_a_run_whose_search_hangs_goes_on_with_the_rest_and_tells_all_atte
     assert steps["find"] == ["as_asked", "reduced_scope", "skipped"]
     assert steps["map0"]
     assert [c["file"] for c in envelope.outputs["integration"]["citations"]]
+
+
+RETRIES = ("broadened", "parent:", "lines_or_partial_symbol", "imports_and_text", "partial_symbol", "fuzzy_path")
+
+
+@pytest.mark.parametrize("permitted", [0, 1, 2])
+async def test_the_tools_of_a_run_keep_to_its_bound_of_retries(relay: Desk, permitted: int) -> None:
+    envelope = await relay.run("Who calls zzqxw_abc in zzqxw.py?", limits={"max_retries_per_step": permitted})
+    steps = [attempts for done in envelope.goals.finished_rounds for attempts in done.synthesis["attempts"].values()]  # type: ignore[attr-defined]
+    made = [[a["strategy"] for a in attempts if a["strategy"].startswith(RETRIES)] for attempts in steps]
+    assert max(map(len, made)) == min(permitted, 2)
+
+
+async def test_a_call_that_is_made_again_after_a_timeout_is_a_retry_itself(relay: Desk) -> None:
+    seen: list[int] = []
+
+    def late_at_first(subject: Any, parameters: Any) -> ToolResult:
+        seen.append(subject.max_retries)
+        return LATE
+
+    tools = ToolRegistry(
+        msgspec.structs.replace(t, run=late_at_first) if t.name == "map_module" else t for t in CAPABILITY.tools
+    )
+    await relay.variant(msgspec.structs.replace(CAPABILITY, tools=tools)).run("What does relay/van.py hold?")
+    assert seen[:2] == [2, 1]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -144,4 +145,14 @@ def test_names_that_are_no_utf8_are_left_out_with_a_note(root: Path) -> None:
     os.close(os.open(os.fsencode(root) + b"/bad\xff.py", os.O_CREAT))
     found = walk(root)
     assert [entry.path for entry in found.entries] == ["a.py"]
-    assert "1 names that are no UTF-8" in found.notes[0]
+    assert "1 names that are no UTF-8 or hold a line break" in found.notes[0]
+
+
+def test_a_bare_repository_is_refused_and_its_work_tree_is_not(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("x = 1\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "bare.git")], check=True)
+    for folder in (tmp_path / "bare.git", tmp_path / ".git"):
+        with pytest.raises(RepositoryError, match="no files of a work tree"):
+            walk(folder)
+    assert [entry.path for entry in walk(tmp_path).entries] == ["app.py"]

@@ -1,0 +1,42 @@
+"""An answer about a name that several definitions bear says how many there are, and where others stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.capabilities.code_analysis.support import Desk, mark_faults, write_files
+
+
+async def desk_of(folder: Path, count: int) -> Desk:
+    files = {
+        f"shop/part{number:02}.py": f'"""Part {number}."""\n\n\ndef build():\n    return {number}\n'
+        for number in range(count)
+    }
+    files |= {f"tests/test_part{number}.py": "def build():\n    return None\n" for number in range(3)}
+    write_files(folder / "repo", files)
+    return await Desk.open(folder / "repo", folder / "state")
+
+
+@pytest.mark.parametrize("question", ["Where is build?", "Who calls build?", "What does `build` do?"])
+async def test_a_name_of_fifty_definitions_is_told_with_their_number_and_some_places(
+    tmp_path: Path, question: str
+) -> None:
+    document = await (await desk_of(tmp_path, 50)).ask(question)
+    answer = document["answer"]
+    assert "`build` is defined at 50 places, also in `shop/part" in answer
+    assert mark_faults(answer, document["citations"]) == []
+
+
+@pytest.mark.parametrize(("count", "is_told"), [(1, False), (2, True), (3, True)])
+async def test_one_definition_outside_tests_has_no_namesakes(tmp_path: Path, count: int, is_told: bool) -> None:
+    answer = (await (await desk_of(tmp_path, count)).ask("Where is build?"))["answer"]
+    assert (f"is defined at {count} places" in answer) is is_told
+    assert ("defined at" in answer) is is_told
+
+
+async def test_who_names_the_file_has_said_which_one_is_meant(tmp_path: Path) -> None:
+    answer = (await (await desk_of(tmp_path, 5)).ask("Where is build in shop/part03.py?"))["answer"]
+    assert "[shop/part03.py:4-5]" in answer
+    assert "defined at" not in answer

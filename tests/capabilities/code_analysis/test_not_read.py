@@ -1,0 +1,77 @@
+"""An answer says of a path that the question names and nobody may read why it was not read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from actors.capabilities.code_analysis.not_read import MAX_TOLD, folders_not_read, not_read
+from runtime.codebase.codebase import Codebase
+from tests.capabilities.code_analysis.support import FILES, Desk, write_files
+
+OUTSIDE = "is no path of this repository; nothing outside it is read."
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> Desk:
+    root = tmp_path / "repo"
+    write_files(root, {**FILES, "relay/bundle.min.js": "x" * 1_000_001, "docs/plan.md": "# Plan\n", "plan.md": "# P\n"})
+    (root / "relay" / "photo.png").write_bytes(b"\0\1\2")
+    (root / "away.py").symlink_to("/etc/hostname")
+    return await Desk.open(root, tmp_path / "state")
+
+
+def of(desk: Desk) -> Codebase:
+    codebase: Codebase = desk.services.codebase(desk.repository)
+    return codebase
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What is in ../outside/.env?", f"`../outside/.env` {OUTSIDE}"),
+        ("Read /etc/passwd!", f"`/etc/passwd` {OUTSIDE}"),
+        ("Read relay/../../x.py.", f"`relay/../../x.py` {OUTSIDE}"),
+        ("What is in `~/.ssh/config`?", f"`~/.ssh/config` {OUTSIDE}"),
+        ("What is in .env?", "`.env` may hold secrets; it is neither read nor cited."),
+        ("What does bundle.min.js do?", "`relay/bundle.min.js` is larger than what is read, and was not looked at."),
+        ("What is relay/photo.png?", "`relay/photo.png` is binary and was not looked at."),
+        ("What is away.py?", "`away.py` is a link that leads outside the repository; it is not followed."),
+    ],
+)
+async def test_a_path_that_nobody_may_read_is_told_with_the_reason(desk: Desk, question: str, said: str) -> None:
+    assert said in (await desk.ask(question))["answer"].split("\n\n")
+
+
+@pytest.mark.parametrize(
+    "question", ["What does relay/van.py do?", "Where is self.key set?", "What is relay/../relay/van.py?", "Why a / b?"]
+)
+async def test_a_path_that_may_be_read_and_a_dotted_name_are_not_told(desk: Desk, question: str) -> None:
+    assert not_read(of(desk), question, "") == []
+
+
+async def test_a_route_that_the_answer_has_is_no_path_outside(desk: Desk) -> None:
+    assert not_read(of(desk), "Who serves /parcels/new?", 'app.route("/parcels/new")') == []
+    assert len(not_read(of(desk), "Who serves /parcels/new?", "nothing")) == 1
+
+
+@pytest.mark.parametrize("count", [MAX_TOLD - 1, MAX_TOLD, MAX_TOLD + 1])
+async def test_at_most_so_many_paths_are_told(desk: Desk, count: int) -> None:
+    question = " ".join(f"../x{number}" for number in range(count))
+    assert len(not_read(of(desk), question, "")) == min(count, MAX_TOLD)
+
+
+async def test_an_answer_says_that_names_which_are_no_text_were_left_out(tmp_path: Path) -> None:
+    write_files(tmp_path / "repo", FILES)
+    (tmp_path / "repo" / "relay" / "two\nlines.py").write_text("def hidden():\n    return 1\n")
+    answer = (await (await Desk.open(tmp_path / "repo", tmp_path / "state")).ask("Where is hidden?"))["answer"]
+    assert "Not all folders were read: relay/ has 1 names that are no UTF-8 or hold a line break: left out." in answer
+
+
+@pytest.mark.parametrize(("count", "more"), [(MAX_TOLD, ""), (MAX_TOLD + 1, "; 1 more."), (MAX_TOLD + 2, "; 2 more.")])
+def test_so_many_folders_are_told_and_the_number_of_the_rest(count: int, more: str) -> None:
+    (said,) = folders_not_read([f"d{number} cannot be read" for number in range(count)])
+    assert said.endswith(more)
+    assert said.count("cannot be read") == MAX_TOLD
+    assert folders_not_read([]) == []
