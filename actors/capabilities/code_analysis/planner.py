@@ -1,7 +1,7 @@
 """Planner: which tools to call for which goals. The rules reasoner plans from the question's kind.
 
 A step may depend on an earlier one: `top_of` names a step whose best results it is repeated for, so that one round
-finds a thing and reads it.
+finds a thing and reads it. (Over 400 lines: the steps of all kinds of questions stand together.)
 """
 
 from __future__ import annotations

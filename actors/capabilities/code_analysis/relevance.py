@@ -190,7 +190,7 @@ def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fac
             wanted -= {word for name in missing for word in index_terms(name).split()}
     text = " ".join(_text_of(entity) for entity in entities[:5])
     present = set(text.lower().split()) | set(index_terms(text).split())
-    said = [term for term in wanted if not present.isdisjoint({term, *_ALIKE_OF.get(term, ()), *other_words(term)})]
+    said = [term for term in wanted if not present.isdisjoint({term, *_ALIKE_OF.get(term, ())})]
     return len(said) / len(wanted)
 
 
