@@ -34,8 +34,8 @@ from runtime.llm.model_file import ModelsFile, VllmDeployment
 from runtime.llm.opening import used_deployments
 from serve.llm.bench import all_at_once
 from serve.llm.resources import lacking, llm_config_of
-from serve.replica_port import keep_to_the_node
 from serve.llm.start_failure import cause_in
+from serve.replica_port import keep_to_the_node
 
 # Pieces that come within this time of the last go out together, for each answer that is streamed right now: a message
 # between processes costs about a millisecond on both sides, whatever is in it, and who watches reads a few times a
