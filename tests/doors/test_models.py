@@ -234,6 +234,26 @@ async def test_an_endpoint_that_is_down_loses_no_run(asked: Asked) -> None:
     assert document["usage"]["tokens_in"] == 0
 
 
+async def test_calling_off_a_run_drops_its_request_at_the_endpoint(asked: Asked) -> None:
+    at_work, dropped = asyncio.Event(), asyncio.Event()
+
+    async def never_ends(request: web.Request, _body: dict[str, Any]) -> web.StreamResponse:
+        try:
+            await begins(request, "{")
+            at_work.set()
+            await asyncio.Event().wait()
+        finally:
+            dropped.set()
+        raise AssertionError("an event that nobody sets was set")
+
+    asking = asyncio.create_task(asked(never_ends, silence_timeout_s=600))
+    async with asyncio.timeout(30):
+        await at_work.wait()
+        asking.cancel()
+        await dropped.wait()
+    await asyncio.wait({asking})
+
+
 async def test_a_busy_endpoint_is_waited_for(asked: Asked) -> None:
     document, endpoint = await asked(refuses(429, Retry_After="0"), refuses(503, Retry_After="0"), answers_well)
     assert document["rules_took_over"] == []
