@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -178,7 +179,8 @@ def deploy(models: ModelsFile) -> list[str]:
     Raises ClusterError when the cluster lacks what they ask for, and when one does not come up."""
     problems = lacking(models, ray.cluster_resources())  # type: ignore[no-untyped-call]
     if problems:
-        raise ClusterError("; ".join(problems))
+        told = "; ".join(problems)
+        raise ClusterError(f"{told}; join a cluster that has it (`ray.address`), or let the model file ask for less")
     # It has a handler of its own, on standard error.
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     deployed = []
@@ -198,8 +200,10 @@ def _bring_up(name: str, deployment: VllmDeployment) -> None:
     except (RuntimeError, ValueError, TypeError, OSError) as error:
         found = ray_serve.status().applications.get(application_name(name))
         told = [each.message for each in found.deployments.values()] if found else []
+        source = "" if Path(deployment.model).is_dir() else ", which is no folder here and was asked for by its name"
         raise ClusterError(
-            f"deployment '{name}' (model {deployment.model}) does not come up: {cause_in([*told, _trace(error)])}; "
+            f"deployment '{name}' does not come up: {cause_in([*told, _trace(error)])} (its model is "
+            f"{deployment.model}{source}); "
             "correct the model file, or look into the logs of Ray's workers"
         ) from error
 

@@ -222,6 +222,16 @@ def test_a_model_for_gpus_is_not_waited_for_where_there_is_none(served: Any) -> 
         deploy(load_models(shipped_config_dir() / "models" / "vllm_h100.yaml"))
 
 
+def test_an_engine_setting_that_there_is_not_is_told_with_the_deployment_and_what_is_wrong(
+    served: Any, tiny: ModelsFile, deployment: VllmDeployment
+) -> None:
+    from serve.llm.model_server import deploy
+
+    wrong = deployment.model_copy(update={"engine": {**deployment.engine, "no_such_setting": 1}})
+    with pytest.raises(ClusterError, match=r"'main' does not come up: .*no_such_setting.*correct the model file"):
+        deploy(tiny.model_copy(update={"deployments": {"main": wrong}}))
+
+
 async def test_a_deployment_that_serves_answers_and_one_that_is_not_there_does_not(
     backend: HandleBackend, deployment: VllmDeployment
 ) -> None:

@@ -7,7 +7,8 @@ import json
 import socket
 import ssl
 import subprocess
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -159,6 +160,17 @@ async def test_the_time_that_a_busy_server_names_is_read(
 EIGHT_O_CLOCK_MS = 784_108_800_000  # 6 November 1994, 08:00:00 GMT
 
 
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose own time is not GMT."""
+    monkeypatch.setenv("TZ", "JST-9")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_tokyo")
 @pytest.mark.parametrize(("clock_s", "seconds"), [(-5, 5.0), (0, 0.0), (5, 0.0)])
 @pytest.mark.parametrize(
     "date", ["Sun, 06 Nov 1994 08:00:00 GMT", "Sunday, 06-Nov-94 08:00:00 GMT", "Sun Nov  6 08:00:00 1994"]
@@ -337,7 +349,8 @@ async def test_an_answer_that_never_falls_silent_and_never_ends_is_given_up(open
 
     _, backend = await opened(drips, total_timeout_s=0.4, silence_timeout_s=5)
     with pytest.raises(ModelBrokeOffError, match=r"has not come to an end within 0\.4 s"):
-        await drained(backend, asked())
+        async with asyncio.timeout(30):
+            await drained(backend, asked())
 
 
 async def test_a_machine_that_takes_no_connection_is_not_waited_for() -> None:
@@ -350,7 +363,8 @@ async def test_a_machine_that_takes_no_connection_is_not_waited_for() -> None:
         url = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
         backend = OpenAIBackend(deployment_at(url, connect_timeout_s=0.2, silence_timeout_s=5), ByteCounter())
         with pytest.raises(ModelDownError, match="cannot be reached in time"):
-            await drained(backend, asked())
+            async with asyncio.timeout(30):
+                await drained(backend, asked())
         await backend.close()
 
 
