@@ -246,7 +246,7 @@ async def test_calling_off_a_run_drops_its_request_at_the_endpoint(asked: Asked)
             dropped.set()
         raise AssertionError("an event that nobody sets was set")
 
-    asking = asyncio.create_task(asked(never_ends, silence_timeout_s=600))
+    asking = asyncio.ensure_future(asked(never_ends, silence_timeout_s=600))
     async with asyncio.timeout(30):
         await at_work.wait()
         asking.cancel()
