@@ -181,7 +181,9 @@ class OpenAIBackend:
                 permanent=True,
             )
         in_time = " in time" if isinstance(error, aiohttp.ConnectionTimeoutError) else ""
-        return ModelDownError(f"{self._url} cannot be reached{in_time}: {error}")
+        return ModelDownError(
+            f"{self._url} cannot be reached{in_time}: {error}; start what serves there, or correct base_url"
+        )
 
     def _retry_after_s(self, header: str | None) -> float | None:
         """Seconds until a server wants to be asked again; it may say so in seconds or as a date."""
