@@ -112,6 +112,9 @@ def models_file(settings: Settings) -> ModelsFile | None:
         return None
     path = Path(named).expanduser()
     if not path.is_file():
+        if len(path.parts) > 1:
+            problem = f"there is no model file {path}; give the path of one, or a name in configs/models such as openai"
+            raise UnknownNameError(problem, name=named)
         path = settings.config_path(f"models/{named.removesuffix('.yaml')}.yaml")
     return load_models(path.resolve(), settings.models.roles)
 

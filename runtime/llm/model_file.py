@@ -17,6 +17,8 @@ from runtime.documents import Document, Fault, load_yaml, model_faults, raise_fa
 from runtime.errors import SettingsError
 
 DEFAULT_ROLE = "default"
+# What vLLM reads first of a model's folder: one of them is there.
+MODEL_CONFIGS = ("config.json", "params.json")
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
@@ -140,9 +142,8 @@ def _faults(document: Document, models: ModelsFile) -> Iterator[Fault]:
     if DEFAULT_ROLE not in models.roles:
         yield document.fault(("roles",), f"the role '{DEFAULT_ROLE}' is missing; other roles fall back to it")
     for name, deployment in models.deployments.items():
-        is_path = deployment.model.startswith(("/", ".", "~"))
-        if isinstance(deployment, VllmDeployment) and is_path and not Path(deployment.model).expanduser().is_dir():
-            yield document.fault(("deployments", name, "model"), f"there is no folder {deployment.model}")
+        for key, problem in _missing_files(deployment):
+            yield document.fault(("deployments", name, key), problem)
     for name, role in models.roles.items():
         if role.deployment not in models.deployments:
             problem = f"no deployment is named '{role.deployment}'; there are: {known}"
@@ -160,14 +161,36 @@ def _faults(document: Document, models: ModelsFile) -> Iterator[Fault]:
                 yield document.fault(("roles", name, "max_tokens"), problem)
 
 
+def _missing_files(deployment: Deployment) -> Iterator[tuple[str, str]]:
+    """Key and problem of each path in a deployment that leads nowhere, or to something else."""
+    for key in ("tokenizer", "ca_file"):
+        path = getattr(deployment, key, None)
+        if path is not None and not _absolute(path).exists():
+            yield key, f"there is no {_absolute(path)}"
+    if isinstance(deployment, VllmDeployment):
+        folder = _absolute(deployment.model)
+        if folder.is_dir() and not any((folder / name).is_file() for name in MODEL_CONFIGS):
+            yield "model", f"the folder {folder} holds no model: there is no {' or '.join(MODEL_CONFIGS)} in it"
+        elif not folder.is_dir() and deployment.model.startswith(("/", ".", "~")):
+            yield "model", f"there is no folder {folder}"
+
+
+def _absolute(path: str) -> Path:
+    """A path of the file as it is from here: they count from the folder that jeeves was started in."""
+    try:
+        return Path(path).expanduser().resolve()
+    except (RuntimeError, ValueError):  # a home of nobody, or a name that no file can have
+        return Path(path)
+
+
 def _with_absolute_paths(models: ModelsFile) -> ModelsFile:
     """Paths as every process has them, wherever it runs: workers do not start in the folder of whoever started them."""
     deployments = {}
     for name, deployment in models.deployments.items():
         paths = {key: getattr(deployment, key, None) for key in ("tokenizer", "ca_file", "api_key_file")}
-        if isinstance(deployment, VllmDeployment) and Path(deployment.model).expanduser().is_dir():
+        if isinstance(deployment, VllmDeployment) and _absolute(deployment.model).is_dir():
             paths["model"] = deployment.model
-        absolute = {key: str(Path(path).expanduser().resolve()) for key, path in paths.items() if path is not None}
+        absolute = {key: str(_absolute(path)) for key, path in paths.items() if path is not None}
         deployments[name] = deployment.model_copy(update=absolute)
     return models.model_copy(update={"deployments": deployments})
 

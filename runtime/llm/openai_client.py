@@ -6,35 +6,48 @@ makes model servers drop the request. Nothing is retried here: errors say whethe
 
 from __future__ import annotations
 
-import json
 import math
 import ssl
 from collections.abc import AsyncGenerator
+from contextlib import suppress
+from datetime import UTC
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runtime.clock import Clock, SystemClock
+from runtime.clock import Clock, SystemClock, wait_at_most
 from runtime.errors import (
-    ModelBrokeOffError,
     ModelBusyError,
     ModelDownError,
     ModelFailedError,
     ModelRefusedError,
     SettingsError,
 )
-from runtime.llm.messages import Completion, FinishReason, ModelRequest, Piece, TextDelta
+from runtime.llm.messages import ModelRequest, Piece
 from runtime.llm.model_file import OpenAIDeployment
-from runtime.llm.tokens import TokenCounter, count_messages
+from runtime.llm.openai_answer import MAX_CHARS_PER_TOKEN, OpenAIAnswer
+from runtime.llm.tokens import TokenCounter
 
 if TYPE_CHECKING:
     import aiohttp
 
 BUSY = frozenset({429, 503, 529})
 MAX_ERROR_BYTES = 4_000
-MAX_TOLD_CHARS = 300
-# No tokenizer makes tokens longer than this on average: an endpoint that sends more does not heed max_tokens.
-MAX_CHARS_PER_TOKEN = 64
-_FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
+MAX_TOLD_CHARS = 150
+# What an answer that is not streamed may have around its text.
+MAX_FRAME_BYTES = 100_000
+# How long a server that has said that its answer is over may take to end the response; then the connection is dropped.
+END_GRACE_S = 0.1
+# Where to look after a refusal: status → what to do. `{key}` is where the key comes from.
+_LOOK_AT = {
+    301: "name the address that it leads to in base_url",
+    302: "name the address that it leads to in base_url",
+    307: "name the address that it leads to in base_url",
+    308: "name the address that it leads to in base_url",
+    401: "look at the key in {key}",
+    403: "look at the key in {key}",
+    404: "look at base_url and model in the model file",
+}
 
 
 class OpenAIBackend:
@@ -53,35 +66,32 @@ class OpenAIBackend:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         aiohttp = _aiohttp()
-        answer = _Answer(request, self.counter, self._deployment.model)
+        given = self._deployment
+        answer = OpenAIAnswer(request, self.counter, given.model, self._url, given.max_model_len)
         try:
             async with self._opened().post(self._url, json=self._body(request), allow_redirects=False) as response:
                 if response.status != 200:
                     raise await self._refusal(response)
                 if "event-stream" not in response.headers.get("content-type", ""):
-                    data = await response.content.read(MAX_CHARS_PER_TOKEN * request.sampling.max_tokens + 100_000)
-                    yield answer.whole(data)
+                    most = MAX_CHARS_PER_TOKEN * request.sampling.max_tokens + MAX_FRAME_BYTES
+                    yield answer.whole(await _read(response, most))
                     return
                 async for line in response.content:
                     for delta in answer.take(line):
                         yield delta
                     if answer.is_over:
                         break
-                yield answer.completion()
-        except aiohttp.ClientConnectorCertificateError as error:
-            raise ModelDownError(
-                f"{self._url}: its certificate is not trusted ({error.certificate_error}); name the authority's file "
-                "in ca_file",
-                permanent=True,
-            ) from error
-        except aiohttp.ClientConnectorError as error:
-            raise ModelDownError(f"{self._url} cannot be reached: {error}") from error
+                done = answer.completion()
+                await self._end_of(response)
+                yield done
+        except (aiohttp.InvalidURL, aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise self._out_of_reach(error) from error
+        except aiohttp.SocketTimeoutError as error:
+            raise answer.broke_off(f"fell silent for {given.silence_timeout_s:g} s") from error
         except TimeoutError as error:
-            if isinstance(error, aiohttp.ConnectionTimeoutError):
-                raise ModelDownError(f"{self._url} cannot be reached in time: {error}") from error
-            raise answer.broke_off(f"{self._url} fell silent: {error}") from error
+            raise answer.broke_off(f"has not come to an end within {given.total_timeout_s:g} s") from error
         except (aiohttp.ClientError, ValueError) as error:
-            raise answer.broke_off(f"{self._url} broke off: {type(error).__name__}: {error}") from error
+            raise answer.broke_off(f"broke off: {type(error).__name__}: {error}") from error
 
     async def check(self) -> None:
         """Raises ModelDownError unless the endpoint answers, whatever it says, with no error of its own."""
@@ -91,6 +101,8 @@ class OpenAIBackend:
             async with self._opened().get(url, allow_redirects=False) as response:
                 if response.status >= 500:
                     raise ModelDownError(f"{url} answered {response.status}", status=response.status)
+        except (aiohttp.InvalidURL, aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise self._out_of_reach(error) from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise ModelDownError(f"{url} cannot be reached: {type(error).__name__}: {error}") from error
 
@@ -103,12 +115,11 @@ class OpenAIBackend:
         if self._session is None or self._session.closed:
             aiohttp = _aiohttp()
             given = self._deployment
-            trusted: ssl.SSLContext | bool = True
-            if given.ca_file is not None:
-                try:
-                    trusted = ssl.create_default_context(cafile=given.ca_file)
-                except OSError as error:
-                    raise SettingsError(f"ca_file {given.ca_file} cannot be read: {error}") from error
+            try:
+                trusted = True if given.ca_file is None else trusting(given.ca_file)
+            except SettingsError as error:
+                # Checked at the door, and not to be had here: another machine, or gone since.
+                raise ModelDownError(f"{given.base_url} is not asked: {error.message}", permanent=True) from error
             timeout = aiohttp.ClientTimeout(
                 total=given.total_timeout_s,
                 sock_connect=given.connect_timeout_s,
@@ -138,17 +149,41 @@ class OpenAIBackend:
             body["response_format"] = {"type": "json_object"}
         return body
 
+    async def _end_of(self, response: aiohttp.ClientResponse) -> None:
+        """Wait a moment for what ends a response behind its last event: until then its connection serves no other."""
+        with suppress(TimeoutError, _aiohttp().ClientError):
+            await wait_at_most(self._clock, END_GRACE_S, _read(response, MAX_FRAME_BYTES))
+
     async def _refusal(self, response: aiohttp.ClientResponse) -> ModelFailedError:
-        text = (await response.content.read(MAX_ERROR_BYTES)).decode("utf-8", "replace")
+        text = (await _read(response, MAX_ERROR_BYTES)).decode("utf-8", "replace")
         told = f"{self._url} answered {response.status}: {' '.join(text.split())[:MAX_TOLD_CHARS]}"
+        after_s = self._retry_after_s(response.headers.get("retry-after"))
         if response.status in BUSY:
-            return ModelBusyError(told, retry_after_s=self._retry_after_s(response.headers.get("retry-after")))
-        if response.status in (401, 403):
-            where = self._deployment.api_key_env or self._deployment.api_key_file or "api_key_env (none is set)"
-            return ModelRefusedError(f"{told}; look at the key in {where}", status=response.status)
+            return ModelBusyError(told, retry_after_s=after_s)
         if response.status == 408 or response.status >= 500:
-            return ModelDownError(told, status=response.status)
+            return ModelDownError(told, status=response.status, retry_after_s=after_s)
+        if response.status in _LOOK_AT:
+            key = self._deployment.api_key_env or self._deployment.api_key_file or "api_key_env (none is set)"
+            told = f"{told}; {_LOOK_AT[response.status].format(key=key)}"
         return ModelRefusedError(told, status=response.status)
+
+    def _out_of_reach(self, error: Exception) -> ModelDownError:
+        """Nothing was sent: no address, nobody there, or somebody who cannot be trusted."""
+        aiohttp = _aiohttp()
+        base = self._deployment.base_url
+        if isinstance(error, aiohttp.InvalidURL):
+            return ModelDownError(f"{base} is no address that can be asked; correct base_url", permanent=True)
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            why = getattr(error.certificate_error, "verify_message", None) or error.certificate_error
+            return ModelDownError(
+                f"the certificate of {base} is not trusted ({why}); name its authority's file in ca_file, or correct "
+                "base_url",
+                permanent=True,
+            )
+        in_time = " in time" if isinstance(error, aiohttp.ConnectionTimeoutError) else ""
+        return ModelDownError(
+            f"{self._url} cannot be reached{in_time}: {error}; start what serves there, or correct base_url"
+        )
 
     def _retry_after_s(self, header: str | None) -> float | None:
         """Seconds until a server wants to be asked again; it may say so in seconds or as a date."""
@@ -160,114 +195,28 @@ class OpenAIBackend:
         except ValueError:
             pass  # it is no number, so it is read as a date
         try:
-            return max(0.0, parsedate_to_datetime(header).timestamp() - self._clock.now_ms() / 1000)
+            told = parsedate_to_datetime(header)
+            # Dates of HTTP are in GMT; the oldest of its three forms does not say so.
+            at = told if told.tzinfo is not None else told.replace(tzinfo=UTC)
+            return max(0.0, at.timestamp() - self._clock.now_ms() / 1000)
         except (ValueError, TypeError, OverflowError):
             return None
 
 
-class _Answer:
-    """An answer as it comes in, from one stream."""
-
-    def __init__(self, request: ModelRequest, counter: TokenCounter, model: str) -> None:
-        self._request = request
-        self._counter = counter
-        self._model = model
-        self._parts: list[str] = []
-        self._room = MAX_CHARS_PER_TOKEN * request.sampling.max_tokens
-        self._finish: FinishReason | None = None
-        self._usage: dict[str, Any] = {}
-        self.is_over = False
-
-    def take(self, line: bytes) -> list[TextDelta]:
-        """What one line of an event stream adds. Raises ModelBrokeOffError for a line that is none of the protocol."""
-        text = line.decode("utf-8", "replace").strip()
-        if not text.startswith("data:"):
-            return []
-        data = text.removeprefix("data:").strip()
-        if data == "[DONE]":
-            self.is_over = True
-            return []
-        event = self._read(data)
-        if isinstance(event.get("error"), dict):
-            raise self.broke_off(f"the server gave up: {event['error'].get('message')}")
-        self._note_usage(event)
-        deltas = []
-        for choice in self._choices(event):
-            content = _content(choice.get("delta"))
-            if content:
-                deltas.append(TextDelta(self._add(content)))
-            self._note_finish(choice)
-        return deltas
-
-    def whole(self, data: bytes) -> Completion:
-        """The completion in an answer that was not streamed though that was asked for."""
-        event = self._read(data.decode("utf-8", "replace"))
-        self._note_usage(event)
-        for choice in self._choices(event):
-            self._add(_content(choice.get("message")))
-            self._note_finish(choice)
-        return self.completion()
-
-    def completion(self) -> Completion:
-        """What came, if it came to its end. Raises ModelBrokeOffError."""
-        if self._finish is None:
-            raise self.broke_off("the stream ended before the answer did")
-        text = "".join(self._parts)
-        details = self._usage.get("prompt_tokens_details")
-        cached = details.get("cached_tokens") if isinstance(details, dict) else None
-        return Completion(
-            text=text,
-            finish_reason=self._finish,
-            tokens_in=_count(self._usage.get("prompt_tokens"), self._tokens_in()),
-            tokens_out=_count(self._usage.get("completion_tokens"), self._counter.count(text)),
-            tokens_cached=_count(cached, 0),
-            model=self._model,
-        )
-
-    def broke_off(self, why: str) -> ModelBrokeOffError:
-        """The error for an answer that is cut off: the prompt counts as spent, and what was written."""
-        tokens_out = self._counter.count("".join(self._parts))
-        return ModelBrokeOffError(why, tokens_in=self._tokens_in(), tokens_out=tokens_out)
-
-    def _tokens_in(self) -> int:
-        return count_messages(self._counter, self._request.messages)
-
-    def _add(self, content: str) -> str:
-        self._room -= len(content)
-        if self._room < 0:
-            raise self.broke_off(f"the answer goes on beyond {self._request.sampling.max_tokens} tokens")
-        self._parts.append(content)
-        return content
-
-    def _read(self, data: str) -> dict[str, Any]:
-        try:
-            event = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise self.broke_off(f"what came is no JSON: {data[:80]!r}") from error
-        if not isinstance(event, dict):
-            raise self.broke_off(f"what came is a {type(event).__name__}, not an object: {data[:80]!r}")
-        return event
-
-    def _choices(self, event: dict[str, Any]) -> list[dict[str, Any]]:
-        choices = event.get("choices")
-        return [item for item in choices[:1] if isinstance(item, dict)] if isinstance(choices, list) else []
-
-    def _note_usage(self, event: dict[str, Any]) -> None:
-        if isinstance(event.get("usage"), dict):
-            self._usage = event["usage"]
-
-    def _note_finish(self, choice: dict[str, Any]) -> None:
-        if isinstance(reason := choice.get("finish_reason"), str):
-            self._finish = _FINISH.get(reason, "other")
+def trusting(ca_file: str) -> ssl.SSLContext:
+    """Trust in what the authorities in this file have signed. Raises SettingsError."""
+    try:
+        return ssl.create_default_context(cafile=Path(ca_file).expanduser())
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"ca_file {ca_file} cannot be read as certificates (PEM): {error}") from error
 
 
-def _content(part: Any) -> str:
-    content = part.get("content") if isinstance(part, dict) else None
-    return content if isinstance(content, str) else ""
-
-
-def _count(given: Any, otherwise: int) -> int:
-    return given if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else otherwise
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The body, however many pieces it comes in, or as much of it as may be read."""
+    parts = bytearray()
+    while len(parts) < most and (part := await response.content.read(most - len(parts))):
+        parts += part
+    return bytes(parts)
 
 
 def _aiohttp() -> Any:

@@ -88,7 +88,8 @@ def _hide(display: Display) -> None:
 
 
 def print_document(document: dict[str, Any], as_json: bool) -> None:
-    """The answer on standard output; of a run that waits, how it can be answered on standard error."""
+    """The answer on standard output; on standard error why rules reasoned in the place of a model, and how a run that
+    waits can be answered."""
     if "interrupt" in document:
         if not as_json:
             sys.stderr.write(described(document["interrupt"]))
@@ -102,4 +103,6 @@ def print_document(document: dict[str, Any], as_json: bool) -> None:
         Console().print(Markdown(shown(document["answer"])))
     else:
         sys.stdout.write(shown(document["answer"]) + "\n")
+        for why in dict.fromkeys(record["why"] for record in document.get("rules_took_over", ())):
+            sys.stderr.write(f"jeeves: the model could not be used: {shown(why)}\n")
     sys.stdout.flush()

@@ -51,8 +51,8 @@ def checked_repository(repo: Path) -> str:
 def with_models(settings: Settings, reasoner: str | None, models: str | None) -> Settings:
     """The settings with what the command line says on top; naming a model file alone asks for the reasoner `llm`.
 
-    Raises SettingsError for a reasoner that there is not, and for models that cannot be used: a file with faults, a key
-    or a tokenizer that is missing.
+    Raises SettingsError for a reasoner that there is not, and for models that cannot be used: a file with faults, a
+    key, a tokenizer or certificates that are missing.
     """
     if models is not None:
         settings = settings.model_copy(update={"models": settings.models.model_copy(update={"file": models})})
@@ -68,6 +68,7 @@ def with_models(settings: Settings, reasoner: str | None, models: str | None) ->
 def _check_models(settings: Settings) -> None:
     # Imported here: questions without a model need none of it.
     from runtime.llm.model_file import OpenAIDeployment, api_key
+    from runtime.llm.openai_client import trusting
     from runtime.llm.opening import counter_of, used_deployments
     from serve.wiring import models_file
 
@@ -82,6 +83,8 @@ def _check_models(settings: Settings) -> None:
         counter_of(deployment)
         if isinstance(deployment, OpenAIDeployment):
             api_key(deployment)
+            if deployment.ca_file is not None:
+                trusting(deployment.ca_file)
             if importlib.util.find_spec("aiohttp") is None:
                 raise SettingsError("an OpenAI-compatible endpoint needs the extra 'llm': pip install 'jeeves[llm]'")
 

@@ -1,7 +1,8 @@
 """How much of an engine's speed is left behind our client and a Ray Serve handle: both in one run, on one replica.
 
-The bare engine is driven inside the replica's process, without client, handle, turns or messages. Rounds alternate, so
-that what else the machine does falls on both.
+The bare engine is driven inside the replica's process, without client, handle, turns or messages; so is the
+deployment's own path, with turns and messages but neither client nor handle. Rounds alternate, so that what else the
+machine does falls on all. The first of an answer is its first text: a first token may be half a character.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -17,11 +18,14 @@ import msgspec
 from runtime.llm.client import ModelClient
 from runtime.llm.messages import Message, ModelRequest, Sampling
 
+# Pieces of text with the number of their tokens.
+Stream = Callable[[ModelRequest], AsyncIterator[tuple[str, int]]]
+
 PROMPT = "Say which of these functions is called first, and by whom. " * 8
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """One round: how long it took, the tokens that were written, and the times to the first of each answer."""
+    """One round: how long it took, the tokens that were written, and the times to the first text of each answer."""
 
     seconds: float
     tokens_out: int
@@ -30,7 +34,8 @@ class Measured(msgspec.Struct, frozen=True):
 
 class Compared(msgspec.Struct, frozen=True):
     """Medians over all rounds with that many requests at once. `share`: our tokens/s over the bare engine's, with every
-    answer watched as it grows; `whole_share`: with answers that nobody watches."""
+    answer watched as it grows; `whole_share`: with answers that nobody watches. Times to the first text: behind client
+    and handle, of the deployment's own path in its process, what the first adds to that, and of the bare engine."""
 
     concurrent: int
     requests_per_s: float
@@ -39,7 +44,18 @@ class Compared(msgspec.Struct, frozen=True):
     share: float
     whole_share: float
     first_ms: float
+    in_process_first_ms: float
+    added_first_ms: float
     bare_first_ms: float
+
+
+class Rounds(msgspec.Struct):
+    """What was measured of each way, in order."""
+
+    ours: list[Measured] = []
+    whole: list[Measured] = []
+    in_process: list[Measured] = []
+    bare: list[Measured] = []
 
 
 def requests_of(concurrent: int, tokens: int, round_number: int) -> list[ModelRequest]:
@@ -52,6 +68,24 @@ def requests_of(concurrent: int, tokens: int, round_number: int) -> list[ModelRe
         )
         for number in range(concurrent)
     ]
+
+
+async def all_at_once(requests: Iterable[ModelRequest], stream: Stream) -> Measured:
+    """All requests at once, each answer taken from `stream` in pieces of text and the number of its tokens."""
+    first_s: list[float] = []
+
+    async def one(request: ModelRequest) -> int:
+        started_s, tokens, seen = time.perf_counter(), 0, False
+        async for text, count in stream(request):
+            if text and not seen:
+                first_s.append(time.perf_counter() - started_s)
+                seen = True
+            tokens += count
+        return tokens
+
+    started_s = time.perf_counter()
+    tokens = await asyncio.gather(*(one(request) for request in requests))
+    return Measured(time.perf_counter() - started_s, sum(tokens), first_s)
 
 
 async def through_client(client: ModelClient, requests: Iterable[ModelRequest], watched: bool = True) -> Measured:
@@ -75,22 +109,25 @@ async def through_client(client: ModelClient, requests: Iterable[ModelRequest], 
 
 
 async def compare(client: ModelClient, server: Any, concurrent: int, tokens: int, rounds: int) -> Compared:
-    """All three ways, `rounds` times each after one that warms up. `server`: the handle of the same deployment."""
-    ours: list[Measured] = []
-    whole: list[Measured] = []
-    bare: list[Measured] = []
-    for number in range(0, 3 * (rounds + 1), 3):
+    """All four ways, `rounds` times each after one that warms up. `server`: the handle of the same deployment."""
+
+    async def inside(method: Any, requests: list[ModelRequest]) -> Measured:
+        return msgspec.msgpack.decode(await method.remote(msgspec.msgpack.encode(requests)), type=Measured)
+
+    found = Rounds()
+    for number in range(0, 4 * (rounds + 1), 4):
         # Each way gets texts of its own: the second to send a text would find it in the prefix cache.
-        first, second, third = (requests_of(concurrent, tokens, number + way) for way in range(3))
-        answer = await server.bare.remote(msgspec.msgpack.encode(first))
-        bare.append(msgspec.msgpack.decode(answer, type=Measured))
-        ours.append(await through_client(client, second))
-        whole.append(await through_client(client, third, watched=False))
-    return compared(concurrent, ours[1:], whole[1:], bare[1:])
+        first, second, third, fourth = (requests_of(concurrent, tokens, number + way) for way in range(4))
+        found.bare.append(await inside(server.bare, first))
+        found.ours.append(await through_client(client, second))
+        found.in_process.append(await inside(server.in_process, third))
+        found.whole.append(await through_client(client, fourth, watched=False))
+    return compared(concurrent, found)
 
 
-def compared(concurrent: int, ours: list[Measured], whole: list[Measured], bare: list[Measured]) -> Compared:
-    """Three lists of rounds, side by side."""
+def compared(concurrent: int, found: Rounds) -> Compared:
+    """The rounds of all ways side by side, without the first of each."""
+    ours, whole, in_process, bare = (way[1:] for way in (found.ours, found.whole, found.in_process, found.bare))
     rate, bare_rate = _tokens_per_s(ours), _tokens_per_s(bare)
     return Compared(
         concurrent=concurrent,
@@ -100,6 +137,8 @@ def compared(concurrent: int, ours: list[Measured], whole: list[Measured], bare:
         share=round(rate / bare_rate, 3),
         whole_share=round(_tokens_per_s(whole) / bare_rate, 3),
         first_ms=_first_ms(ours),
+        in_process_first_ms=_first_ms(in_process),
+        added_first_ms=round(_first_ms(ours) - _first_ms(in_process), 1),
         bare_first_ms=_first_ms(bare),
     )
 

@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,8 +32,9 @@ from runtime.llm.fair_share import FairShare
 from runtime.llm.messages import Completion, FinishReason, ModelRequest, Piece, TextDelta
 from runtime.llm.model_file import ModelsFile, VllmDeployment
 from runtime.llm.opening import used_deployments
-from serve.llm.bench import Measured
+from serve.llm.bench import all_at_once
 from serve.llm.resources import lacking, llm_config_of
+from serve.llm.start_failure import cause_in
 from serve.replica_port import keep_to_the_node
 
 # Pieces that come within this time of the last go out together, for each answer that is streamed right now: a message
@@ -44,6 +46,7 @@ MOST_TOGETHER_S = 0.5
 
 _REQUEST = msgspec.msgpack.Decoder(ModelRequest)
 _REQUESTS = msgspec.msgpack.Decoder(list[ModelRequest])
+_PIECES = msgspec.msgpack.Decoder(list[Piece])
 _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
@@ -78,20 +81,23 @@ class ModelServer(LLMServer):
 
     async def bare(self, data: bytes) -> bytes:
         """Requests (MessagePack) all at once, by nothing but the engine: what `jeeves bench llm` compares with."""
-        first_s: list[float] = []
 
-        async def one(request: ModelRequest) -> int:
-            started_s, tokens_out = time.perf_counter(), 0
+        async def stream(request: ModelRequest) -> AsyncGenerator[tuple[str, int], None]:
             prompt = {"prompt_token_ids": await self._prompt_tokens(request)}
             async for output in self._engine().generate(prompt, _sampling(request), f"bare-{request.request_id}"):
-                if not tokens_out:
-                    first_s.append(time.perf_counter() - started_s)
-                tokens_out += len(output.outputs[0].token_ids)
-            return tokens_out
+                yield output.outputs[0].text, len(output.outputs[0].token_ids)
 
-        started_s = time.perf_counter()
-        tokens = await asyncio.gather(*(one(request) for request in _REQUESTS.decode(data)))
-        return msgspec.msgpack.encode(Measured(time.perf_counter() - started_s, sum(tokens), first_s))
+        return msgspec.msgpack.encode(await all_at_once(_REQUESTS.decode(data), stream))
+
+    async def in_process(self, data: bytes) -> bytes:
+        """The same by this deployment's own path, in its process: what `jeeves bench llm` holds its handle against."""
+
+        async def stream(request: ModelRequest) -> AsyncGenerator[tuple[str, int], None]:
+            async for pieces in self.answer(msgspec.msgpack.encode(request)):
+                for piece in _PIECES.decode(pieces):
+                    yield (piece.text, 0) if isinstance(piece, TextDelta) else ("", piece.tokens_out)
+
+        return msgspec.msgpack.encode(await all_at_once(_REQUESTS.decode(data), stream))
 
     async def stats(self) -> dict[str, int]:
         """Requests in the engine and before it, and what was served: prompt tokens, those of them found in the prefix
@@ -168,18 +174,39 @@ def _sampling(request: ModelRequest) -> SamplingParams:
 
 def deploy(models: ModelsFile) -> list[str]:
     """Bring up every vLLM deployment that a role uses, on the connected cluster, and return their applications' names
-    once each has a replica that answers. Raises ClusterError when the cluster lacks what they ask for."""
+    once each has a replica that answers.
+
+    Raises ClusterError when the cluster lacks what they ask for, and when one does not come up."""
     problems = lacking(models, ray.cluster_resources())  # type: ignore[no-untyped-call]
     if problems:
-        raise ClusterError("; ".join(problems))
+        told = "; ".join(problems)
+        raise ClusterError(f"{told}; join a cluster that has it (`ray.address`), or let the model file ask for less")
     # It has a handler of its own, on standard error.
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     deployed = []
     for name in used_deployments(models):
         deployment = models.deployments[name]
         if isinstance(deployment, VllmDeployment):
-            config = LLMConfig(**llm_config_of(name, deployment))
-            application = build_llm_deployment(config, deployment_cls=ModelServer)
+            _bring_up(name, deployment)
             deployed.append(application_name(name))
-            ray_serve.run(application, name=deployed[-1], route_prefix=None)
     return deployed
+
+
+def _bring_up(name: str, deployment: VllmDeployment) -> None:
+    try:
+        config = LLMConfig(**llm_config_of(name, deployment))
+        application = build_llm_deployment(config, deployment_cls=ModelServer)
+        ray_serve.run(application, name=application_name(name), route_prefix=None)
+    except (RuntimeError, ValueError, TypeError, OSError) as error:
+        found = ray_serve.status().applications.get(application_name(name))
+        told = [each.message for each in found.deployments.values()] if found else []
+        source = "" if Path(deployment.model).is_dir() else ", which is no folder here and was asked for by its name"
+        raise ClusterError(
+            f"deployment '{name}' does not come up: {cause_in([*told, _trace(error)])} (its model is "
+            f"{deployment.model}{source}); "
+            "correct the model file, or look into the logs of Ray's workers"
+        ) from error
+
+
+def _trace(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -69,9 +69,11 @@ def described(models: ModelsFile) -> list[str]:
             lines.append(f"{name}: {deployment.model} at {deployment.base_url}")
             continue
         counts = deployment.replicas
-        replicas = f"{counts.min}" if counts.min == counts.max else f"{counts.min} to {counts.max}"
+        replicas = f"{counts.min} to {counts.max} replicas" if counts.min < counts.max else f"{counts.max} replicas"
+        if counts.min == counts.max == 1:
+            replicas = "1 replica"
         asked = " + ".join(_told(bundle) for bundle in bundles(deployment))
-        lines.append(f"{name}: {deployment.model}, {replicas} replicas, each {asked}")
+        lines.append(f"{name}: {deployment.model}, {replicas}, each {asked}")
     return lines
 
 

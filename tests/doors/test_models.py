@@ -15,6 +15,7 @@ from runtime.errors import DocumentFaults, SettingsError, UnknownNameError
 from runtime.settings import Settings, load_settings
 from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
 from serve.asking import LocalRuntime, OnEvent, ignore_event
+from serve.cli.ask import print_document
 from serve.cli.display import Drafts, with_text
 from serve.cli.inputs import with_models
 from serve.documents import Ask, exit_status
@@ -72,6 +73,23 @@ def test_a_missing_key_is_told_before_anything_starts(tmp_path: Path, monkeypatc
         with_models(settings, "llm", None)
     monkeypatch.setenv("SOME_KEY", "k")
     assert with_models(settings, "llm", None).reasoner == "llm"
+
+
+@pytest.mark.parametrize("certificates", [None, "no certificates"])
+def test_certificates_that_cannot_be_read_are_told_before_anything_starts(
+    tmp_path: Path, certificates: str | None
+) -> None:
+    file = tmp_path / "ca.pem"
+    if certificates is not None:
+        file.write_text(certificates, encoding="utf-8")
+    settings = settings_with(tmp_path, endpoint_file("https://x/v1", ca_file=str(file)))
+    with pytest.raises((SettingsError, DocumentFaults), match=f"{file}"):
+        with_models(settings, "llm", None)
+
+
+def test_a_path_to_a_model_file_that_there_is_not_is_told_as_it_was_given(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match=r"there is no model file no/such\.yaml; give the path"):
+        with_models(settings_with(tmp_path), None, "no/such.yaml")
 
 
 def test_naming_a_model_file_asks_for_the_model(tmp_path: Path) -> None:
@@ -193,11 +211,47 @@ async def test_a_broken_endpoint_loses_no_run_and_the_answer_says_so(asked: Aske
     assert "rules took its place" in document["answer"]
 
 
+async def test_counts_that_cannot_be_lose_no_run_and_are_not_booked(asked: Asked) -> None:
+    document, _ = await asked(says("{}", usage={"prompt_tokens": 10**30, "completion_tokens": 10**30}))
+    assert exit_status(document) == 0
+    assert 0 < document["usage"]["tokens_in"] < 100_000
+
+
+async def test_why_rules_reasoned_is_told_to_a_person_once_for_each_reason(
+    asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document, _ = await asked(refuses(404))
+    print_document(document, as_json=False)
+    told = capsys.readouterr().err
+    assert told.count("the model could not be used") == 1
+    assert "answered 404: no; look at base_url and model" in told
+
+
 async def test_an_endpoint_that_is_down_loses_no_run(asked: Asked) -> None:
     document, _ = await asked(says("x"), is_up=False)
     assert exit_status(document) == 0
     assert "rules took its place" in document["answer"]
     assert document["usage"]["tokens_in"] == 0
+
+
+async def test_calling_off_a_run_drops_its_request_at_the_endpoint(asked: Asked) -> None:
+    at_work, dropped = asyncio.Event(), asyncio.Event()
+
+    async def never_ends(request: web.Request, _body: dict[str, Any]) -> web.StreamResponse:
+        try:
+            await begins(request, "{")
+            at_work.set()
+            await asyncio.Event().wait()
+        finally:
+            dropped.set()
+        raise AssertionError("an event that nobody sets was set")
+
+    asking = asyncio.ensure_future(asked(never_ends, silence_timeout_s=600))
+    async with asyncio.timeout(30):
+        await at_work.wait()
+        asking.cancel()
+        await dropped.wait()
+    await asyncio.wait({asking})
 
 
 async def test_a_busy_endpoint_is_waited_for(asked: Asked) -> None:

@@ -30,6 +30,21 @@ def test_what_ships_is_valid(jeeves: Program) -> None:
     assert outcome.out.count("valid\n") == len(files)
 
 
+def test_a_model_file_is_told_with_the_bundles_of_a_replica_and_how_many_there_may_be(jeeves: Program) -> None:
+    names = ("vllm_tiny", "vllm_h100_tp2", "vllm_h100_replicas", "openai")
+    files = [shipped_config_dir() / "models" / f"{name}.yaml" for name in names]
+    told = [line.strip() for line in jeeves.run("validate", *files).answers().out.splitlines()]
+    gpu = "GPU: 1, accelerator_type:H100: 0.001"
+    for line in (
+        "main: tiny-model, 1 replica, each {CPU: 1}",
+        f"main: Qwen/Qwen2.5-72B-Instruct-AWQ, 1 replica, each {{{gpu}, CPU: 8}} + {{{gpu}}}",
+        f"large: Qwen/Qwen3-32B-FP8, 1 to 8 replicas, each {{{gpu}, CPU: 4}}",
+        f"small: Qwen/Qwen3-8B, 1 to 2 replicas, each {{{gpu}, CPU: 4}}",
+        "main: main at http://127.0.0.1:8000/v1",
+    ):
+        assert line in told, line
+
+
 def test_every_fault_of_every_file_is_told_with_its_line(jeeves: Program, tmp_path: Path) -> None:
     (tmp_path / "faulty.yaml").write_text(FAULTY)
     (tmp_path / "settings.yaml").write_text("ray:\n  mode: cloud\nrubbish: 1\n")

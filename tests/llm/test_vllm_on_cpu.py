@@ -30,6 +30,7 @@ from runtime.llm.protocol import drained
 from runtime.llm.structured import bounded_schema, read_object
 from runtime.llm.tokens import count_messages
 from runtime.settings import shipped_config_dir
+from serve.llm.bench import Measured, requests_of
 from serve.llm.resources import bundles, llm_config_of
 from tests.capabilities.code_analysis.model_desk import ModelDesk
 from tests.capabilities.code_analysis.support import Desk, Produced, write_files
@@ -121,6 +122,24 @@ async def test_calling_off_aborts_the_request_in_the_engine(backend: HandleBacke
     assert after["requests"] - before["requests"] < finished + len(asking), "none was aborted: all were written out"
 
 
+async def test_an_answer_that_takes_too_long_is_given_up_and_leaves_the_engine(
+    served: Any, deployment: VllmDeployment
+) -> None:
+    await until(lambda stats: stats["running"] == 0, served)
+    hasty = deployment.model_copy(update={"total_timeout_s": 0.2})
+    with pytest.raises(ModelBrokeOffError, match=r"no answer within 0\.2 s"):
+        await drained(handle_backend("main", hasty, counter_of(hasty)), asked(sampling=ENDLESS))
+    await until(lambda stats: stats["running"] == 0 and stats["waiting"] == 0, served)
+
+
+async def test_both_ways_inside_the_replica_are_timed_to_the_first_text_of_each_answer(served: Any) -> None:
+    data = msgspec.msgpack.encode(requests_of(2, 16, 0))
+    for method in (served.bare, served.in_process):
+        found = msgspec.msgpack.decode(await method.remote(data), type=Measured)
+        assert 0 < found.tokens_out <= 32
+        assert len(found.first_s) == 2
+
+
 async def test_one_more_user_does_not_wait_behind_all_of_another(backend: HandleBackend, served: Any) -> None:
     await until(lambda stats: stats["running"] == 0, served)
     many = [asked("x", Sampling(600, 1.0, number), user_id="many") for number in range(32)]
@@ -201,6 +220,16 @@ def test_a_model_for_gpus_is_not_waited_for_where_there_is_none(served: Any) -> 
 
     with pytest.raises(ClusterError, match=r"'main' asks for more than the cluster has: GPU 1 \(has 0\)"):
         deploy(load_models(shipped_config_dir() / "models" / "vllm_h100.yaml"))
+
+
+def test_an_engine_setting_that_there_is_not_is_told_with_the_deployment_and_what_is_wrong(
+    served: Any, tiny: ModelsFile, deployment: VllmDeployment
+) -> None:
+    from serve.llm.model_server import deploy
+
+    wrong = deployment.model_copy(update={"engine": {**deployment.engine, "no_such_setting": 1}})
+    with pytest.raises(ClusterError, match=r"'main' does not come up: .*no_such_setting.*correct the model file"):
+        deploy(tiny.model_copy(update={"deployments": {"main": wrong}}))
 
 
 async def test_a_deployment_that_serves_answers_and_one_that_is_not_there_does_not(

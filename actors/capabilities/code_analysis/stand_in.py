@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 REASONED_BY = "reasoned_by"
 TOOK_OVER = "rules_took_over"
-MAX_WHY_CHARS = 200
+MAX_WHY_CHARS = 400
 
 
 class ModelOutput(msgspec.Struct, frozen=True):

@@ -100,7 +100,7 @@ async def test_a_comparison_begins_with_each_of_what_is_compared(relay: Desk) ->
 
 
 async def test_rounds_that_were_used_up_are_admitted_in_the_answer(relay: Desk) -> None:
-    document = await relay.ask("Where is the depot limit enforced?")
+    document = await relay.ask("Where is the parcel insurance enforced?")
     assert document["open_goals"]
     assert document["citations"]
     assert "may be incomplete" in document["answer"]

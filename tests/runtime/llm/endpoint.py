@@ -20,12 +20,16 @@ Handler = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 
 
 class Endpoint:
-    """Plays handlers in order, the last one again and again; `bodies` and `headers` are what it was sent."""
+    """Plays handlers in order, the last one again and again; `bodies` and `headers` are what it was sent.
+
+    `peers` are the connections' other ends, one for each request.
+    """
 
     def __init__(self, *handlers: Handler, status_of_models: int = 200) -> None:
         self._handlers = list(handlers)
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.peers: list[object] = []
         self.at_work = 0
         self.idle = asyncio.Event()
         self.most_at_work = 0
@@ -57,6 +61,7 @@ class Endpoint:
         body = await request.json()
         self.bodies.append(body)
         self.headers.append(dict(request.headers))
+        self.peers.append(request.transport and request.transport.get_extra_info("peername"))
         self.at_work += 1
         self.most_at_work = max(self.most_at_work, self.at_work)
         try:

@@ -83,6 +83,41 @@ def test_each_fault_is_told_with_its_place(tmp_path: Path, text: str, place: str
     assert words in told
 
 
+@pytest.mark.parametrize(
+    ("told", "key", "words"),
+    [
+        (GPU.replace("model: m", "model: /no/such/model"), "model", "there is no folder /no/such/model"),
+        (GPU.replace("model: m", "model: ./weights"), "model", "there is no folder {here}/weights"),
+        (GPU.replace("model: m", "model: ~no-such-user/weights"), "model", "there is no folder ~no-such-user/weights"),
+        (GPU.replace("model: m", "model: empty"), "model", "the folder {here}/empty holds no model"),
+        (GPU.replace("4096", "4096, tokenizer: no/tokenizer.json"), "tokenizer", "there is no {here}/no/tokenizer"),
+        (ENDPOINT.replace("4096", "4096, ca_file: no.pem"), "ca_file", "there is no {here}/no.pem"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_told_as_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, key: str, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    path = written(tmp_path, f"deployments: {{a: {told}}}\nroles: {{default: {{deployment: a}}}}")
+    with pytest.raises(DocumentFaults) as caught:
+        load_models(path)
+    (fault,) = caught.value.values["faults"]
+    assert f"deployments.a.{key}: {words.format(here=tmp_path.resolve())}" in fault
+
+
+@pytest.mark.parametrize("name", ["config.json", "params.json"])
+def test_a_folder_with_a_model_in_it_is_taken_by_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / name).write_text("{}", encoding="utf-8")
+    told = GPU.replace("model: m", "model: weights")
+    models = load_models(written(tmp_path, f"deployments: {{a: {told}}}\nroles: {{default: {{deployment: a}}}}"))
+    assert models.deployments["a"].model == str(tmp_path.resolve() / "weights")
+
+
 @pytest.mark.parametrize("path", sorted((shipped_config_dir() / "models").glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_shipped_model_file_is_valid_and_says_what_it_asks_for(path: Path) -> None:
     models = load_models(path)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
 import subprocess
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
+from runtime.clock import FakeClock
 from runtime.errors import (
     ModelBrokeOffError,
     ModelBusyError,
@@ -23,13 +26,15 @@ from runtime.errors import (
 )
 from runtime.llm.messages import TextDelta
 from runtime.llm.model_file import api_key
-from runtime.llm.openai_client import MAX_CHARS_PER_TOKEN, OpenAIBackend
+from runtime.llm.openai_answer import MAX_CHARS_PER_TOKEN
+from runtime.llm.openai_client import OpenAIBackend
 from runtime.llm.protocol import drained
 from runtime.llm.tokens import ByteCounter
 from tests.runtime.llm.endpoint import (
     Endpoint,
     Handler,
     asked,
+    begins,
     deployment_at,
     event,
     hangs,
@@ -92,10 +97,20 @@ async def test_servers_without_schemas_are_asked_for_less(opened: Opened, mode: 
     assert endpoint.bodies[0].get("response_format") == form
 
 
-async def test_an_answer_that_is_not_streamed_is_taken_too(opened: Opened) -> None:
-    async def whole(_request: web.Request, _body: object) -> web.Response:
+@pytest.mark.parametrize("parts", [1, 3])
+async def test_an_answer_that_is_not_streamed_is_taken_too_in_however_many_parts_it_comes(
+    opened: Opened, parts: int
+) -> None:
+    async def whole(request: web.Request, _body: object) -> web.StreamResponse:
         choice = {"message": {"content": "all at once"}, "finish_reason": "stop"}
-        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 4}})
+        body = json.dumps({"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}).encode()
+        response = web.StreamResponse(headers={"content-type": "application/json"})
+        await response.prepare(request)
+        size = -(-len(body) // parts)
+        for start in range(0, len(body), size):
+            await response.write(body[start : start + size])
+            await asyncio.sleep(0.01)
+        return response
 
     _, backend = await opened(whole)
     done = await drained(backend, asked())
@@ -142,11 +157,54 @@ async def test_the_time_that_a_busy_server_names_is_read(
     assert caught.value.values["retry_after_s"] == seconds
 
 
-async def test_a_date_as_the_time_to_come_back_is_counted_from_now(opened: Opened) -> None:
-    _, backend = await opened(refuses(503, Retry_After="Fri, 01 Jan 2100 00:00:00 GMT"))
+EIGHT_O_CLOCK_MS = 784_108_800_000  # 6 November 1994, 08:00:00 GMT
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose own time is not GMT."""
+    monkeypatch.setenv("TZ", "JST-9")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_tokyo")
+@pytest.mark.parametrize(("clock_s", "seconds"), [(-5, 5.0), (0, 0.0), (5, 0.0)])
+@pytest.mark.parametrize(
+    "date", ["Sun, 06 Nov 1994 08:00:00 GMT", "Sunday, 06-Nov-94 08:00:00 GMT", "Sun Nov  6 08:00:00 1994"]
+)
+async def test_a_date_as_the_time_to_come_back_is_counted_from_now_in_all_forms_of_http(
+    date: str, clock_s: int, seconds: float
+) -> None:
+    endpoint = Endpoint(refuses(503, Retry_After=date))
+    await endpoint.start()
+    clock = FakeClock(EIGHT_O_CLOCK_MS + 1_000 * clock_s)
+    backend = OpenAIBackend(deployment_at(endpoint.url), ByteCounter(), clock=clock)
     with pytest.raises(ModelBusyError) as caught:
         await drained(backend, asked())
-    assert caught.value.values["retry_after_s"] > 1_000_000
+    assert caught.value.values["retry_after_s"] == seconds
+    await backend.close()
+    await endpoint.stop()
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 504])
+async def test_a_server_that_failed_may_name_a_time_as_well(opened: Opened, status: int) -> None:
+    _, backend = await opened(refuses(status, Retry_After="7"))
+    with pytest.raises(ModelDownError) as caught:
+        await drained(backend, asked())
+    assert caught.value.values["retry_after_s"] == 7.0
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(307, "base_url"), (401, "key in THE_KEY"), (403, "key in THE_KEY"), (404, "base_url and model")],
+)
+async def test_a_refusal_says_where_to_look(opened: Opened, status: int, words: str) -> None:
+    _, backend = await opened(refuses(status), api_key_env="THE_KEY")
+    with pytest.raises(ModelRefusedError, match=words):
+        await drained(backend, asked())
 
 
 @pytest.mark.parametrize(
@@ -176,6 +234,19 @@ async def test_an_answer_that_broke_off_tells_what_it_took(opened: Opened) -> No
     with pytest.raises(ModelBrokeOffError) as caught:
         await drained(backend, asked("hello"))
     assert (caught.value.values["tokens_in"], caught.value.values["tokens_out"]) == (37, 5)
+
+
+@pytest.mark.parametrize("usage", [-1, 4_097, 10**30, True, "7", None])
+async def test_a_count_that_cannot_be_is_not_believed(opened: Opened, usage: object) -> None:
+    told = {"prompt_tokens": usage, "completion_tokens": usage, "prompt_tokens_details": {"cached_tokens": usage}}
+    _, backend = await opened(says("abc", usage=told), max_model_len=4_096)
+    done = await drained(backend, asked("hello"))
+    assert (done.tokens_in, done.tokens_out, done.tokens_cached) == (16 + 16 + 5, 3, 0)
+
+
+async def test_a_count_of_all_that_the_model_takes_is_believed(opened: Opened) -> None:
+    _, backend = await opened(says("abc", usage={"prompt_tokens": 4_096}), max_model_len=4_096)
+    assert (await drained(backend, asked())).tokens_in == 4_096
 
 
 @pytest.mark.parametrize("more", [0, 1])
@@ -252,6 +323,60 @@ async def test_no_more_connections_are_open_than_the_deployment_allows(opened: O
     assert len(endpoint.bodies) == 10
 
 
+@pytest.mark.parametrize(("lingers_s", "connections"), [(0.0, 1), (0.02, 1), (60.0, 3)])
+async def test_requests_one_after_the_other_share_a_connection_unless_the_server_does_not_end_its_answer(
+    opened: Opened, lingers_s: float, connections: int
+) -> None:
+    async def says_late_that_it_is_over(request: web.Request, _body: object) -> web.StreamResponse:
+        response = await begins(request, "a")
+        await response.write(event(finish="stop") + b"data: [DONE]\n\n")
+        await asyncio.sleep(lingers_s)
+        return response
+
+    endpoint, backend = await opened(says_late_that_it_is_over)
+    async with asyncio.timeout(5):
+        for _ in range(3):
+            assert (await drained(backend, asked())).text == "a"
+    assert len(set(endpoint.peers)) == connections
+
+
+async def test_an_answer_that_never_falls_silent_and_never_ends_is_given_up(opened: Opened) -> None:
+    async def drips(request: web.Request, _body: object) -> web.StreamResponse:
+        response = await begins(request, "a")
+        while True:
+            await response.write(b": still there\n\n")
+            await asyncio.sleep(0.02)
+
+    _, backend = await opened(drips, total_timeout_s=0.4, silence_timeout_s=5)
+    with pytest.raises(ModelBrokeOffError, match=r"has not come to an end within 0\.4 s"):
+        async with asyncio.timeout(30):
+            await drained(backend, asked())
+
+
+async def test_a_machine_that_takes_no_connection_is_not_waited_for() -> None:
+    with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for filling in (first, second):
+            filling.setblocking(False)
+            filling.connect_ex(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
+        backend = OpenAIBackend(deployment_at(url, connect_timeout_s=0.2, silence_timeout_s=5), ByteCounter())
+        with pytest.raises(ModelDownError, match="cannot be reached in time"):
+            async with asyncio.timeout(30):
+                await drained(backend, asked())
+        await backend.close()
+
+
+async def test_an_address_that_is_none_is_said() -> None:
+    backend = OpenAIBackend(deployment_at("http://[half/v1"), ByteCounter())
+    for asking in (drained(backend, asked()), backend.check()):
+        with pytest.raises(ModelDownError, match="correct base_url") as caught:
+            await asking
+        assert caught.value.values["permanent"]
+    await backend.close()
+
+
 async def test_nobody_at_the_address_is_a_deployment_that_is_down() -> None:
     endpoint = Endpoint(says("a"))
     await endpoint.start()
@@ -280,14 +405,17 @@ async def test_a_certificate_that_is_not_trusted_is_said_and_one_that_is_named_i
     await endpoint.start(tls)
     url = endpoint.url.replace("http://", "https://").replace("localhost", "127.0.0.1")
     strict = OpenAIBackend(deployment_at(url), ByteCounter())
-    with pytest.raises(ModelDownError, match=r"certificate is not trusted.*ca_file") as caught:
+    with pytest.raises(
+        ModelDownError, match=r"certificate of https://127.* is not trusted \(self-signed.*ca_file"
+    ) as caught:
         await drained(strict, asked())
     assert caught.value.values["permanent"]
     trusting = OpenAIBackend(deployment_at(url, ca_file=str(made)), ByteCounter())
     assert (await drained(trusting, asked())).text == "safe"
     astray = OpenAIBackend(deployment_at(url, ca_file=str(tmp_path / "none.pem")), ByteCounter())
-    with pytest.raises(SettingsError, match=r"none\.pem cannot be read"):
+    with pytest.raises(ModelDownError, match=r"none\.pem cannot be read") as caught:
         await drained(astray, asked())
+    assert caught.value.values["permanent"]
     for backend in (strict, trusting, astray):
         await backend.close()
     await endpoint.stop()
