@@ -34,6 +34,8 @@ _KIND_ORDER: dict[str, int] = {
     "key": 4,
 }
 _OTHER_KIND_ORDER = 1
+_CALLED = sorted(CALLABLE_KINDS | CONTAINER_KINDS)
+_CALLED_MARKS = ", ".join("?" * len(_CALLED))
 # How a method calls another one of the same object or class.
 _OWN = frozenset({"self", "cls", "this", "super()", "$this", "Self"})
 _TYPE_NAME = re.compile(r"[A-Z]\w*")
@@ -307,13 +309,8 @@ def _meant_by(
     index: IndexReader, call: ReferenceRecord, inside: SymbolRecord, own_class: str, *, is_imported: bool
 ) -> list[SymbolRecord]:
     """Definitions of the name of a call that it can mean, by what it is called on and from where."""
-    found = [
-        symbol
-        for symbol in index.symbols_of_name(call.name, 400)
-        if symbol.name == call.name
-        and symbol.kind in CALLABLE_KINDS | CONTAINER_KINDS
-        and may_call(inside.file, symbol.file)
-    ]
+    named = index.symbols(f"s.name = ? COLLATE NOCASE AND s.kind IN ({_CALLED_MARKS})", (call.name, *_CALLED), 400)
+    found = [symbol for symbol in named if symbol.name == call.name and may_call(inside.file, symbol.file)]
     if not call.qualifier:
         # A bare name never means the method of another class.
         found = [

@@ -280,6 +280,7 @@ def _report(run: StepRun) -> dict[str, Any]:
         "tool": run.step.tool,
         "status": run.results[0].status if run.results else "empty",
         "calls": len(run.results),
+        "attempts": sum(len(result.attempts) for result in run.results),
         "found": sum(len(result.citations) for result in run.results),
         "truncated": any(result.truncated for result in run.results),
         "is_shallow": any(result.data.get("boundary") for result in run.results),

@@ -185,7 +185,11 @@ async def test_independent_steps_are_a_fan_out_and_their_results_stand_in_the_pl
     assert len({record.hop for record in envelope.history if record.stage == "traverser"}) == 1
     order = [step["id"] for step in plan["steps"]]
     assert [report["step"] for report in envelope.outputs["execution"]["results"]] == order
-    assert list(envelope.outputs["execution"]["attempt_history"]) == order
+    execution = envelope.outputs["execution"]
+    assert list(execution["attempt_history"]) == order
+    told = {report["step"]: report["attempts"] for report in execution["results"]}
+    assert told == {step: len(attempts) for step, attempts in execution["attempt_history"].items()}
+    assert any(told.values())
     places = [order.index(fact["step"]) for fact in envelope.outputs["execution"]["facts"]]
     assert places == sorted(places)
 
