@@ -15,9 +15,10 @@ from runtime.codebase.index_records import ChunkHit
 
 FRONT = 10
 MAX_PER_FILE_IN_FRONT = 5
+MAX_JOINED_PER_FILE_IN_FRONT = 7
 MAX_JOINED_LINES = 80
-MAX_GAP_LINES = 4
-JOINED_DEPTH = 40
+MAX_GAP_LINES = 8
+JOINING_PLACES = 40
 MAX_DEVIATIONS = 2.5
 
 Scored = tuple[float, ChunkHit]
@@ -49,15 +50,17 @@ def with_similarity(ranked: Sequence[Scored], similarities: Sequence[float], wei
 def joined(ranked: Sequence[Scored]) -> list[Scored]:
     """Hits of one file that touch, or nearly so, become one at the better place, as long as it has at most 80 lines.
 
-    Several windows of one function, or neighbouring members of a class, are one place to a reader.
+    Several windows of one function, or neighbouring members of a class, are one place to a reader. Only the first 40
+    places take others in.
     """
     kept: list[Scored] = []
     by_file: dict[str, list[int]] = {}
-    for rank, (score, hit) in enumerate(ranked):
+    for score, hit in ranked:
         places = by_file.setdefault(hit.file, [])
-        place = next((at for at in places if _fits(kept[at][1], hit)), None) if rank < JOINED_DEPTH else None
+        place = next((at for at in places if _fits(kept[at][1], hit)), None)
         if place is None:
-            places.append(len(kept))
+            if len(kept) < JOINING_PLACES:
+                places.append(len(kept))
             kept.append((score, hit))
             continue
         best_score, best = kept[place]
@@ -72,14 +75,14 @@ def _fits(one: ChunkHit, other: ChunkHit) -> bool:
     return gap <= MAX_GAP_LINES and lines <= MAX_JOINED_LINES
 
 
-def spread(ranked: Sequence[Scored]) -> list[Scored]:
-    """The same order, with what one file has beyond its share of the front moved behind the front."""
+def spread(ranked: Sequence[Scored], most: int = MAX_PER_FILE_IN_FRONT) -> list[Scored]:
+    """The same order, with what one file has beyond `most` of the first ten moved behind them."""
     per_file: Counter[str] = Counter()
     front: list[Scored] = []
     rest: list[Scored] = []
     for pair in ranked:
         file = pair[1].file
-        if len(front) < FRONT and per_file[file] < MAX_PER_FILE_IN_FRONT:
+        if len(front) < FRONT and per_file[file] < most:
             per_file[file] += 1
             front.append(pair)
         else:

@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runtime.codebase.full_text import FieldWeights, ScoredChunk, score_chunks, weigh_terms
-from runtime.codebase.fusion import joined, spread, widened, with_similarity
+from runtime.codebase.fusion import MAX_JOINED_PER_FILE_IN_FRONT, Scored, joined, spread, widened, with_similarity
 from runtime.codebase.index_reader import IndexReader
 from runtime.codebase.index_records import ChunkHit, SymbolRecord
 from runtime.codebase.path_kinds import PathKind, kind_of_place, kinds_asked_for
+from runtime.codebase.raised_by_calls import raised_by_calls
 from runtime.codebase.related_terms import related_terms
 from runtime.codebase.symbol_links import symbols_named
 from runtime.codebase.syntax import VALUE_KINDS
@@ -71,8 +72,9 @@ def rank_chunks(
 ) -> list[ChunkHit]:
     """The best chunks for a question, at most `limit`; empty when no word of it occurs. `scope`: a file or folder.
 
-    `similar` gives the similarity in meaning of the first 60, or None when it cannot tell now; with `join`, chunks that
-    touch become one hit of at most 80 lines, and behind the front new files take turns.
+    `similar` gives the similarity in meaning of the first 60, or None when it cannot tell now. With `join`, what the
+    best chunks call in their own file is raised, chunks that nearly touch become one hit of at most 80 lines, and
+    behind the front new files take turns.
     """
     query = query[:MAX_QUERY_CHARS]
     terms = query_terms(query)
@@ -88,7 +90,12 @@ def rank_chunks(
     board.add_paths(_paths_in(query))
     board.add_file_names(term_weights)
     board.demote(kinds_asked_for(query))
-    return board.ranked(limit, similar, join=join)
+    ranked = board.ranked(similar)
+    if join:
+        best = widened(spread(joined(raised_by_calls(index, ranked)), MAX_JOINED_PER_FILE_IN_FRONT))
+    else:
+        best = spread(ranked)
+    return [replace(hit, score=round(score, 6)) for score, hit in best[:limit]]
 
 
 class _Board:
@@ -152,8 +159,8 @@ class _Board:
             if kind != "source" and kind not in asked:
                 self._scores[key] *= self._weights.demotion ** (2 if kind in _STRONGLY_DEMOTED else 1)
 
-    def ranked(self, limit: int, similar: Similar | None, *, join: bool) -> list[ChunkHit]:
-        """The best hits; each further chunk of a file counts a little less, and few of one come in front."""
+    def ranked(self, similar: Similar | None) -> list[Scored]:
+        """All hits, best first; each further chunk of a file counts a little less."""
         per_file: Counter[str] = Counter()
         adjusted: list[tuple[float, _Key]] = []
         for key in sorted(self._scores, key=lambda key: (-self._scores[key], key)):
@@ -164,8 +171,7 @@ class _Board:
         compared = similar([hit for _, hit in spread(pairs)[:MAX_COMPARED]]) if similar is not None else None
         if compared is not None:
             pairs = with_similarity(spread(pairs), compared, self._weights.similarity)
-        best = widened(spread(joined(pairs))) if join else spread(pairs)
-        return [replace(hit, score=round(score, 6)) for score, hit in best[:limit]]
+        return pairs
 
 
 def _file_scores(found: Sequence[ScoredChunk], weights: RankingWeights) -> dict[str, float]:

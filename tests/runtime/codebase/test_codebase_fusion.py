@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from runtime.codebase.fusion import (
     FRONT,
-    JOINED_DEPTH,
+    JOINING_PLACES,
     MAX_GAP_LINES,
     MAX_JOINED_LINES,
+    MAX_JOINED_PER_FILE_IN_FRONT,
     MAX_PER_FILE_IN_FRONT,
     Scored,
     joined,
@@ -46,11 +47,16 @@ def test_what_is_joined_stands_at_the_better_place_and_keeps_its_name_and_score(
     assert (found[0][0], found[0][1].symbol, found[0][1].symbol_id) == (0.9, "A.f", 7)
 
 
-def test_pieces_of_different_files_or_from_far_down_are_not_joined() -> None:
+def test_pieces_of_different_files_are_not_joined() -> None:
     assert len(joined([hit(2, 1, 10), hit(1, 11, 20, "b.py")])) == 2
-    others = [hit(1, 1, 2, f"{number}.py") for number in range(JOINED_DEPTH - 1)]
-    assert len(joined([hit(2, 1, 10), *others[1:], hit(1, 11, 12)])) == JOINED_DEPTH - 1
-    assert len(joined([hit(2, 1, 10), *others, hit(1, 11, 12)])) == JOINED_DEPTH + 1
+
+
+@pytest.mark.parametrize(("before", "is_joined"), [(-2, True), (-1, True), (0, False)])
+def test_only_the_first_places_take_others_in_from_however_far_down(before: int, is_joined: bool) -> None:
+    others = [hit(1, 1, 2, f"{number}.py") for number in range(JOINING_PLACES + before)]
+    between = [hit(0.5, 1, 2, f"behind{number}.py") for number in range(JOINING_PLACES)]
+    found = spans(joined([*others, hit(0.9, 1, 10), *between, hit(0.1, 11, 12)]))
+    assert (("a.py", 1, 12) in found) is is_joined
 
 
 def test_likeness_moves_what_is_alike_and_nothing_that_was_not_compared() -> None:
@@ -84,6 +90,8 @@ def test_one_file_does_not_take_the_whole_front() -> None:
     ]
     front = [file for file, _, _ in spans(spread(ranked))[:FRONT]]
     assert (front.count("a.py"), front.count("b.py")) == (MAX_PER_FILE_IN_FRONT, MAX_PER_FILE_IN_FRONT)
+    front = [file for file, _, _ in spans(spread(ranked, MAX_JOINED_PER_FILE_IN_FRONT))[:FRONT]]
+    assert front.count("a.py") == MAX_JOINED_PER_FILE_IN_FRONT
 
 
 def test_behind_the_front_new_files_take_turns_with_further_pieces() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.fusion import FRONT, MAX_PER_FILE_IN_FRONT
+from runtime.codebase.fusion import FRONT, MAX_JOINED_PER_FILE_IN_FRONT, MAX_PER_FILE_IN_FRONT
 from tests.runtime.codebase.sample_repository import write_files
 
 
@@ -77,3 +77,21 @@ def test_an_attribute_of_a_name_leaves_the_function_of_that_name_what_it_gains(
     alone, *others = opened(root).search_chunks("drain_all", 10)
     assert alone.file == "pump.py"
     assert all(alone.score > 2 * other.score for other in others)
+
+
+def test_joined_places_hold_what_the_best_piece_calls(root: Path, opened: Callable[[Path], Codebase]) -> None:
+    far = "\n\n".join(f"def other_{n}(x):\n    y = x\n    z = y\n    return z" for n in range(30))
+    write_files(
+        root, {"menu.py": f"def serve_guest(order):\n    return plate(order)\n\n\n{far}\n\n\ndef plate(x):\n    1\n"}
+    )
+    codebase = opened(root)
+    assert [hit.symbol for hit in codebase.search_chunks("serve the guest")] == ["serve_guest"]
+    assert [hit.symbol for hit in codebase.search_chunks("serve the guest", join=True)] == ["serve_guest", "plate"]
+
+
+def test_of_joined_places_more_of_one_file_come_in_front(root: Path, opened: Callable[[Path], Codebase]) -> None:
+    long = "\n".join(f"    step_{n}()" for n in range(50))
+    many = "\n\n".join(f"def redirect_{n}(response):\n{long}\n    return response.redirect({n})" for n in range(30))
+    write_files(root, {"big.py": many, **{f"small{n}.py": "# a redirect\nx = 1\n" for n in range(10)}})
+    hits = opened(root).search_chunks("redirect response", 40, join=True)
+    assert Counter(hit.file for hit in hits[:FRONT])["big.py"] == MAX_JOINED_PER_FILE_IN_FRONT
