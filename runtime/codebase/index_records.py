@@ -94,12 +94,17 @@ class ImportRecord:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A call inside a symbol, and the definition that it most likely means (None when outside the root or unclear)."""
+    """A call inside a symbol, and the definition that it most likely means (None when outside the root or unclear).
+
+    `by_name`: nothing but the name speaks for that definition, a method of a type that the object before the dot may or
+    may not be of.
+    """
 
     name: str
     line: int
     qualifier: str
     definition: SymbolRecord | None
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)

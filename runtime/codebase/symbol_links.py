@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -37,7 +37,8 @@ _OTHER_KIND_ORDER = 1
 _CALLED = sorted(CALLABLE_KINDS | CONTAINER_KINDS)
 _CALLED_MARKS = ", ".join("?" * len(_CALLED))
 # How a method calls another one of the same object or class.
-_OWN = frozenset({"self", "cls", "this", "super()", "$this", "Self"})
+_OWN = frozenset({"self", "cls", "this", "super()", "$this", "Self", "static", "self.class"})
+_WORD = re.compile(r"\w+")
 _TYPE_NAME = re.compile(r"[A-Z]\w*")
 _ASIDE = frozenset({"test", "example", "benchmark", "docs"})
 _NAME_NOISE = re.compile(r"\(.*\)$|[`'\"\s]")
@@ -270,9 +271,31 @@ def callees(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[Callee
     if not in_order:
         return []
     imported = {item.alias or item.name or item.module: item for item in index.imports("f.path = ?", (symbol.file,))}
+    # Types that the symbol speaks of: those of its parameters, and those that it makes an object of.
+    spoken_of = {*_WORD.findall(symbol.signature), *(call.name for call in calls)}
+    found = [(call, _definition_of(index, call, symbol, imported)) for call in in_order]
     return [
-        Callee(call.name, call.line, call.qualifier, _definition_of(index, call, symbol, imported)) for call in in_order
+        Callee(call.name, call.line, call.qualifier, means, _is_by_name(call, means, symbol, imported, spoken_of))
+        for call, means in found
     ]
+
+
+def _is_by_name(
+    call: ReferenceRecord,
+    found: SymbolRecord | None,
+    inside: SymbolRecord,
+    imported: dict[str, ImportRecord],
+    spoken_of: Collection[str],
+) -> bool:
+    """Whether neither what a method is called on nor what is around says anything of the type that has it."""
+    if found is None or not call.qualifier or not found.owner or call.qualifier in _OWN:
+        return False
+    if found.owner.rpartition(".")[2] in {*spoken_of, *_WORD.findall(call.qualifier)}:
+        return False
+    if call.qualifier.partition(".")[0] in imported or is_named_like(call.qualifier, found.owner):
+        return False
+    # In Go a method speaks of its own object by a short name.
+    return not (language_of(inside.file) == "go" and found.owner == inside.owner)
 
 
 def _definition_of(

@@ -293,6 +293,7 @@ class _Sheet:
             "file": target.file if target else None,
             "start_line": target.start_line if target else None,
             "end_line": target.end_line if target else None,
+            "by_name": item.by_name,
             "citation": self._number(citation),
         }
 

@@ -13,7 +13,7 @@ from typing import Any
 from runtime.codebase.attempts import AttemptLog
 from runtime.codebase.citing import cite, cite_symbol
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_records import SymbolRecord
+from runtime.codebase.index_records import Callee, SymbolRecord
 from runtime.codebase.missed import similar_paths
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.syntax import CALLABLE_KINDS
@@ -34,7 +34,7 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("handler", re.compile(r"@(?:\w+\.)?(?:on_event|event|listener|EventListener|receiver|handler|subscribe)\b")),
 )
 # A definition, its depth, who calls it and in which line.
-_Visit = tuple[SymbolRecord, int, str | None, int | None]
+_Visit = tuple[SymbolRecord, int, str | None, Callee | None]
 
 _MAIN_NAMES = ("main", "Main", "__main__")
 
@@ -44,8 +44,9 @@ def trace_entry_point(codebase: Codebase, entry: str | None = None, max_depth: i
 
     `entry`: a symbol or a file; None lists the entry points of the repository and traces the first. `data`: entry
     {symbol, file, start_line, end_line}, entry_points [{symbol, kind, file, line, citation}], steps [{depth, symbol,
-    file, start_line, end_line, called_by, line, citation}] breadth first, outside [names called that are not defined
-    here]. `partial` when the depth or the number of steps cut it; `not_found` when nothing fits.
+    file, start_line, end_line, called_by, line, by_name, citation}] breadth first, `by_name` where nothing but its name
+    tells what is called, outside [names called that are not defined here]. `partial` when the depth or the number of
+    steps cut it; `not_found` when nothing fits.
     """
     log = AttemptLog(codebase.max_retries)
     trace = _Trace(codebase, max(1, min(max_depth, MAX_DEPTH)))
@@ -174,11 +175,11 @@ class _Trace:
         waiting: deque[_Visit] = deque((symbol, 0, None, None) for symbol in starts)
         seen = {symbol.id for symbol in starts}
         while waiting:
-            symbol, depth, caller, line = waiting.popleft()
+            symbol, depth, caller, call = waiting.popleft()
             if len(self.steps) == MAX_STEPS:
                 self.cut = True
                 break
-            self._step(symbol, depth, caller, line)
+            self._step(symbol, depth, caller, call)
             callees = self._codebase.callees(symbol, limit=MAX_CALLEES)
             self.outside.update(callee.name for callee in callees if callee.definition is None)
             fresh = [c for c in callees if c.definition is not None and c.definition.id not in seen]
@@ -189,14 +190,14 @@ class _Trace:
                 target = callee.definition
                 if target is not None and target.id not in seen:
                     seen.add(target.id)
-                    waiting.append((target, depth + 1, symbol.qualified_name, callee.line))
+                    waiting.append((target, depth + 1, symbol.qualified_name, callee))
         return self.steps
 
-    def _step(self, symbol: SymbolRecord, depth: int, caller: str | None, line: int | None) -> None:
+    def _step(self, symbol: SymbolRecord, depth: int, caller: str | None, call: Callee | None) -> None:
         why = f"is entered at line {symbol.name_line}" if caller is None else f"is called by {caller}"
         made = cite_symbol(self._codebase, symbol, why)
-        row = {"depth": depth, **_place(symbol), "called_by": caller, "line": line, "citation": self._number(made)}
-        self.steps.append(row)
+        said = {"called_by": caller, "line": call and call.line, "by_name": call is not None and call.by_name}
+        self.steps.append({"depth": depth, **_place(symbol), **said, "citation": self._number(made)})
 
     def _number(self, citation: Citation | None) -> int | None:
         if citation is None:

@@ -54,7 +54,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     is the line of a call in the file of the caller, 0 when it is not known. `also_by`: other steps that found it.
     `commit` and `deed`, of facts about changes; lines are cited as those of a commit only where it `wrote` them.
     `count` is in how many commits two files changed together, and of a definition how many bear its name. `branch`: the
-    first and the last line of what meets the case that the question asks about.
+    first and the last line of what meets the case that the question asks about. `by_name`, of a call: nothing but its
+    name tells what is called.
     """
 
     kind: FactKind
@@ -74,6 +75,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     count: int = 0
     also_by: tuple[str, ...] = ()
     branch: tuple[int, ...] = ()
+    by_name: bool = False
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -194,6 +196,7 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 score=1 / (place + 2),
                 is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
+                by_name=row.get("by_name", False),
             )
     yield from _remembered(result)
 
@@ -224,6 +227,7 @@ def _traced(result: ToolResult) -> Iterator[Fact]:
                 name=row["symbol"],
                 about=row["called_by"],
                 at_line=row.get("line") or 0,
+                by_name=row["by_name"],
                 score=1 / (row["depth"] + 1),
             )
 

@@ -51,7 +51,9 @@ class _Found:
     def _call(self, fact: Fact) -> Iterator[Relation]:
         """A call stands at its line in the file of the caller; what is cited is what is called."""
         caller = self._only(fact.about)
-        if caller is None or not fact.at_line or not fact.name or last_part(fact.name) in COMMON_METHODS:
+        if caller is None or not fact.at_line or not fact.name:
+            return
+        if fact.by_name or last_part(fact.name) in COMMON_METHODS:
             return
         if sha256 := self._hash_of.get(caller[1]):
             yield Relation(*caller, "calls", fact.name, fact.citation.file, fact.at_line, fact.at_line, sha256)

@@ -12,6 +12,7 @@ import msgspec
 from actors.capabilities.code_analysis.claims import Claim, code_span, told
 from actors.capabilities.code_analysis.doc_text import readable
 from actors.capabilities.code_analysis.facts import Fact
+from actors.capabilities.code_analysis.flow import last_part
 from actors.capabilities.code_analysis.question import Question
 from actors.capabilities.code_analysis.relevance import Entity
 from runtime.codebase.tokens import index_terms
@@ -112,11 +113,17 @@ def test_entity_claim(entity: Entity) -> Claim:
 
 
 def step_claim(fact: Fact, caller: str, call: Citation | None) -> Claim:
-    """Something that is called on the way: the line of the call where it was read, then what is called."""
+    """Something that is called on the way: the line of the call where it was read, then what is called.
+
+    Where nothing but a name tells what is called, the claim says so, and has no subject: nothing is built on it.
+    """
     says = f": {first_sentence(fact.docstring)}" if fact.docstring else ""
-    text = f"{code_span(caller)} calls {code_span(fact.name)}{says}"
     citations = (fact.citation,) if call is None else (call, fact.citation)
-    return Claim("step", text, citations, subject=fact.name, source=caller)
+    if fact.by_name:
+        name, whole = code_span(last_part(fact.name)), code_span(fact.name)
+        return Claim("step", f"{code_span(caller)} calls {name}, by its name perhaps {whole}{says}", citations)
+    text = f"{code_span(caller)} calls {code_span(fact.name)}"
+    return Claim("step", text + says, citations, subject=fact.name, source=caller)
 
 
 def setting_claim(entity: Entity) -> Claim:

@@ -11,6 +11,7 @@ from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.question import analyse
 from actors.capabilities.code_analysis.relevance import rank_entities
 from actors.capabilities.code_analysis.synthesizer import write_claims
+from actors.capabilities.code_analysis.wording import step_claim
 from tests.capabilities.code_analysis.support import Desk, cited, mark_faults
 
 CODE = "def deliver(a):\n    b = release(a)\n    return accept(b)"
@@ -97,6 +98,21 @@ def test_a_list_of_functions_is_kept_whole() -> None:
 
 def step(source: str, subject: str, file: str = "a.py") -> Claim:
     return Claim("step", "", (cited(file, 3),), subject=subject, source=source)
+
+
+@pytest.mark.parametrize(
+    ("by_name", "says", "is_drawn"),
+    [
+        (False, "`run` calls `Depot.accept`: Take it in.", True),
+        (True, "`run` calls `accept`, by its name perhaps `Depot.accept`: Take it in.", False),
+    ],
+)
+def test_what_only_its_name_speaks_for_is_told_as_perhaps_called_and_nothing_is_built_on_it(
+    by_name: bool, says: str, is_drawn: bool
+) -> None:
+    fact = Fact("trace", cited("a.py", 3), name="Depot.accept", docstring="Take it in.", about="run", by_name=by_name)
+    claim = step_claim(fact, "run", None)
+    assert (claim.text, bool(claim.subject and claim.source)) == (says, is_drawn)
 
 
 def test_a_diagram_has_each_name_once_and_each_call_with_its_place() -> None:

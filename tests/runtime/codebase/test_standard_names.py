@@ -82,6 +82,24 @@ func (v *Viper) All(header Header) string {
 		header.Get("y")
 }
 """
+JAVASCRIPT = """
+class Registry {
+  attach(name) { return name }
+}
+
+class Page {
+  show(registry, other, kind) {
+    registry.attach('a')
+    this.tidy()
+    other.attach('b')
+  }
+  build(other) {
+    const made = new Registry()
+    return other.attach('c')
+  }
+  tidy() {}
+}
+"""
 PYTHON = """
 class Depot:
     def get(self, key):
@@ -106,6 +124,7 @@ FILES = {
     "plugin.kt": KOTLIN,
     "viper.go": GO,
     "depot.py": PYTHON,
+    "page.js": JAVASCRIPT,
 }
 
 
@@ -141,6 +160,23 @@ def test_what_everyday_objects_can_do_is_no_call_of_the_one_definition_of_that_n
         for callee in codebase.callees(symbol)
     }
     assert found | calls == found
+
+
+@pytest.mark.parametrize(
+    ("caller", "by_name"),
+    [
+        ("Page.show", {"registry.attach": False, "this.tidy": False, "other.attach": True}),
+        ("Page.build", {"other.attach": False}),
+        ("work", {"buffer.clear": False, "frame.clear": False}),
+        ("Viper.All", {"v.Get": False}),
+    ],
+)
+def test_a_call_of_which_only_the_name_speaks_for_a_definition_is_told_from_the_others(
+    codebase: Codebase, caller: str, by_name: dict[str, bool]
+) -> None:
+    (symbol,) = codebase.symbols_named(caller)
+    found = {f"{callee.qualifier}.{callee.name}": callee.by_name for callee in codebase.callees(symbol)}
+    assert found | by_name == found
 
 
 @pytest.mark.parametrize(
