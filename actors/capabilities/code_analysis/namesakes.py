@@ -8,26 +8,39 @@ from actors.capabilities.code_analysis.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence import Evidence
 from actors.capabilities.code_analysis.facts import Fact
 from actors.capabilities.code_analysis.relevance import is_named
+from runtime.tools.result import Citation
 
 MAX_SHOWN = 3
 
 
 def same_names(evidence: Evidence, claims: Sequence[Claim]) -> list[Claim]:
-    """One claim where the first name of the question is defined at more places than `claims` tell of, else none.
+    """One claim where the first name of the question is borne by more than what `claims` tell of, else none.
 
-    Who compares things or names a file has said which one is meant.
+    Who compares things or names a file has said which one is meant. What has the same name in the same class, for other
+    arguments, is no other thing.
     """
     question = evidence.question
     if not question.identifiers or question.paths or question.kind in {"list_all", "compare"}:
         return []
     name = question.identifiers[0]
     bearing = {fact.place: fact for fact in evidence.of("definition") if fact.count and is_named(fact.name, (name,))}
-    told = {(c.file, c.start_line, c.end_line) for claim in claims for c in claim.citations}
-    others = [fact for place, fact in bearing.items() if place not in told and not fact.is_test]
+    told = [citation for claim in claims for citation in claim.citations]
+    same = {(fact.citation.file, fact.name) for fact in bearing.values() if _is_told(fact, told)}
+    others = {
+        fact.citation.file: fact
+        for fact in reversed(bearing.values())
+        if not fact.is_test and (fact.citation.file, fact.name) not in same
+    }
     count = max((fact.count for fact in bearing.values()), default=0)
-    if not others or not any(place in told for place in bearing) or count < 2:
+    if not others or not same or count < 2:
         return []
-    return [_claim(name, count, others[:MAX_SHOWN])]
+    return [_claim(name, count, list(reversed(others.values()))[:MAX_SHOWN])]
+
+
+def _is_told(fact: Fact, told: Sequence[Citation]) -> bool:
+    """Whether one of the places that an answer tells of touches it: a definition may be told with its comment."""
+    file, start, end = fact.place
+    return any(one.file == file and one.start_line <= end and start <= one.end_line for one in told)
 
 
 def _claim(name: str, count: int, others: Sequence[Fact]) -> Claim:

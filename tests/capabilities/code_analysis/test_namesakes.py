@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,37 @@ async def test_who_names_the_file_has_said_which_one_is_meant(tmp_path: Path) ->
     answer = (await (await desk_of(tmp_path, 5)).ask("Where is build in shop/part03.py?"))["answer"]
     assert "[shop/part03.py:4-5]" in answer
     assert "defined at" not in answer
+
+
+GREETER = """package shop;
+
+public class Greeter {
+    /** Greet somebody. */
+    public String greet(String name) {
+        return greet(name, 1);
+    }
+
+    public String greet(String name, int times) {
+        StringBuilder text = new StringBuilder();
+        for (int done = 0; done < times; done++) {
+            if (done > 0) {
+                text.append(' ');
+            }
+            text.append("hello ");
+            text.append(name);
+        }
+        return text.toString();
+    }
+}
+"""
+
+
+async def test_an_overload_is_no_other_thing(tmp_path: Path) -> None:
+    others = {
+        f"shop/{name}.java": GREETER.replace("Greeter", name).replace("/** Greet somebody. */", "") for name in "AB"
+    }
+    write_files(tmp_path / "repo", {"shop/Greeter.java": GREETER, **others})
+    answer = (await (await Desk.open(tmp_path / "repo", tmp_path / "state")).ask("What does greet do?"))["answer"]
+    (also_in,) = re.findall("`greet` is defined at 6 places, also in (.*); name its file", answer)
+    assert answer.startswith("`Greeter.greet` is a method in `shop/Greeter.java`: Greet somebody.")
+    assert set(also_in.split(" and ")) <= {"`shop/A.java`", "`shop/B.java`"}
