@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
-from runtime.codebase import ripgrep, symbol_links
+from runtime.codebase import called, ripgrep, symbol_links
 from runtime.codebase.attempts import MAX_RETRIES
 from runtime.codebase.git_head import head_commit
 from runtime.codebase.index_reader import IndexReader
@@ -197,7 +197,7 @@ class Codebase:
 
     def callees(self, symbol: SymbolRecord, *, limit: int = 100) -> list[Callee]:
         """Calls inside a symbol in order, each with the definition that it most likely means."""
-        return symbol_links.callees(self.index, symbol, limit)
+        return called.callees(self.index, symbol, limit)
 
     def imports_of(self, path: str) -> list[ImportRecord]:
         """What a file imports, by line."""
