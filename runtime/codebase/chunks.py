@@ -30,7 +30,7 @@ class Chunk(NamedTuple):
 
 
 def cut(lines: Sequence[str], symbols: Sequence[Symbol], *, is_data: bool = False) -> list[Chunk]:
-    """Chunks of a file in order, without gaps except for blank lines, never overlapping.
+    """Chunks of a file in order, never overlapping, without gaps except for lines without a word: blanks and brackets.
 
     Of data files (JSON, CSV …) the first 600 lines are cut, the rest is left to text search.
     """
@@ -102,12 +102,17 @@ def _windows(lines: Sequence[str], start: int, end: int, symbol: int | None) -> 
         end -= 1
     while end - start + 1 > MAX_CHUNK_LINES:
         last = _break_before(lines, start, start + MAX_CHUNK_LINES - 1)
-        yield Chunk(start, last, symbol)
+        if _has_words(lines, start, last):
+            yield Chunk(start, last, symbol)
         start = last + 1
         while start <= end and not lines[start - 1].strip():
             start += 1
-    if start <= end:
+    if _has_words(lines, start, end):
         yield Chunk(start, end, symbol)
+
+
+def _has_words(lines: Sequence[str], start: int, end: int) -> bool:
+    return any(character.isalnum() for line in lines[start - 1 : end] for character in line)
 
 
 def _break_before(lines: Sequence[str], start: int, last: int) -> int:

@@ -33,6 +33,7 @@ ALL_OF_KINDS = "*"
 BRANCH_WEIGHT = 0.6
 # How much less of the case than the best branch meets another one may meet, and still be told as one.
 BRANCH_MARGIN = 0.25
+# So many more pieces are ranked where only those of some kinds are wanted.
 HOLDER_KINDS = frozenset({"class", "struct", "impl"})
 CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
 
@@ -113,6 +114,8 @@ class _Search:
             return log.run("named_values", lambda: self.values(scope))
         if not self._is_name:
             found = log.run("ranked_chunks", lambda: self.chunks(scope))
+            if self._kinds and len(self._terms) == 1:
+                found = log.run("names_with_it", lambda: self.with_names(found, scope))
             return found if self._case is None else log.run("branches", lambda: self.with_branches(found))
         named = log.run("symbol_index", lambda: self.named(scope, fuzzy=False))
         if named and self._kinds:
@@ -130,6 +133,14 @@ class _Search:
         self.definitions = sum(kind_of_path(symbol.file) == "source" for symbol in kept)
         kept.sort(key=lambda symbol: kind_of_path(symbol.file) != "source")
         return self._rows(kept, "symbol")
+
+    def with_names(self, found: list[_Located], scope: str | None) -> list[_Located]:
+        """The places found, then the definitions whose names have the one word of the question, each once."""
+        seen = {(row["file"], row["symbol"]) for row, _ in found}
+        named = self.named(scope, fuzzy=True, name=next(iter(self._terms)))
+        return [*found, *(place for place in named if (place[0]["file"], place[0]["symbol"]) not in seen)][
+            : self._limit
+        ]
 
     def broadened(self, scope: str | None) -> list[_Located]:
         """Partial names of every identifier or word, and the text in any case."""
@@ -225,7 +236,11 @@ class _Search:
         symbol = None if hit.symbol_id is None else self._codebase.index.symbol(hit.symbol_id)
         if not self._fits(symbol.kind if symbol else None):
             return None
-        citation = cite_chunk(self._codebase, hit, self._terms, "fits the question")
+        if self._kinds and symbol is not None and not hit.start_line <= symbol.name_line <= hit.end_line:
+            # Who wants classes wants to see them defined, not the fields between two of their methods.
+            citation = cite_symbol(self._codebase, symbol, "fits the question")
+        else:
+            citation = cite_chunk(self._codebase, hit, self._terms, "fits the question")
         if citation is None:
             return None
         row = {

@@ -17,6 +17,7 @@ from runtime.codebase.languages import bundled_tags_query, load_grammar
 from runtime.codebase.source_text import split_lines
 from runtime.codebase.syntax import CONTAINER_KINDS, SOME_OBJECT, FileSyntax, Import, Reference, ReferenceKind, Symbol
 from runtime.codebase.tag_queries import EXTRA_QUERIES
+from runtime.codebase.unparsed_types import unparsed_types
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -61,10 +62,12 @@ def extract_tags(source: bytes, language: str) -> FileSyntax:
         found.add(pattern, captures)
     lines = split_lines(source.decode("utf-8", "replace"))
     symbols, starts, ends = _nested_symbols(found, source, lines)
-    note = "syntax errors, read as far as possible" if root.has_error else ""
-    return FileSyntax(
-        symbols, _references(found, source, symbols, starts, ends), _imports(found), [], status="parsed", note=note
-    )
+    references = _references(found, source, symbols, starts, ends)
+    if not root.has_error:
+        return FileSyntax(symbols, references, _imports(found), [], status="parsed", note="")
+    symbols = [*symbols, *unparsed_types(lines, symbols)]
+    note = "syntax errors, read as far as possible"
+    return FileSyntax(symbols, references, _imports(found), [], status="parsed", note=note)
 
 
 def _without_export_macros(source: bytes) -> bytes:

@@ -66,7 +66,7 @@ _KIND_BY_KEYWORD: dict[str, str] = {
 def extract_text(text: str, language: str | None) -> FileSyntax:
     """Symbols of a text; no references and no imports. Files of unknown language have status `unsupported`."""
     lines = split_lines(text)
-    openings = list(_READERS.get(language or "", _read_code)(lines)) if language is not None else []
+    openings = list(_READERS.get(language or "", code_openings)(lines)) if language is not None else []
     return FileSyntax(
         _symbols(openings, lines), [], [], [], status="text" if language is not None else "unsupported", note=""
     )
@@ -149,7 +149,8 @@ def _read_sql(lines: list[str]) -> Iterator[_Opening]:
             yield number, 0, found.group(2).strip('"`'), kind if kind in ("function", "type") else "object"
 
 
-def _read_code(lines: list[str]) -> Iterator[_Opening]:
+def code_openings(lines: list[str]) -> Iterator[_Opening]:
+    """Lines that open a class or a function: line, indent, name, kind."""
     for number, line in enumerate(lines, 1):
         if found := _OPENING.match(line[:_LONGEST_LINE_CHARS]):
             keyword = found.group(2)
