@@ -18,14 +18,6 @@ _BOUND_OF_ROW = {
     "reintents_used_up": "max_reintents",
     "loops_used_up": "max_loops_per_stage",
 }
-
-
-def last_pass(view: StageView) -> Mapping[str, Any]:
-    """What the last pass left behind."""
-    rounds = view.goals.finished_rounds
-    return rounds[-1].synthesis if rounds else {}
-
-
 # What each tool is called for: a call that was forbidden says something of these aspects alone.
 _ASPECTS_OF_TOOL: dict[str, tuple[Aspect, ...]] = {
     "locate": ("definition", "mechanism", "usage", "tests", "configuration", "listing", "history", "together"),
@@ -46,6 +38,12 @@ _OF: dict[Aspect, str] = {
     "history": "how it came about",
     "together": "what changes with it",
 }
+
+
+def last_pass(view: StageView) -> Mapping[str, Any]:
+    """What the last pass left behind."""
+    rounds = view.goals.finished_rounds
+    return rounds[-1].synthesis if rounds else {}
 
 
 def bound_reached(view: StageView) -> str | None:
