@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple
 
-from runtime.ids import Address, RunId, StageKey
+from runtime.primitives.ids import Address, RunId, StageKey
 
 BUS_NAME = "bus"
 SUPERVISOR = Address("supervisor")

@@ -12,19 +12,19 @@ from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE, shard_of, supe
 from actors.model_handle import handle_backend
 from actors.participant import Participant
 from actors.ray_transport import PROCESS_ID, RayTransport
-from runtime.agent_step import Agent
-from runtime.bounds import Grant
-from runtime.capability import load_capability
-from runtime.clock import SystemClock
-from runtime.courier import Courier
-from runtime.delivery import NewestAttempts
-from runtime.endpoint import Endpoint
-from runtime.ids import Address, RunId, StageKey
-from runtime.live_text import STAGE_TEXT, StageText, TextSender
-from runtime.llm.opening import open_models
-from runtime.messages import Frame
-from runtime.pipeline import AgentConfig
-from runtime.reporter import RECORDED, Reporter
+from runtime.agents.capability import load_capability
+from runtime.agents.live_text import STAGE_TEXT, StageText, TextSender
+from runtime.agents.reporter import RECORDED, Reporter
+from runtime.agents.stage_runner import Agent
+from runtime.bus.endpoint import Endpoint
+from runtime.bus.frames import Frame
+from runtime.bus.outbox import NewestAttempts
+from runtime.bus.reliable_sender import Courier
+from runtime.llm.client_opening import open_models
+from runtime.pipeline.config import AgentConfig
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import Address, RunId, StageKey
+from runtime.run.bounds import Grant
 from runtime.supervision.commands import CancelStage, GiveGrant, RunStage
 from runtime.supervision.events import BudgetRequested, StageStarted, ToolCalled
 

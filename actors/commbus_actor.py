@@ -16,15 +16,16 @@ from ray.exceptions import ActorDiedError, RayActorError
 from actors.origin import check_origin
 from actors.ray_transport import NAMESPACE, PROCESS_ID
 from actors.watch import Watch
-from runtime.bundles import Bundler
-from runtime.clock import Clock, SystemClock
-from runtime.commbus import BusTable
-from runtime.dispatch import Delivery, Dispatcher
+from runtime.bus.batching import Bundler
+from runtime.bus.builtin_middleware import DEFAULT_CHAIN, build_chain
+from runtime.bus.dispatcher import Delivery, Dispatcher
+from runtime.bus.frames import BUS, Frame, Header, SendOutcome, encode_frame, pack_body
+from runtime.bus.routing_table import BusTable
+from runtime.effects.journal import JOURNAL_QUERIES
 from runtime.errors import DuplicateHandlerError, WireError
-from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
-from runtime.ids import Address, new_message_id
-from runtime.messages import BUS, Frame, Header, SendOutcome, encode_frame, pack_body
-from runtime.shipped_middleware import DEFAULT_CHAIN, build_chain
+from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
+from runtime.primitives.clock import Clock, SystemClock
+from runtime.primitives.ids import Address, new_message_id
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +38,8 @@ class CommBusActor:
     """One bus. Created by `actors.system`; endpoints call `connect` and `deliver`.
 
     `expected`: address → the query types that it will handle, for endpoints whose processes are still coming up; each
-    is a named actor. `middleware`: what looks at messages, in the words of `runtime.shipped_middleware.build_chain`.
-    `watched`: who is replaced when its process hangs, the supervisor, which watches everybody else.
+    is a named actor. `middleware`: what looks at messages, as `bus.builtin_middleware.build_chain`
+    takes it. `watched`: who is replaced when its process hangs, the supervisor, which watches everybody else.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class CommBusActor:
         self._guarding = (clock, heartbeat_s)
         self._is_guarding = False
         self._table = BusTable()
-        self._dispatcher = Dispatcher(self._table, build_chain(middleware, clock), clock)
+        # Who needs the journal waits for it: refusing would only make a stage fail that could have gone on.
+        self._dispatcher = Dispatcher(self._table, build_chain(middleware, clock, JOURNAL_QUERIES), clock)
         for address, handles in expected.items():
             self._table.expect(address, tuple(handles))
         self._frames_to: dict[Address, Bundler[None]] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from runtime.clock import Clock
 from runtime.errors import OwnedError
-from runtime.ids import Address
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import Address
 from runtime.store.opening import StoreOptions, open_run_log, run_log_names
 from runtime.store.run_log import SqlRunLog
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from runtime.clock import SystemClock, wait_at_most
 from runtime.errors import ModelBrokeOffError, ModelBusyError, ModelDownError, ModelRefusedError
 from runtime.llm.messages import Completion, ModelRequest, Piece
 from runtime.llm.model_file import VllmDeployment
 from runtime.llm.tokens import TokenCounter, count_messages
+from runtime.primitives.clock import SystemClock, wait_at_most
 
 _PIECES = msgspec.msgpack.Decoder(list[Piece])
 

@@ -7,9 +7,9 @@ import logging
 
 from actors.origin import check_origin
 from actors.ray_transport import PROCESS_ID
-from runtime.endpoint import Endpoint
+from runtime.bus.endpoint import Endpoint
+from runtime.bus.frames import decode_frame
 from runtime.errors import WireError
-from runtime.messages import decode_frame
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Frames over Ray calls, several in one when there is much to say, towards the bus and from it.
 
-A first transport, behind `runtime.endpoint.Transport`; a later one takes the data path off Ray.
+A first transport, behind `runtime.bus.endpoint.Transport`; a later one takes the data path off Ray.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
 from actors.addresses import BUS_NAME
-from runtime.bundles import Bundler
-from runtime.ids import Address
-from runtime.messages import Frame, SendOutcome, encode_frame
+from runtime.bus.batching import Bundler
+from runtime.bus.frames import Frame, SendOutcome, encode_frame
+from runtime.primitives.ids import Address
 
 NAMESPACE = "jeeves"
 

@@ -11,18 +11,18 @@ from actors.addresses import INDEX, STORE
 from actors.followers import is_follower, sooner_or_later
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
-from runtime.clock import SystemClock
-from runtime.codebase.index_service import IndexService
-from runtime.codebase.index_writer import IndexOptions
-from runtime.endpoint import Endpoint
-from runtime.ids import Address
-from runtime.journal import JOURNAL_QUERIES
-from runtime.journal_port import journal_queries
-from runtime.store.memory import MEMORY_QUERIES, MemoryStore, memory_queries
+from runtime.bus.endpoint import Endpoint
+from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.writer import IndexOptions
+from runtime.effects.journal import JOURNAL_QUERIES
+from runtime.effects.remote_journal import journal_queries
+from runtime.memory.earlier_answers import MEMORY_QUERIES, MemoryStore, memory_queries
+from runtime.memory.entity_relations import RELATION_QUERIES, relation_queries
+from runtime.memory.sessions import session_queries
+from runtime.memory.tool_metrics import TOOL_METRIC_QUERIES, tool_metric_queries
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import Address
 from runtime.store.opening import StoreOptions, open_store
-from runtime.store.relations import RELATION_QUERIES, relation_queries
-from runtime.store.sessions import session_queries
-from runtime.store.tool_metrics import TOOL_METRIC_QUERIES, tool_metric_queries
 
 # What each service answers: told to the bus before the service is there, so that early questions wait for it.
 QUERIES_OF: dict[Address, tuple[str, ...]] = {

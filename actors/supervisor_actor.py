@@ -23,27 +23,27 @@ from actors.log_owner import LogOwner
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
 from actors.watch import Watch
-from runtime.admission import Quotas
-from runtime.clock import SystemClock
-from runtime.courier import Courier, Parcel
-from runtime.delivery import Inbox
-from runtime.endpoint import Endpoint
-from runtime.envelope import InterruptResponse, Request, encode_envelope
+from runtime.agents.live_text import STAGE_TEXT, LiveTexts, decode_marks, decode_text
+from runtime.agents.reporter import RECORDED, REPORT, Report, decode_report
+from runtime.bus.endpoint import Endpoint
+from runtime.bus.frames import Frame, unpack_body
+from runtime.bus.outbox import Inbox
+from runtime.bus.reliable_sender import Courier, Parcel
 from runtime.errors import FencedError, StateStorageError
-from runtime.group_commit import GroupCommit, as_far_as_possible
-from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
-from runtime.holders import Holders
-from runtime.ids import Address, MessageId, RunId, StageKey
-from runtime.live_text import STAGE_TEXT, LiveTexts, decode_marks, decode_text
-from runtime.messages import Frame, unpack_body
-from runtime.pipeline import PipelineConfig
-from runtime.rate_limits import RateLimiter, RateLimits
-from runtime.reporter import RECORDED, REPORT, Report, decode_report
-from runtime.run_table import RunTable
+from runtime.hosting.admission import Quotas
+from runtime.hosting.attempt_tracker import Holders
+from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
+from runtime.hosting.group_commit import GroupCommit, as_far_as_possible
+from runtime.hosting.rate_limits import RateLimiter, RateLimits
+from runtime.hosting.run_table import RunTable
+from runtime.hosting.timers import Timers
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import Address, MessageId, RunId, StageKey
+from runtime.run.envelope import InterruptResponse, Request, encode_envelope
 from runtime.store.opening import StoreOptions
 from runtime.supervision.commands import CancelStage, ClientEvent, Command, Finish, GiveGrant, RunStage, SetTimer
 from runtime.supervision.events import ActorLost, CancelRequested, PauseRequested, Payload, StageFailed, TimerFired
-from runtime.timers import Timers
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ import msgspec
 import ray
 from ray.exceptions import RayError
 
+from actors.actor_calls import answering, called
 from actors.addresses import (
     BUS_NAME,
     INDEX,
@@ -28,20 +29,19 @@ from actors.addresses import (
     supervisor_addresses,
 )
 from actors.agent_actor import AgentActor
-from actors.calls import answering, called
-from actors.claims import check_claims, claim_of, claimed_of
 from actors.commbus_actor import CommBusActor
 from actors.ray_transport import NAMESPACE
+from actors.resource_claims import check_claims, claim_of, claimed_of
 from actors.service_actors import QUERIES_OF, IndexActor, StoreActor
 from actors.supervisor_actor import SupervisorActor
-from runtime.clock import SystemClock
-from runtime.envelope import Envelope, InterruptResponse, Request, decode_envelope
+from runtime.agents.live_text import Marks, with_event
+from runtime.bus.builtin_middleware import DEFAULT_CHAIN
 from runtime.errors import ClusterError, InputError, InterruptError
-from runtime.heartbeats import HANGS_AFTER_S, HEARTBEAT_S
-from runtime.ids import Address, RunId, new_run_id
-from runtime.live_text import Marks, with_event
+from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S
 from runtime.llm.call_metrics import ModelStats
-from runtime.shipped_middleware import DEFAULT_CHAIN
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import Address, RunId, new_run_id
+from runtime.run.envelope import Envelope, InterruptResponse, Request, decode_envelope
 from runtime.supervision.commands import ClientEvent
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ _EVENTS_DECODER = msgspec.msgpack.Decoder(list[ClientEvent])
 
 class SystemSpec(msgspec.Struct, frozen=True):
     """What a system is made of, in plain data. `pipelines`: wire form; `capabilities`: pipeline → "module:NAME";
-    `middleware`: what looks at messages on the bus, in the words of `runtime.shipped_middleware.build_chain`.
+    `middleware`: what looks at messages on the bus, in the words of `runtime.bus.builtin_middleware.build_chain`.
 
     `keeper`: the name of the run logs that it keeps and goes on with; None for a system that is there for one command,
     writes where nobody else does right now, and leaves alone what others did not finish. `shards`: supervisors beside

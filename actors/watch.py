@@ -15,9 +15,9 @@ import ray
 from ray.exceptions import RayError
 
 from actors.ray_transport import NAMESPACE
-from runtime.clock import Clock
-from runtime.heartbeats import Heartbeats
-from runtime.ids import Address
+from runtime.hosting.failure_detector import Heartbeats
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import Address
 
 log = logging.getLogger(__name__)
 

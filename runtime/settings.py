@@ -30,8 +30,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 import runtime
-from runtime.documents import Document, Fault, KeyPath, known_keys, load_yaml, raise_faults
 from runtime.errors import StateStorageError, UnknownNameError
+from runtime.primitives.yaml_documents import Document, Fault, KeyPath, known_keys, load_yaml, raise_faults
 
 ENV_PREFIX = "JEEVES_"
 ENV_DELIMITER = "__"
@@ -163,7 +163,7 @@ Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimite
 
 
 class QuotaSettings(_Section):
-    """What users may take up, as `runtime.admission.Quotas` has it."""
+    """What users may take up, as `runtime.hosting.admission.Quotas` has it."""
 
     running: Limit = 64
     running_per_user: Limit = None
@@ -176,7 +176,7 @@ class QuotaSettings(_Section):
 
 
 class RateSettings(_Section):
-    """How often a user may ask, as `runtime.rate_limits.RateLimits` has it."""
+    """How often a user may ask, as `runtime.hosting.rate_limits.RateLimits` has it."""
 
     per_minute: Limit = 60
     per_hour: Limit = 1_000

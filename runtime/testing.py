@@ -17,21 +17,24 @@ from typing import Any
 import msgspec
 import yaml
 
-from runtime.agent_step import Agent
-from runtime.bounds import Grant
-from runtime.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
-from runtime.clock import FakeClock
-from runtime.envelope import Envelope, InterruptKind, InterruptRequest, InterruptResponse, Lifecycle, Request
-from runtime.goals import GoalsPatch
-from runtime.ids import RunId, StageKey
-from runtime.journal import MemoryJournal
-from runtime.journal_port import journal_queries
-from runtime.local_runner import LocalRunner
-from runtime.pipeline import PipelineConfig
-from runtime.pipeline_file import parse_pipeline
-from runtime.ports import LocalQueries
+from runtime.agents.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
+from runtime.agents.stage_runner import Agent
+from runtime.bus.queries import LocalQueries
+from runtime.effects.journal import MemoryJournal
+from runtime.effects.remote_journal import journal_queries
+from runtime.hosting.local_runner import LocalRunner
+from runtime.pipeline.config import PipelineConfig
+from runtime.pipeline.interrupt_kinds import InterruptKind
+from runtime.pipeline.loading import parse_pipeline
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId, StageKey
+from runtime.run.bounds import Grant
+from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse, Lifecycle, Request
+from runtime.run.goals import GoalsPatch
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.run.stage_view import StageView
 from runtime.store.run_log import MemoryRunLog, RunLog
-from runtime.supervision.commands import ClientEvent, Command, Emit, GiveGrant, RunStage, StageView
+from runtime.supervision.commands import ClientEvent, Command, Emit, GiveGrant, RunStage
 from runtime.supervision.decide import decide
 from runtime.supervision.events import (
     ActorLost,
@@ -43,7 +46,6 @@ from runtime.supervision.events import (
     InterruptAnswered,
     PauseRequested,
     Payload,
-    PolicyVerdict,
     RunAdmitted,
     RunAdopted,
     RunRequested,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable
 from typing import Protocol
 
-from runtime.envelope import Envelope, Interrupt, InterruptResponse
 from runtime.errors import InputError, InterruptError, RunStateError
-from runtime.ids import RunId
-from runtime.interrupts import lacking
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, Interrupt, InterruptResponse
+from runtime.run.interrupts import lacking
 from runtime.supervision.commands import ClientEvent
 
 

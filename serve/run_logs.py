@@ -13,11 +13,11 @@ from typing import NamedTuple
 import msgspec
 
 from actors.log_owner import LEASE_MS
-from runtime.clock import SystemClock
 from runtime.errors import DocumentFaults, OwnedError, SettingsError, StateStorageError, UnknownNameError, WireError
-from runtime.ids import RunId
-from runtime.pinned_rules import PinnedRules
-from runtime.pipeline import PipelineConfig
+from runtime.hosting.pinned_pipelines import PinnedRules
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId
 from runtime.settings import Settings
 from runtime.store.opening import StoreOptions, open_run_log, run_log_names, store_options
 from runtime.store.run_log import Lease, RunLog, RunSummary, SqlRunLog

@@ -11,27 +11,27 @@ from typing import Any
 
 import msgspec
 
-from runtime.agent_step import MODEL_REASONER, Agent
-from runtime.capability import load_capability
-from runtime.clock import SystemClock
-from runtime.codebase.index_service import IndexService
-from runtime.codebase.index_writer import IndexOptions
-from runtime.codebase.walk import WalkOptions
+from runtime.agents.capability import load_capability
+from runtime.agents.stage_runner import MODEL_REASONER, Agent
+from runtime.bus.queries import LocalQueries
+from runtime.codebase.files.walk import WalkOptions
+from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.writer import IndexOptions
+from runtime.effects.remote_journal import journal_queries
 from runtime.errors import SettingsError, UnknownNameError
-from runtime.journal_port import journal_queries
+from runtime.hosting.local_runner import LocalRunner
+from runtime.llm.client_opening import open_models
 from runtime.llm.model_file import ModelsFile, load_models
-from runtime.llm.opening import open_models
-from runtime.local_runner import LocalRunner
-from runtime.pipeline import PipelineConfig, as_wire
-from runtime.pipeline_file import load_pipeline
-from runtime.ports import LocalQueries
+from runtime.memory.earlier_answers import MemoryStore, memory_queries
+from runtime.memory.entity_relations import relation_queries
+from runtime.memory.sessions import session_queries
+from runtime.memory.tool_metrics import tool_metric_queries
+from runtime.pipeline.config import PipelineConfig, as_wire
+from runtime.pipeline.loading import load_pipeline
+from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings, shipped_config_dir
-from runtime.store.memory import MemoryStore, memory_queries
 from runtime.store.opening import open_run_log, open_store, store_options
-from runtime.store.relations import relation_queries
 from runtime.store.run_log import RunLog
-from runtime.store.sessions import session_queries
-from runtime.store.tool_metrics import tool_metric_queries
 
 ENTRY_POINT_GROUP = "jeeves.capabilities"
 
@@ -125,7 +125,7 @@ def config_folders(settings: Settings) -> list[Path]:
 
 
 def bus_middleware(settings: Settings) -> tuple[dict[str, Any], ...]:
-    """What looks at messages on the bus, in the words of `runtime.shipped_middleware.build_chain`."""
+    """What looks at messages on the bus, in the words of `runtime.bus.builtin_middleware.build_chain`."""
     breaker = settings.bus.breaker
     options: dict[str, dict[str, Any]] = {
         "circuit_breaker": {

@@ -23,11 +23,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
-from runtime.codebase import called, ripgrep, symbol_links
-from runtime.codebase.attempts import MAX_RETRIES
-from runtime.codebase.git_head import head_commit
-from runtime.codebase.index_reader import IndexReader
-from runtime.codebase.index_records import (
+from runtime.codebase.attempt_log import MAX_RETRIES
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.paths import readable_path, relative_to_root
+from runtime.codebase.files.source_text import SourceText, read_source
+from runtime.codebase.files.walk import resolve_root
+from runtime.codebase.git.head import head_commit
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.records import (
     Callee,
     ChunkHit,
     ImportRecord,
@@ -36,15 +39,13 @@ from runtime.codebase.index_records import (
     SymbolRecord,
     around,
 )
-from runtime.codebase.path_kinds import kind_of_path
-from runtime.codebase.paths import readable_path, relative_to_root
-from runtime.codebase.ranking import rank_chunks
-from runtime.codebase.semantics import Semantics
-from runtime.codebase.source_text import SourceText, read_source
-from runtime.codebase.text_search import FoundText, byte_filter, compile_pattern, search_files
-from runtime.codebase.walk import resolve_root
-from runtime.context.relations import Relation
+from runtime.codebase.resolution import call_targets, symbol_links
+from runtime.codebase.search import ripgrep
+from runtime.codebase.search.ranking import rank_chunks
+from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
+from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
+from runtime.memory.relation import Relation
 
 MAX_READ_BYTES = 10_000_000
 TEXT_SEARCH_TIMEOUT_S = 5.0
@@ -197,7 +198,7 @@ class Codebase:
 
     def callees(self, symbol: SymbolRecord, *, limit: int = 100) -> list[Callee]:
         """Calls inside a symbol in order, each with the definition that it most likely means."""
-        return called.callees(self.index, symbol, limit)
+        return call_targets.callees(self.index, symbol, limit)
 
     def imports_of(self, path: str) -> list[ImportRecord]:
         """What a file imports, by line."""

@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from runtime.breaker import State
+from runtime.bus.circuit_breaker import State
 from runtime.llm.messages import Completion
-from runtime.metrics import HistogramSample, LabelledCounter, LabelledHistogram, Sample
+from runtime.primitives.counters import HistogramSample, LabelledCounter, LabelledHistogram, Sample
 
 Outcome = Literal["served", "broke_off", "down", "busy", "refused", "stopped", "cancelled"]
 

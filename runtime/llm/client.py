@@ -13,8 +13,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from runtime.breaker import CLOSED, Breaker, BreakerRules, Ending, admit, record
-from runtime.clock import Clock
+from runtime.bus.circuit_breaker import CLOSED, Breaker, BreakerRules, Ending, admit, record
 from runtime.errors import (
     ModelBrokeOffError,
     ModelBusyError,
@@ -22,12 +21,13 @@ from runtime.errors import (
     ModelFailedError,
     ModelRefusedError,
 )
-from runtime.ids import MessageId
 from runtime.llm.call_metrics import CallMetrics, ModelStats, Outcome
 from runtime.llm.fair_share import FairShare
 from runtime.llm.messages import Completion, ModelRequest
 from runtime.llm.model_file import ModelsFile, Role
 from runtime.llm.protocol import ModelBackend
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import MessageId
 
 log = logging.getLogger(__name__)
 

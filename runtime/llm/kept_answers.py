@@ -13,11 +13,11 @@ import logging
 
 import msgspec
 
-from runtime.effects import EffectsPort
+from runtime.effects.journal import EffectKey, effect_key
+from runtime.effects.stage_effects import EffectsPort
 from runtime.errors import JeevesError
-from runtime.ids import StageKey
-from runtime.journal import EffectKey, effect_key
 from runtime.llm.messages import Completion, ModelRequest
+from runtime.primitives.ids import StageKey
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from runtime.documents import Document, Fault, load_yaml, model_faults, raise_faults
 from runtime.errors import SettingsError
+from runtime.primitives.yaml_documents import Document, Fault, load_yaml, model_faults, raise_faults
 
 DEFAULT_ROLE = "default"
 # What vLLM reads first of a model's folder: one of them is there.

@@ -15,7 +15,6 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runtime.clock import Clock, SystemClock, wait_at_most
 from runtime.errors import (
     ModelBusyError,
     ModelDownError,
@@ -27,6 +26,7 @@ from runtime.llm.messages import ModelRequest, Piece
 from runtime.llm.model_file import OpenAIDeployment
 from runtime.llm.openai_answer import MAX_CHARS_PER_TOKEN, OpenAIAnswer
 from runtime.llm.tokens import TokenCounter
+from runtime.primitives.clock import Clock, SystemClock, wait_at_most
 
 if TYPE_CHECKING:
     import aiohttp

@@ -8,14 +8,14 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from pydantic import BaseModel
 
-from runtime.clock import Clock, wait_at_most
 from runtime.errors import BudgetExhaustedError, InvalidOutputError, ModelBrokeOffError, ModelFailedError
 from runtime.llm.client import ModelClient, OnText
 from runtime.llm.kept_answers import KeptAnswers
 from runtime.llm.messages import Completion, Message, ModelRequest, Sampling
 from runtime.llm.structured import bounded_schema, read_object
 from runtime.llm.tokens import TokenCounter, count_messages
-from runtime.stage_budget import StageBudget
+from runtime.primitives.clock import Clock, wait_at_most
+from runtime.run.stage_budget import StageBudget
 
 Shape = TypeVar("Shape", bound=BaseModel)
 

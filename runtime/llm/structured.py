@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from runtime.documents import dotted
 from runtime.errors import InvalidOutputError
+from runtime.primitives.yaml_documents import dotted
 
 Shape = TypeVar("Shape", bound=BaseModel)
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from runtime.delivery import Inbox, NewestAttempts
+from runtime.bus.outbox import Inbox, NewestAttempts
+from runtime.effects.journal import Journal
 from runtime.errors import StateStorageError
-from runtime.ids import MessageId, StageKey
-from runtime.journal import Journal
-from runtime.simulator.books import Books
-from runtime.simulator.calls import RETRY_MS, Calls, Work
-from runtime.simulator.messages import Report, StagePayload
+from runtime.primitives.ids import MessageId, StageKey
+from runtime.simulator.ground_truth import Books
+from runtime.simulator.reports import Report, StagePayload
+from runtime.simulator.resending_process import Speaker
 from runtime.simulator.scripts import CallModel, CallTool, Failed, StageScript, Step, Succeeded, Wait, play
-from runtime.simulator.speaking import Speaker
+from runtime.simulator.stage_calls import RETRY_MS, Calls, Work
 from runtime.simulator.supervisor import SUPERVISOR
 from runtime.simulator.world import Message, World
 from runtime.supervision.commands import CancelStage, RunStage

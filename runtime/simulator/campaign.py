@@ -22,7 +22,7 @@ from runtime.simulator.faults import NO_FAULTS, Extent, FaultPlan, draw_plan
 from runtime.simulator.invariants import findings
 from runtime.simulator.pipelines import draw_scenario
 from runtime.simulator.scenarios import Scenario
-from runtime.simulator.system import PROTECTIONS, System
+from runtime.simulator.simulated_system import PROTECTIONS, System
 
 FAILURES_KEPT = 100
 SEEDS_BETWEEN_COLLECTIONS = 200
@@ -39,7 +39,8 @@ class Failure(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct, frozen=True):
     """What a campaign found. `failures` holds the first hundred of the `violations`.
 
-    `compared`: how many runs were compared with their undisturbed twins, and how far (see `runtime.simulator.twins`).
+    `compared`: how many runs were compared with their undisturbed twins, and how far (see
+    `runtime.simulator.differential`).
     """
 
     seeds: int

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from runtime.envelope import InterruptResponse
+from runtime.run.envelope import InterruptResponse
+from runtime.run.stage_view import decode_view
+from runtime.simulator.differential import Finding, ended_too_early, level_of, other_result
 from runtime.simulator.records import Record, read
-from runtime.simulator.system import System
-from runtime.simulator.twins import Finding, ended_too_early, level_of, other_result
-from runtime.supervision.commands import decode_view
+from runtime.simulator.simulated_system import System
 from runtime.supervision.events import InterruptAnswered, ToolCalled
 
 

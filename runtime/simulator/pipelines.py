@@ -1,6 +1,7 @@
 """Random scenarios: sequential pipelines that loop, jump, fail, ask and fan out as they like, and parallel diamonds.
 
-In a sequential one, whatever happens follows from the scripts; for parallel ones see `runtime.simulator.diamonds`.
+In a sequential one, whatever happens follows from the scripts; for parallel ones see
+`runtime.simulator.fork_join_pipelines`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ import random
 
 import msgspec
 
-from runtime.admission import Quotas
-from runtime.envelope import Request
-from runtime.ids import RunId
-from runtime.simulator.diamonds import draft_parallel
+from runtime.hosting.admission import Quotas
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.simulator.fork_join_pipelines import draft_parallel
 from runtime.simulator.scenarios import ASKED_KINDS, FAILURES, Draft, Json, Person, PlannedRun, Scenario
 from runtime.simulator.scripts import ALWAYS
-from runtime.supervision.events import PolicyVerdict
 
 
 def draw_scenario(rng: random.Random) -> Scenario:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from runtime.envelope import Envelope
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope
 from runtime.simulator.scenarios import PlannedRun
-from runtime.simulator.system import System
+from runtime.simulator.simulated_system import System
 from runtime.supervision.commands import ClientEvent, Emit, Finish, RunStage
 from runtime.supervision.events import Event
 from runtime.supervision.replay import decisions

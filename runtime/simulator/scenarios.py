@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from runtime.admission import Quotas
-from runtime.envelope import InterruptKind, Request
-from runtime.ids import RunId
-from runtime.journal import Declaration
-from runtime.pipeline import PipelineConfig
+from runtime.effects.journal import Declaration
+from runtime.hosting.admission import Quotas
+from runtime.pipeline.config import PipelineConfig
+from runtime.pipeline.interrupt_kinds import InterruptKind
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.simulator.scripts import StageScript
 from runtime.supervision.events import FailureKind
 

@@ -13,10 +13,13 @@ from zlib import crc32
 
 import msgspec
 
-from runtime.envelope import InterruptKind, InterruptRequest
-from runtime.journal import Declaration
-from runtime.supervision.commands import RunStage, StageView, decode_view
-from runtime.supervision.events import Bound, FailureKind, PolicyVerdict
+from runtime.effects.journal import Declaration
+from runtime.pipeline.interrupt_kinds import InterruptKind
+from runtime.run.envelope import InterruptRequest
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.run.stage_view import StageView, decode_view
+from runtime.supervision.commands import RunStage
+from runtime.supervision.events import Bound, FailureKind
 
 ALWAYS = 1_000
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runtime.effects.journal import EffectKey, JournalRecord, MemoryJournal
 from runtime.errors import StateStorageError
-from runtime.ids import RunId, StageKey
-from runtime.journal import EffectKey, JournalRecord, MemoryJournal
+from runtime.primitives.ids import RunId, StageKey
 from runtime.simulator.world import World
 from runtime.store.run_log import Entry, MemoryRunLog, RunSummary
 from runtime.supervision.events import Event

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
-from runtime.delivery import Inbox
-from runtime.envelope import Envelope
+from runtime.bus.outbox import Inbox
 from runtime.errors import FencedError, InterruptError, StateStorageError, UnknownNameError
-from runtime.holders import Holders
-from runtime.ids import Address, MessageId, RunId, StageKey
-from runtime.run_table import RunTable
-from runtime.simulator.messages import Answer, Report
-from runtime.simulator.speaking import Speaker
+from runtime.hosting.attempt_tracker import Holders
+from runtime.hosting.run_table import RunTable
+from runtime.primitives.ids import Address, MessageId, RunId, StageKey
+from runtime.run.envelope import Envelope
+from runtime.simulator.reports import Answer, Report
+from runtime.simulator.resending_process import Speaker
 from runtime.simulator.world import Message, World
 from runtime.supervision.commands import CancelStage, Command, GiveGrant, RunStage, SetTimer
 from runtime.supervision.events import (

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.ids import MessageId
+from runtime.primitives.ids import MessageId
 from runtime.simulator.faults import NO_FAULTS, Fault, FaultPlan
 
 START_MS = 1_700_000_000_000

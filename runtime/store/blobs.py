@@ -6,13 +6,11 @@ references are kept together or not at all, and counting is never wrong. An owne
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, NewType
+from typing import NamedTuple
 
-from runtime.store.database import Step, Transaction
-
-BlobHash = NewType("BlobHash", str)
+from runtime.database.database import Step, Transaction
+from runtime.primitives.hashing import BlobHash
 
 _KEEP = "INSERT INTO blobs (hash, body) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING"
 _REFER = "INSERT INTO blob_references (owner, seq, path, hash) VALUES (?, ?, ?, ?)"
@@ -29,11 +27,6 @@ class Reference(NamedTuple):
     seq: int
     path: bytes
     hash: BlobHash
-
-
-def content_hash(data: bytes) -> BlobHash:
-    """SHA-256, as 64 hexadecimal digits."""
-    return BlobHash(hashlib.sha256(data).hexdigest())
 
 
 def keep(changes: Transaction, references: Sequence[Reference], bodies: Mapping[BlobHash, bytes]) -> None:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from runtime.errors import StateStorageError, WireError
-from runtime.ids import RunId
-from runtime.store.blobs import BlobHash, content_hash
+from runtime.primitives.hashing import BlobHash, content_hash
+from runtime.primitives.ids import RunId
 from runtime.supervision.events import Event, Payload, decode_event
 
 LARGE_BYTES = 64 * 1024

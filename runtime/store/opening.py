@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.clock import Clock
+from runtime.database.database import Backend, Database, Durability
+from runtime.database.sqlite_database import SqliteDatabase
 from runtime.errors import StateStorageError
-from runtime.store.cache import CacheStore
-from runtime.store.database import Backend, Database, Durability
-from runtime.store.relations import RelationStore
+from runtime.memory.cache import CacheStore
+from runtime.memory.entity_relations import RelationStore
+from runtime.memory.sessions import SessionStore
+from runtime.memory.tool_metrics import ToolMetricsStore
+from runtime.primitives.clock import Clock
 from runtime.store.run_log import SqlRunLog
-from runtime.store.sessions import SessionStore
 from runtime.store.sql_journal import SqlJournal
 from runtime.store.sql_work_queue import SqlWorkQueue
-from runtime.store.sqlite_database import SqliteDatabase
-from runtime.store.tool_metrics import ToolMetricsStore
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -138,7 +138,7 @@ def _schema_of(options: StoreOptions, name: str) -> str:
 def _postgres() -> ModuleType:
     """The module for PostgreSQL, whose driver is not always installed. Raises StateStorageError."""
     try:
-        return importlib.import_module("runtime.store.postgres_database")
+        return importlib.import_module("runtime.database.postgres_database")
     except ImportError as error:
         raise StateStorageError(
             f"store.backend is postgres, but psycopg cannot be loaded ({error}); pip install 'jeeves[postgres]'"

@@ -12,17 +12,17 @@ from typing import TypeVar
 
 import msgspec
 
-from runtime.clock import Clock
+from runtime.database.database import Database
 from runtime.errors import OwnedError, StateStorageError
-from runtime.ids import RunId
-from runtime.store.cache import CacheStore
-from runtime.store.database import Database
+from runtime.memory.cache import CacheStore
+from runtime.memory.entity_relations import RelationStore
+from runtime.memory.sessions import SessionStore
+from runtime.memory.tool_metrics import ToolMetricsStore
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import RunId
 from runtime.store.opening import StoreOptions, has_database, open_database, open_run_log, run_log_names
-from runtime.store.relations import RelationStore
-from runtime.store.sessions import SessionStore
 from runtime.store.sql_journal import SqlJournal
 from runtime.store.sql_work_queue import SqlWorkQueue
-from runtime.store.tool_metrics import ToolMetricsStore
 
 RUNS_AT_ONCE = 200
 ONE_OFF_PREFIX = "one-off-"

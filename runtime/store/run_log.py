@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from runtime.ids import RunId
-from runtime.store.database import Durability
+from runtime.database.database import Durability
+from runtime.database.sqlite_database import SqliteDatabase
+from runtime.primitives.ids import RunId
 from runtime.store.run_records import (
     Entry,
     Lease,
@@ -26,7 +27,6 @@ from runtime.store.run_records import (
     fenced,
 )
 from runtime.store.sql_run_log import SqlRunLog, started_by
-from runtime.store.sqlite_database import SqliteDatabase
 from runtime.supervision.events import Event
 
 __all__ = ["Entry", "Lease", "MemoryRunLog", "RunLog", "RunSummary", "Snapshot", "SqlRunLog", "SqliteRunLog"]

@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from runtime.errors import FencedError, OwnedError, StateStorageError
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
 from runtime.supervision.events import Event
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from runtime.ids import RunId, StageKey
-from runtime.journal import EffectKey, JournalRecord, overtaken
-from runtime.store.database import Database, Migration, migrate
+from runtime.database.database import Database, Migration, migrate
+from runtime.effects.journal import EffectKey, JournalRecord, overtaken
+from runtime.primitives.ids import RunId, StageKey
 
 _THE_CALL = "run_id = ? AND hop = ? AND item = ? AND call = ? AND request_hash = ?"
 _THE_VISIT = "SELECT attempt, holder FROM journal_visits WHERE run_id = ? AND hop = ? AND item = ?"
@@ -24,7 +24,7 @@ _DONE = (
 
 
 class SqlJournal:
-    """See `runtime.journal.Journal`."""
+    """See `runtime.effects.journal.Journal`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

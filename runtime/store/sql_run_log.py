@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from runtime.database.database import Database, Migration, Transaction, migrate
 from runtime.errors import WireError
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
 from runtime.store import blobs
-from runtime.store.database import Database, Migration, Transaction, migrate
 from runtime.store.event_rows import checked, event_of, row_of
 from runtime.store.run_records import (
     Entry,

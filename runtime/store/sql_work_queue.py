@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from runtime.clock import Clock, wait_at_most
-from runtime.pipeline import Priority
-from runtime.store.database import Database
+from runtime.database.database import Database
+from runtime.pipeline.config import Priority
+from runtime.primitives.clock import Clock, wait_at_most
+from runtime.queues.work_queue import DEFAULT_LEASE_S, DEFAULT_MAX_RETRIES
+from runtime.queues.work_table import Lease, LeaseId, QueueStats, Task, TaskId, WorkerId
 from runtime.store.sql_work_table import OldTasks, SqlWorkTable
-from runtime.work_queue import DEFAULT_LEASE_S, DEFAULT_MAX_RETRIES
-from runtime.work_table import Lease, LeaseId, QueueStats, Task, TaskId, WorkerId
 
 POLL_S = 0.2
 
 
 class SqlWorkQueue:
-    """See `runtime.work_queue.WorkQueue`."""
+    """See `runtime.queues.work_queue.WorkQueue`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._clock = clock

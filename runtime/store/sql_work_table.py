@@ -1,4 +1,4 @@
-"""The rules of `runtime.work_table` over a database: tasks, workers and leases that every process sees alike.
+"""The rules of `runtime.queues.work_table` over a database: tasks, workers and leases that every process sees alike.
 
 Each call is one transaction, so two workers never hold one task; each first applies what the passed time brings. Times
 are milliseconds of the wall clock, because workers on other machines read them, too; `due_ms` says when a task was
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from runtime import work_table
-from runtime.pipeline import Priority
-from runtime.store.database import Database, Migration, Transaction, migrate
-from runtime.work_table import (
+from runtime.database.database import Database, Migration, Transaction, migrate
+from runtime.pipeline.config import Priority
+from runtime.queues import work_table
+from runtime.queues.work_table import (
     KEPT_DEAD_TASKS,
     MOST_LOST_LEASES,
     RANKS,
@@ -62,7 +62,7 @@ class OldTasks(NamedTuple):
 
 
 class SqlWorkTable:
-    """See `runtime.work_table.WorkTable`: the same calls, the same errors."""
+    """See `runtime.queues.work_table.WorkTable`: the same calls, the same errors."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

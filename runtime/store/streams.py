@@ -7,8 +7,8 @@ same ones with the same numbers, from whichever number on.
 from __future__ import annotations
 
 from runtime.errors import SettingsError, UnknownNameError
-from runtime.ids import RunId
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId
 from runtime.store.run_records import RunLog
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.events import RunRequested

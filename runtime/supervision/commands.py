@@ -6,10 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from runtime.bounds import Grant
-from runtime.envelope import Interrupt, TerminalReason
-from runtime.goals import GoalBoard
-from runtime.ids import RunId, StageKey, StageName
+from runtime.primitives.ids import RunId, StageKey, StageName
+from runtime.run.bounds import Grant
+from runtime.run.envelope import TerminalReason
 
 CLIENT_SCHEMA_VERSION = 1
 
@@ -29,27 +28,6 @@ ClientEventType = Literal[
 
 # What a stage is writing, before anything of it is checked: neither numbered nor recorded.
 TEXT_EVENTS = frozenset({"text.snapshot", "text.delta"})
-
-
-class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a stage sees of its run: the request, what earlier stages wrote, the goals, and how much room is left.
-
-    `item` and `item_index` are set in a fan-out; `interrupt` is the last question of the run, with its answer.
-    """
-
-    raw_input: str
-    metadata: dict[str, Any] = {}
-    session_id: str | None = None
-    user_id: str = "local"
-    outputs: dict[str, dict[str, Any]] = {}
-    goals: GoalBoard = GoalBoard()
-    context_bounds: dict[str, int] = {}
-    edges: dict[str, int] = {}
-    ended_by: TerminalReason | None = None
-    hop: int = 0
-    item: Any = None
-    item_index: int | None = None
-    interrupt: Interrupt | None = None
 
 
 class RunStage(msgspec.Struct, frozen=True, tag="run_stage"):
@@ -112,10 +90,3 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
 
 
 Command = RunStage | CancelStage | GiveGrant | SetTimer | Emit | Finish
-
-_VIEW_DECODER = msgspec.msgpack.Decoder(StageView)
-
-
-def decode_view(data: bytes) -> StageView:
-    """The view in a RunStage command."""
-    return _VIEW_DECODER.decode(data)

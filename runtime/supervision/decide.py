@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import msgspec
 
-from runtime.bounds import REASON_OF_BOUND, SOFT_LIMIT, Blocked, Grant, bounds_for, further_grant
-from runtime.envelope import BOUND_REASONS, InterruptRequest, InterruptResponse
-from runtime.interrupts import outcome, refusal
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
+from runtime.run.bounds import REASON_OF_BOUND, SOFT_LIMIT, Blocked, Grant, bounds_for, further_grant
+from runtime.run.envelope import BOUND_REASONS, InterruptRequest, InterruptResponse
+from runtime.run.interrupts import outcome, refusal
 from runtime.supervision import flow, results
 from runtime.supervision.events import (
     ActorLost,

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from runtime.goals import GoalsPatch
-from runtime.ids import RunId
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId
+from runtime.run.goals import GoalsPatch
 from runtime.supervision.commands import Finish, RunStage
 from runtime.supervision.events import (
     ActorLost,

@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from runtime.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.errors import WireError
-from runtime.goals import GoalsPatch
-from runtime.ids import RunId, StageKey
+from runtime.primitives.ids import RunId, StageKey
+from runtime.run.envelope import InterruptRequest, InterruptResponse, Request
+from runtime.run.goals import GoalsPatch
+from runtime.run.policy_verdict import PolicyVerdict
 
 FailureKind = Literal["tool", "model", "internal", "timeout", "budget"]
 Bound = Literal["llm_calls", "tokens"]
@@ -26,13 +27,6 @@ class StageUsage(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens_in: int = 0
     tokens_out: int = 0
     duration_ms: int = 0
-
-
-class PolicyVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a policy says of a stage's result before it takes effect."""
-
-    decision: Literal["approved", "denied", "requires_confirmation"]
-    reason: str = ""
 
 
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested", omit_defaults=True):

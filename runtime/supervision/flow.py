@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from runtime import joins
-from runtime.bounds import Blocked, Grant, blocked_edge, blocked_hop, is_loop_back
-from runtime.envelope import Interrupt, InterruptKind, InterruptRequest, StageStatus, TerminalReason
-from runtime.ids import StageKey, StageName
-from runtime.interrupts import REASON_WITHOUT_WAITING, TIME_TO_LIVE_MS
-from runtime.pipeline import END, INTERRUPT_TARGETS, AgentConfig, edge_name
-from runtime.routing import next_move
+from runtime.pipeline.config import END, INTERRUPT_TARGETS, AgentConfig, edge_name
+from runtime.pipeline.interrupt_kinds import TIME_TO_LIVE_MS, InterruptKind
+from runtime.primitives.ids import StageKey, StageName
+from runtime.run import joins
+from runtime.run.bounds import Blocked, Grant, blocked_edge, blocked_hop, is_loop_back
+from runtime.run.envelope import Interrupt, InterruptRequest, StageStatus, TerminalReason
+from runtime.run.interrupts import REASON_WITHOUT_WAITING
+from runtime.run.routing import next_move
 from runtime.supervision.state import Ending, FanOut, Held, InFlight, Question
 from runtime.supervision.transitions import NO_USAGE, Turn
 

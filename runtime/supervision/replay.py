@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from runtime.ids import RunId, StageKey, StageName
-from runtime.pipeline import PipelineConfig
-from runtime.routing import next_move
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId, StageKey, StageName
+from runtime.run.routing import next_move
 from runtime.supervision.commands import ClientEvent, Emit, Finish, RunStage
 from runtime.supervision.decide import decide
 from runtime.supervision.events import (

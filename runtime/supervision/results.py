@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from runtime.bounds import REASON_OF_BOUND, Blocked
-from runtime.envelope import InterruptRequest, TerminalReason
-from runtime.goals import GoalsPatch, apply_patch
-from runtime.ids import StageName
-from runtime.loop_detection import detect_loop, digest_of
-from runtime.pipeline import AgentConfig
+from runtime.pipeline.config import AgentConfig
+from runtime.primitives.ids import StageName
+from runtime.run.bounds import REASON_OF_BOUND, Blocked
+from runtime.run.envelope import InterruptRequest, TerminalReason
+from runtime.run.goals import GoalsPatch, apply_patch
+from runtime.run.loop_detection import detect_loop, digest_of
+from runtime.run.policy_verdict import PolicyVerdict
 from runtime.supervision import flow
-from runtime.supervision.events import FailureKind, PolicyVerdict, StageFailed, StageSucceeded
+from runtime.supervision.events import FailureKind, StageFailed, StageSucceeded
 from runtime.supervision.state import FanOut, InFlight, Question
 from runtime.supervision.transitions import Turn, goals_summary
 

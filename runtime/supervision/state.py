@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from runtime.bounds import Grant
-from runtime.envelope import Envelope, InterruptRequest, Request, TerminalReason
-from runtime.ids import RunId, StageKey, StageName
+from runtime.primitives.ids import RunId, StageKey, StageName
+from runtime.run.bounds import Grant
+from runtime.run.envelope import Envelope, InterruptRequest, Request, TerminalReason
 from runtime.supervision.commands import Command
 from runtime.supervision.events import StageSucceeded
 

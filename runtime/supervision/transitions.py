@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 
-from runtime.bounds import Grant, first_grant, soft_limits_passed
-from runtime.envelope import (
+from runtime.pipeline.config import AgentConfig, PipelineConfig
+from runtime.primitives.ids import StageKey
+from runtime.run.bounds import Grant, first_grant, soft_limits_passed
+from runtime.run.envelope import (
     HistoryRecord,
     HistoryStatus,
     InterruptResponse,
@@ -21,9 +23,8 @@ from runtime.envelope import (
     StageStatus,
     TerminalReason,
 )
-from runtime.goals import GoalBoard
-from runtime.ids import StageKey
-from runtime.pipeline import AgentConfig, PipelineConfig
+from runtime.run.goals import GoalBoard
+from runtime.run.stage_view import StageView
 from runtime.supervision.commands import (
     CancelStage,
     ClientEvent,
@@ -34,7 +35,6 @@ from runtime.supervision.commands import (
     GiveGrant,
     RunStage,
     SetTimer,
-    StageView,
 )
 from runtime.supervision.events import StageUsage
 from runtime.supervision.state import Decision, Held, InFlight, RunState

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from runtime.effects import StageEffects
+from runtime.effects.stage_effects import StageEffects
 from runtime.errors import JeevesError
-from runtime.stage_budget import StageBudget
+from runtime.run.stage_budget import StageBudget
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from runtime.effects.journal import Declaration
 from runtime.errors import ToolArgumentsError, UnknownNameError
-from runtime.journal import Declaration
 from runtime.tools.result import ToolResult
 
 Access = Literal["read", "write"]

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from runtime.envelope import InterruptResponse
+from runtime.memory.sessions import check_session_id
+from runtime.run.envelope import InterruptResponse
 from runtime.settings import Settings, load_settings
-from runtime.store.sessions import check_session_id
-from serve.cli.answering import described, how_to_answer, is_at_terminal, put_to_person, shown
+from serve.answer_document import Ask, exit_status
 from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
 from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
-from serve.documents import Ask, exit_status
+from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person, shown
 
 
 def ask(
@@ -59,7 +59,7 @@ def ask(
 
 
 async def _answer(settings: Settings, asked: Ask, as_json: bool, with_clarifications: bool) -> int:
-    from serve.runtimes import open_runtime
+    from serve.runtimes.selection import open_runtime
 
     with display_for(sys.stderr.isatty() and not as_json) as display:
         display.status("starting")

@@ -1,7 +1,7 @@
 """`jeeves batch`: many questions from a file of JSON lines, answered side by side, restartable.
 
-The lines are tasks of a work queue in the store (`serve.batch_work`). One that fails for a reason of ours is tried
-again, and becomes a document with `error` when it is given up; the others go on.
+The lines are tasks of a work queue in the store (`serve.batch.shared_work`). One that fails for a reason of ours is
+tried again, and becomes a document with `error` when it is given up; the others go on.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import typer
 
-from runtime.clock import SystemClock
 from runtime.errors import InputError
+from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings, load_settings
 from runtime.store.opening import open_store, store_options
-from serve.asking import AskRuntime
-from serve.batch_file import BatchFile
-from serve.batch_members import Members
-from serve.batch_work import Line, queue_name, work_off
+from serve.answer_document import EXIT_FAILED, Ask
+from serve.batch.members import Members
+from serve.batch.output_file import BatchFile
+from serve.batch.shared_work import Line, queue_name, work_off
 from serve.cli.inputs import checked_question, checked_repository, with_models
-from serve.documents import EXIT_FAILED, Ask
+from serve.runtimes.answering import AskRuntime
 
 MAX_CONCURRENCY = 64
 
@@ -132,10 +132,10 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
 
 async def _open(settings: Settings, job: _Job) -> AskRuntime:
     if job.mode is Mode.LOCATE:
-        from serve.locating import LocateRuntime
+        from serve.batch.locating import LocateRuntime
 
         return LocateRuntime(settings)
-    from serve.runtimes import open_runtime
+    from serve.runtimes.selection import open_runtime
 
     return await open_runtime(settings, job.pipeline)
 

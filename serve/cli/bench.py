@@ -51,9 +51,9 @@ def _measure(settings: Settings, models: ModelsFile, concurrent: tuple[int, ...]
 
     from actors.cluster import start_local
     from actors.model_handle import application_name, handle_backend
-    from runtime.clock import SystemClock
-    from runtime.llm.opening import open_client
-    from serve.llm.bench import compare
+    from runtime.llm.client_opening import open_client
+    from runtime.primitives.clock import SystemClock
+    from serve.llm.throughput_bench import compare
 
     async def measure() -> None:
         client = open_client(models, SystemClock(), handle_backend)

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Protocol
 
 from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
-from serve.cli.answering import shown
+from serve.cli.questions import shown
 
 DRAFT_LINES = 6
 

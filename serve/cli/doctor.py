@@ -107,7 +107,7 @@ def _programs(settings: Settings) -> Iterator[Check]:
 
 
 def _warm_system(settings: Settings) -> Iterator[Check]:
-    from serve.warm import read_record
+    from serve.runtimes.warm import read_record
 
     record = read_record(settings.state_dir)
     detail = f"up, process {record.pid}" if record else "not up; `ask` starts what it needs"

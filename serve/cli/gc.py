@@ -10,12 +10,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from runtime.clock import SystemClock
 from runtime.errors import InputError
+from runtime.primitives.clock import SystemClock
 from runtime.settings import MAX_DAYS, load_settings
 from runtime.store.opening import store_options
 from runtime.store.retention import Sweep, Swept
-from serve.batch_work import QUEUE_PREFIX
+from serve.batch.shared_work import QUEUE_PREFIX
 
 MS_PER_DAY = 86_400_000
 

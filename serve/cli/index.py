@@ -37,7 +37,7 @@ def index(
 
 
 async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, Any]:
-    from serve.asking import prepared
+    from serve.runtimes.answering import prepared
     from serve.wiring import index_service
 
     open_state_dir(settings.state_dir)
@@ -57,7 +57,7 @@ def _tools(settings: Settings, root: str) -> list[dict[str, Any]]:
     """How tools fared on this repository so far: {tool, calls, usable, mean_ms} each."""
     import msgspec
 
-    from runtime.clock import SystemClock
+    from runtime.primitives.clock import SystemClock
     from runtime.store.opening import has_database, open_store, store_options
 
     options = store_options(settings)

@@ -67,9 +67,9 @@ def with_models(settings: Settings, reasoner: str | None, models: str | None) ->
 
 def _check_models(settings: Settings) -> None:
     # Imported here: questions without a model need none of it.
+    from runtime.llm.client_opening import counter_of, used_deployments
     from runtime.llm.model_file import OpenAIDeployment, api_key
     from runtime.llm.openai_client import trusting
-    from runtime.llm.opening import counter_of, used_deployments
     from serve.wiring import models_file
 
     models = models_file(settings)

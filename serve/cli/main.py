@@ -20,7 +20,7 @@ def main() -> None:
     logging.getLogger().addHandler(logging.StreamHandler() if debugging else logging.NullHandler())
     try:
         # Loading the commands takes its time, and whoever interrupts it wants to see no traceback.
-        from serve.cli.commands import app
+        from serve.cli.command_table import app
 
         app()
     except JeevesError as error:

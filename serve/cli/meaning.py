@@ -13,7 +13,7 @@ def meaning(settings: Settings) -> dict[str, int] | None:
 
     None when search by meaning is not installed, or switched off.
     """
-    from runtime.codebase.semantics import is_installed, vector_state
+    from runtime.codebase.semantics.similarity import is_installed, vector_state
     from serve.wiring import agent_settings
 
     path: Any = agent_settings(settings)["vectors"]

@@ -12,23 +12,23 @@ from typing import Annotated
 import msgspec
 import typer
 
-from runtime.envelope import Envelope
 from runtime.errors import InputError
-from runtime.ids import RunId
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope
 from runtime.settings import Settings, load_settings
 from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.replay import explain, fold
-from serve.cli import run_control
-from serve.cli.answering import shown
+from serve.cli import runs_control
+from serve.cli.questions import shown
 from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run, runs_of_session
 from serve.wiring import index_service, load_named_pipeline, local_runner
 
 app = typer.Typer(help="Runs: what happened, how they ended, why; and what they are to do now.", no_args_is_help=True)
-app.command("watch")(run_control.watch)
-app.command("cancel")(run_control.cancel)
-app.command("pause")(run_control.pause)
-app.command("resume")(run_control.resume)
+app.command("watch")(runs_control.watch)
+app.command("cancel")(runs_control.cancel)
+app.command("pause")(runs_control.pause)
+app.command("resume")(runs_control.resume)
 
 Config = Annotated[Path | None, typer.Option(help="Settings file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -13,7 +13,7 @@ import typer
 
 from runtime.errors import SettingsError
 from runtime.simulator.campaign import Report, run_campaign
-from runtime.simulator.system import PROTECTIONS
+from runtime.simulator.simulated_system import PROTECTIONS
 
 DEFAULT_SEEDS = "0:1000"
 FAILURES_SHOWN = 20

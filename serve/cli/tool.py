@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from runtime.context.relations import Relation
 from runtime.errors import ToolArgumentsError
+from runtime.memory.relation import Relation
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import checked_repository
 
@@ -48,7 +48,7 @@ def _arguments(text: str) -> dict[str, Any]:
 
 def _remembered(settings: Settings, root: str, symbol: str) -> list[Relation]:
     """What the entity graph of the repository knows of a symbol, as the agents are told; nothing makes a store."""
-    from runtime.clock import SystemClock
+    from runtime.primitives.clock import SystemClock
     from runtime.store.opening import has_database, open_store, store_options
 
     options = store_options(settings)
@@ -64,9 +64,9 @@ def _remembered(settings: Settings, root: str, symbol: str) -> list[Relation]:
 async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str) -> dict[str, Any]:
     import msgspec
 
-    from runtime.bounds import Grant
-    from runtime.capability import load_capability
-    from runtime.stage_budget import StageBudget
+    from runtime.agents.capability import load_capability
+    from runtime.run.bounds import Grant
+    from runtime.run.stage_budget import StageBudget
     from runtime.tools.executor import ToolExecutor
     from serve.wiring import agent_settings, capability_spec, index_service, load_named_pipeline
 

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from runtime.documents import load_yaml
 from runtime.errors import DocumentFaults
 from runtime.llm.model_file import load_models
-from runtime.pipeline import END, INTERRUPT_TARGETS, PipelineConfig
-from runtime.pipeline_file import load_pipeline
-from runtime.prompts import read_prompt
+from runtime.llm.prompts import read_prompt
+from runtime.pipeline.config import END, INTERRUPT_TARGETS, PipelineConfig
+from runtime.pipeline.loading import load_pipeline
+from runtime.primitives.yaml_documents import load_yaml
 from runtime.settings import load_settings
 from serve.llm.resources import described
 

@@ -25,28 +25,20 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from actors.origin import check_origin
 from actors.system import attach_system
-from runtime.envelope import Envelope
 from runtime.errors import InputError, JeevesError, UnknownNameError
-from runtime.ids import RunId
+from runtime.memory.sessions import check_session_id
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope
 from runtime.store.opening import StoreOptions
-from runtime.store.sessions import check_session_id
-from serve.documents import LOCAL_USER, Ask, asked_in, document_of
-from serve.http.metrics import BusMetrics, ModelMetrics, RequestMetrics
+from serve.answer_document import LOCAL_USER, Ask, asked_in, document_of
+from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics
 from serve.http.model_state import ModelState
 from serve.http.problems import problem, problem_of
-from serve.http.runs import (
-    EVENT_STREAM,
-    MAX_LISTED,
-    AnswerBody,
-    CancelBody,
-    ForkBody,
-    first_wanted,
-    stream,
-)
-from serve.ray_runtime import RayRuntime
+from serve.http.run_documents import EVENT_STREAM, MAX_LISTED, AnswerBody, CancelBody, ForkBody, first_wanted, stream
 from serve.replica_port import keep_to_the_node
 from serve.run_control import answer_run, cancel_run
 from serve.run_logs import newest_runs
+from serve.runtimes.ray_runtime import RayRuntime
 
 MAX_BODY_BYTES = 1_000_000
 MAX_ONGOING_REQUESTS = 64

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from actors.model_handle import handle_backend
-from runtime.clock import SystemClock, wait_at_most
 from runtime.errors import ModelDownError
+from runtime.llm.client_opening import used_deployments
 from runtime.llm.model_file import ModelsFile, OpenAIDeployment
 from runtime.llm.openai_client import OpenAIBackend
-from runtime.llm.opening import used_deployments
 from runtime.llm.protocol import ModelBackend
 from runtime.llm.tokens import ByteCounter
+from runtime.primitives.clock import SystemClock, wait_at_most
 
 CHECK_TIMEOUT_S = 5.0
 ANSWERS = "answers"

@@ -12,15 +12,15 @@ import msgspec
 from ray import serve as ray_serve
 from ray.serve.config import HTTPOptions
 
-from runtime.agent_step import MODEL_REASONER
-from runtime.bounds import known_limits
+from runtime.agents.stage_runner import MODEL_REASONER
 from runtime.errors import SettingsError
 from runtime.llm.model_file import ModelsFile, VllmDeployment
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
+from runtime.run.bounds import known_limits
 from runtime.settings import Settings
 from runtime.store.opening import store_options
 from serve.http.app import ChatService, ServiceSpec
-from serve.ray_runtime import RayRuntime, start_runtime
+from serve.runtimes.ray_runtime import RayRuntime, start_runtime
 from serve.wiring import models_file
 
 

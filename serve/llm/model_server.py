@@ -28,13 +28,13 @@ from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 from actors.model_handle import REFUSED, application_name
 from actors.origin import check_origin
 from runtime.errors import ClusterError
+from runtime.llm.client_opening import used_deployments
 from runtime.llm.fair_share import FairShare
 from runtime.llm.messages import Completion, FinishReason, ModelRequest, Piece, TextDelta
 from runtime.llm.model_file import ModelsFile, VllmDeployment
-from runtime.llm.opening import used_deployments
-from serve.llm.bench import all_at_once
 from serve.llm.resources import lacking, llm_config_of
 from serve.llm.start_failure import cause_in
+from serve.llm.throughput_bench import all_at_once
 from serve.replica_port import keep_to_the_node
 
 # Pieces that come within this time of the last go out together, for each answer that is streamed right now: a message

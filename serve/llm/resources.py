@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from runtime.llm.client_opening import used_deployments
 from runtime.llm.model_file import ModelsFile, VllmDeployment
-from runtime.llm.opening import used_deployments
 
 CPU = "cpu"
 

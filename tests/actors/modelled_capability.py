@@ -6,9 +6,9 @@ import os
 import signal
 from typing import Any
 
-from runtime.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
+from runtime.agents.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
 from runtime.llm.messages import Message
-from runtime.supervision.commands import StageView
+from runtime.run.stage_view import StageView
 from runtime.tools.registry import ToolRegistry
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.addresses import SUPERVISOR, AgentPlace, agent_address, agent_addresses, place_of
-from actors.claims import check_claims, claim_of
+from actors.resource_claims import check_claims, claim_of
 from runtime.errors import ClusterError
-from runtime.ids import Address, RunId, StageKey
-from runtime.pipeline import MAX_REPLICAS, as_wire
+from runtime.pipeline.config import MAX_REPLICAS, as_wire
+from runtime.primitives.ids import Address, RunId, StageKey
 from runtime.testing import PipelineBuilder
 
 names = st.from_regex(r"\A[a-z][a-z0-9_]{0,9}\Z")

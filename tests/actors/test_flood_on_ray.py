@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from runtime.envelope import Request
 from runtime.errors import OverloadedError
+from runtime.run.envelope import Request
 from runtime.settings import RaySettings
 from tests.conformance.hosts import PIPELINES, system_spec
 

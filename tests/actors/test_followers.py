@@ -9,9 +9,9 @@ import pytest
 
 from actors.followers import sooner_or_later
 from actors.log_owner import LogOwner
-from runtime.clock import SystemClock
 from runtime.errors import StateStorageError
-from runtime.ids import Address
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import Address
 from runtime.store.opening import StoreOptions
 from tests.postgres_server import PostgresServer
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from actors.log_owner import LEASE_MS, LogOwner
-from runtime.clock import FakeClock
 from runtime.errors import FencedError, OwnedError
-from runtime.ids import Address, RunId
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import Address, RunId
 from runtime.store.opening import StoreOptions
 from runtime.supervision.events import CancelRequested, Event
 

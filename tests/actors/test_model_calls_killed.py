@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.envelope import Request
-from runtime.pipeline import as_wire
+from runtime.pipeline.config import as_wire
+from runtime.run.envelope import Request
 from runtime.settings import RaySettings
 from runtime.testing import PipelineBuilder
 from tests.runtime.llm.endpoint import Endpoint, deployment_at, says

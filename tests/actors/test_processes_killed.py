@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from runtime.envelope import Request
 from runtime.errors import ClusterError
+from runtime.run.envelope import Request
 from runtime.testing import PipelineBuilder
 from tests.conformance.hosts import PIPELINES, ClusterUp, RayHost, run_through
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from runtime.envelope import Request
 from runtime.errors import ClusterError, SettingsError
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.commands import TEXT_EVENTS
 from runtime.supervision.events import RunRequested
@@ -208,10 +208,10 @@ async def test_what_a_stage_writes_is_seen_by_all_who_watch_while_it_works(syste
 def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
     tmp_path: Path, system: Any, stage: str, error: type[Exception], word: str
 ) -> None:
+    from actors.actor_calls import called
     from actors.agent_actor import AgentActor
-    from actors.calls import called
     from actors.system import _create
-    from runtime.pipeline import as_wire
+    from runtime.pipeline.config import as_wire
 
     pipeline = PipelineBuilder("odd", capability="sample").stage(stage).build()
     config = as_wire(pipeline)["agents"][0]

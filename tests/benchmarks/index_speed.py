@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import Any
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_writer import refresh
-from runtime.codebase.locate import locate
-from runtime.codebase.semantics import open_semantics
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.semantics.similarity import open_semantics
+from runtime.codebase.tools.locate import locate
 
 ROUNDS = 5
 LEAST_DOCSTRING_CHARS = 25

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_service import IndexService
-from runtime.codebase.index_writer import IndexOptions, refresh
-from runtime.codebase.locate import locate
-from runtime.codebase.semantics import Semantics, open_semantics
-from runtime.pipeline_file import load_pipeline
+from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.writer import IndexOptions, refresh
+from runtime.codebase.semantics.similarity import Semantics, open_semantics
+from runtime.codebase.tools.locate import locate
+from runtime.pipeline.loading import load_pipeline
 from runtime.settings import load_settings, shipped_config_dir
-from serve.asking import LocalRuntime
-from serve.documents import Ask
+from serve.answer_document import Ask
+from serve.runtimes.answering import LocalRuntime
 
 
 class Lead(NamedTuple):

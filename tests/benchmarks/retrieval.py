@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from runtime.codebase.codebase import Codebase, described
-from runtime.codebase.index_records import ChunkHit
-from runtime.codebase.index_service import IndexService
-from runtime.codebase.index_writer import IndexOptions, refresh
-from runtime.codebase.locate import locate
-from runtime.codebase.path_kinds import kind_of_path
-from runtime.codebase.semantics import Semantics, open_semantics
-from runtime.codebase.tokens import query_terms
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.words import query_terms
+from runtime.codebase.index.records import ChunkHit
+from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.writer import IndexOptions, refresh
+from runtime.codebase.semantics.similarity import Semantics, open_semantics
+from runtime.codebase.tools.locate import locate
 
 CANDIDATES = 30
 RRF_OFFSET = 60

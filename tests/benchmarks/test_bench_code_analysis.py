@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_writer import refresh
-from runtime.codebase.locate import locate
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.tools.locate import locate
 from tests.benchmarks.conftest import Report
 from tests.capabilities.code_analysis.support import Desk
 

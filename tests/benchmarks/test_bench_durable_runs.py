@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.envelope import Request
+from runtime.run.envelope import Request
 from runtime.store.opening import StoreOptions
 from runtime.testing import PipelineBuilder
 from tests.benchmarks.conftest import Report

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.ids import Address, MessageId, RunId
-from runtime.messages import Frame, Header, decode_frame, decode_header, encode_frame, pack_body
+from runtime.bus.frames import Frame, Header, decode_frame, decode_header, encode_frame, pack_body
+from runtime.primitives.ids import Address, MessageId, RunId
 from runtime.supervision.decide import decide
 from runtime.supervision.events import Event
 from runtime.supervision.state import RunState, new_state

@@ -17,11 +17,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from runtime.ids import RunId
-from runtime.store.database import Database, Durability
-from runtime.store.postgres_database import PostgresDatabase
+from runtime.database.database import Database, Durability
+from runtime.database.postgres_database import PostgresDatabase
+from runtime.database.sqlite_database import SqliteDatabase
+from runtime.primitives.ids import RunId
 from runtime.store.run_log import Entry, SqlRunLog
-from runtime.store.sqlite_database import SqliteDatabase
 from runtime.supervision.events import CancelRequested, Event, encode_event
 from tests.benchmarks.conftest import Report
 from tests.postgres_server import PostgresServer

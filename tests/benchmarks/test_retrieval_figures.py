@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_writer import refresh
+from runtime.codebase.index.writer import refresh
 from tests.benchmarks.retrieval import baseline, left_out, ours, paired_interval
 from tests.runtime.codebase.sample_repository import FILES, write_files
 

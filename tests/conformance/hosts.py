@@ -8,22 +8,22 @@ from typing import Any, Protocol
 
 import msgspec
 
-from runtime.agent_step import Agent
-from runtime.capability import load_capability
-from runtime.clock import SystemClock
-from runtime.codebase.index_service import IndexService
-from runtime.codebase.index_writer import IndexOptions
-from runtime.envelope import Envelope, InterruptResponse, Request
-from runtime.ids import RunId
-from runtime.journal import MemoryJournal
-from runtime.journal_port import journal_queries
-from runtime.local_runner import LocalRunner
-from runtime.pipeline import PipelineConfig, as_wire
-from runtime.pipeline_file import load_pipeline
-from runtime.ports import LocalQueries
+from runtime.agents.capability import load_capability
+from runtime.agents.stage_runner import Agent
+from runtime.bus.queries import LocalQueries
+from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.writer import IndexOptions
+from runtime.effects.journal import MemoryJournal
+from runtime.effects.remote_journal import journal_queries
+from runtime.hosting.local_runner import LocalRunner
+from runtime.memory.sessions import SessionStore, session_queries
+from runtime.pipeline.config import PipelineConfig, as_wire
+from runtime.pipeline.loading import load_pipeline
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.settings import RaySettings, shipped_config_dir
 from runtime.store.run_log import MemoryRunLog
-from runtime.store.sessions import SessionStore, session_queries
 from runtime.supervision.commands import ClientEvent
 from runtime.testing import PipelineBuilder
 

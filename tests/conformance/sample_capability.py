@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 
-from runtime.agent_step import MAX_OUTPUT_BYTES
-from runtime.capability import AgentHooks, Capability, StageContext, StageResult
-from runtime.envelope import InterruptRequest
+from runtime.agents.capability import AgentHooks, Capability, StageContext, StageResult
+from runtime.agents.live_text import SENT_EVERY_S
+from runtime.agents.stage_runner import MAX_OUTPUT_BYTES
 from runtime.errors import BudgetExhaustedError, ModelFailedError, ToolFailedError
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId
-from runtime.live_text import SENT_EVERY_S
-from runtime.supervision.commands import StageView
+from runtime.primitives.ids import GoalId
+from runtime.run.envelope import InterruptRequest
+from runtime.run.goals import Goal, GoalsPatch
+from runtime.run.stage_view import StageView
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
 

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.envelope import InterruptResponse, Request
 from runtime.errors import InputError, UnknownNameError
-from serve.documents import Ask, document_of
+from runtime.run.envelope import InterruptResponse, Request
+from serve.answer_document import Ask, document_of
 from tests.conformance.hosts import ClusterUp, Host, LocalHost, Ran, RayHost, described, ran, run_through
 from tests.doors.evidence_checker import document_faults
 from tests.doors.sample_repo import FILES, QUESTION, write_files

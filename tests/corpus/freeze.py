@@ -15,12 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from runtime.clock import FakeClock
-from runtime.envelope import InterruptRequest, InterruptResponse, Request, encode_envelope
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId, RunId
-from runtime.pipeline import PipelineConfig, as_wire
-from runtime.run_table import RunTable
+from runtime.hosting.run_table import RunTable
+from runtime.pipeline.config import PipelineConfig, as_wire
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import GoalId, RunId
+from runtime.run.envelope import InterruptRequest, InterruptResponse, Request, encode_envelope
+from runtime.run.goals import Goal, GoalsPatch
 from runtime.store.run_log import MemoryRunLog, SqliteRunLog
 from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.events import (

@@ -14,13 +14,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from runtime.clock import SystemClock
+from runtime.primitives.clock import SystemClock
+from runtime.queues.work_table import LeaseId, TaskId
 from runtime.store.opening import StoreOptions, open_database
 from runtime.store.sql_work_queue import SqlWorkQueue
-from runtime.work_table import LeaseId, TaskId
-from serve.batch_file import BatchFile
-from serve.batch_members import Members
-from serve.batch_work import Line, queue_name, work_off
+from serve.batch.members import Members
+from serve.batch.output_file import BatchFile
+from serve.batch.shared_work import Line, queue_name, work_off
 from serve.cli.batch import read_lines
 
 MOMENTS = ("giving", "answering", "half written", "written", "done with")

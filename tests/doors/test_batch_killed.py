@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from runtime.clock import FakeClock, SystemClock
 from runtime.errors import OverloadedError
+from runtime.primitives.clock import FakeClock, SystemClock
+from runtime.queues.work_queue import MemoryWorkQueue
 from runtime.store.opening import StoreOptions, open_store
-from runtime.work_queue import MemoryWorkQueue
-from serve.batch_file import BatchFile
-from serve.batch_members import Members
-from serve.batch_work import Line, queue_name, work_off
+from serve.batch.members import Members
+from serve.batch.output_file import BatchFile
+from serve.batch.shared_work import Line, queue_name, work_off
 from tests.doors.batch_worker import MOMENTS
 from tests.doors.program import wait_until
 
@@ -240,7 +240,7 @@ def test_only_members_whose_process_is_gone_are_told_as_dead(tmp_path: Path) -> 
     looking.join(1)
     assert list(looking.of_the_dead()) == []
     code = (
-        "import os, sys; from pathlib import Path; from serve.batch_members import Members;"
+        "import os, sys; from pathlib import Path; from serve.batch.members import Members;"
         " gone = Members(Path(sys.argv[1]), 'b'); gone.join(2); print(gone.name, flush=True); os._exit(9)"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]

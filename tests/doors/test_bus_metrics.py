@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from runtime.clock import FakeClock
-from runtime.commbus import BusTable
-from runtime.dispatch import Dispatcher
-from runtime.ids import Address, MessageId
-from runtime.messages import Frame, Header, encode_frame
+from runtime.bus.builtin_middleware import build_chain
+from runtime.bus.dispatcher import Dispatcher
+from runtime.bus.frames import Frame, Header, encode_frame
+from runtime.bus.routing_table import BusTable
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import Address, MessageId
 from runtime.settings import Settings
-from runtime.shipped_middleware import build_chain
-from serve.http.metrics import BusMetrics
+from serve.http.http_metrics import BusMetrics
 from serve.wiring import bus_middleware
 
 

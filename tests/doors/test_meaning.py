@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from runtime.codebase.semantics import is_installed
-from runtime.codebase.vector_cache import VectorCache
+from runtime.codebase.semantics.similarity import is_installed
+from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.settings import Settings
 from serve.cli.meaning import meaning, told_of_meaning
 

@@ -14,11 +14,11 @@ from aiohttp import web
 from runtime.errors import DocumentFaults, SettingsError, UnknownNameError
 from runtime.settings import Settings, load_settings
 from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
-from serve.asking import LocalRuntime, OnEvent, ignore_event
+from serve.answer_document import Ask, exit_status
 from serve.cli.ask import print_document
 from serve.cli.display import Drafts, with_text
 from serve.cli.inputs import with_models
-from serve.documents import Ask, exit_status
+from serve.runtimes.answering import LocalRuntime, OnEvent, ignore_event
 from serve.wiring import load_named_pipeline
 from tests.capabilities.code_analysis.model_desk import OPENINGS
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD

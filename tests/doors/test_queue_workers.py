@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from runtime.clock import FakeClock
 from runtime.errors import ClusterError, InputError
-from runtime.work_queue import MemoryWorkQueue
-from runtime.work_table import MOST_LOST_LEASES, Task, WorkerId
-from serve.queue_workers import IDLE_S, MAX_RETRIES, QueueWorkers, error_in
+from runtime.primitives.clock import FakeClock
+from runtime.queues.work_queue import MemoryWorkQueue
+from runtime.queues.work_table import MOST_LOST_LEASES, Task, WorkerId
+from serve.batch.queue_workers import IDLE_S, MAX_RETRIES, QueueWorkers, error_in
 
 
 class Shop:

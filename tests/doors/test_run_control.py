@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.clock import SystemClock
-from runtime.ids import RunId
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId
 from runtime.store.run_log import SqliteRunLog
 from tests.doors.program import JEEVES, Outcome, Program, processes_that_mention, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files

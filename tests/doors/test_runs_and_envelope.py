@@ -14,16 +14,16 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from runtime.clock import FakeClock, SystemClock
-from runtime.envelope import Request
-from runtime.ids import RunId
-from runtime.kept_rules import rules_as_bytes
-from runtime.pipeline_file import load_pipeline
-from runtime.run_table import RunTable
+from runtime.hosting.run_table import RunTable
+from runtime.pipeline.loading import load_pipeline
+from runtime.pipeline.pipeline_versions import rules_as_bytes
+from runtime.primitives.clock import FakeClock, SystemClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.settings import shipped_config_dir
 from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.events import CancelRequested, PauseRequested
-from serve.cli.envelope import app
+from serve.cli.envelope_json import app
 from tests.doors.program import Outcome, Program, snapshot
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 

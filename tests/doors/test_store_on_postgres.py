@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from runtime.clock import SystemClock
+from runtime.primitives.clock import SystemClock
 from runtime.store.opening import StoreOptions, open_run_log, run_log_names
 from tests.doors.sample_repo import QUESTION
 from tests.doors.test_runs_and_envelope import Tree

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from runtime.codebase.semantics import is_installed
-from runtime.codebase.vector_cache import VectorCache
-from runtime.ids import RunId
+from runtime.codebase.semantics.similarity import is_installed
+from runtime.codebase.semantics.vector_cache import VectorCache
+from runtime.primitives.ids import RunId
 from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.events import CancelRequested
 from tests.doors.evidence_checker import document_faults
@@ -93,7 +93,7 @@ def test_a_warm_question_imports_no_ray(warm: Program, warm_repo: Path) -> None:
     outcome = warm.ask(QUESTION, warm_repo, env={"PYTHONPROFILEIMPORTTIME": "1"})
     assert outcome.status == 0
     imported = {line.rpartition("|")[2].strip() for line in outcome.err.splitlines()}
-    assert "serve.warm" in imported
+    assert "serve.runtimes.warm" in imported
     heavy = {"ray", "vllm", "torch", "fastapi", "tree_sitter", "numpy"}
     assert {name for name in imported if name.partition(".")[0] in heavy} == set()
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
 from runtime.supervision.events import Event, InterruptAnswered, StageSucceeded
 from tests.faults.fault_rounds import Round, Seen
 from tests.faults.fault_runs import MAX_TOOL_CALLS, Effect, Outcome, is_recorded

@@ -8,16 +8,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from runtime.agent_step import Agent
-from runtime.capability import load_capability
-from runtime.clock import SystemClock
-from runtime.envelope import Envelope, InterruptResponse
+from runtime.agents.capability import load_capability
+from runtime.agents.stage_runner import Agent
+from runtime.bus.queries import LocalQueries
+from runtime.effects.journal import MemoryJournal
+from runtime.effects.remote_journal import journal_queries
 from runtime.errors import StateStorageError
-from runtime.ids import RunId
-from runtime.journal import MemoryJournal
-from runtime.journal_port import journal_queries
-from runtime.local_runner import LocalRunner
-from runtime.ports import LocalQueries
+from runtime.hosting.local_runner import LocalRunner
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptResponse
 from runtime.store.opening import StoreOptions, open_run_log
 from runtime.supervision.commands import ClientEvent
 from tests.conformance.hosts import SAMPLE

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from runtime.envelope import InterruptResponse
 from runtime.errors import UnknownNameError
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import InterruptResponse
 from runtime.supervision.commands import ClientEvent
 from tests.faults.fault_runs import KINDS, Outcome, Place, outcome_of, request
 from tests.faults.fault_site import PATIENCE_S, POLL_S, Site, until

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from runtime.envelope import Envelope, Request
-from runtime.ids import RunId
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, Request
 from runtime.testing import PipelineBuilder
 
 TOOLS = {"has_tools": True, "tool_access": "all", "allowed_tools": ["note"], "timeout_s": 600}

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
 from runtime.settings import RaySettings
 from runtime.store.opening import StoreOptions, open_run_log
 from runtime.store.run_log import SqlRunLog

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from actors.log_owner import LEASE_MS
-from runtime.envelope import InterruptResponse
 from runtime.errors import InterruptError, StateStorageError
-from runtime.heartbeats import HANGS_AFTER_S
-from runtime.ids import RunId
+from runtime.hosting.failure_detector import HANGS_AFTER_S
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import InterruptResponse
 from tests.faults.fault_rounds import ANSWER, Round
 from tests.faults.fault_runs import KINDS
 from tests.faults.fault_site import KEEPER, SERVICES, actor, answer_of, go_on, kill, until
@@ -133,7 +133,7 @@ async def _rival(around: Round) -> str:
     import ray
 
     from actors.supervisor_actor import SupervisorActor
-    from runtime.pipeline import as_wire
+    from runtime.pipeline.config import as_wire
 
     site = around.site
     ownership = {

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.envelope import InterruptResponse
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import InterruptResponse
 from runtime.supervision.events import Event, InterruptAnswered, StageSucceeded
 from tests.faults.__main__ import by_site, main, summary
 from tests.faults.fault_checks import CHECKS, Case, cases, findings

@@ -10,11 +10,11 @@ import pytest
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.model_handle import HandleBackend, handle_backend
+from runtime.llm.client_opening import counter_of
 from runtime.llm.messages import Completion, Message, ModelRequest, Piece, Sampling
 from runtime.llm.model_file import ModelsFile, VllmDeployment
-from runtime.llm.opening import counter_of
+from runtime.llm.prompts import PromptRegistry
 from runtime.llm.protocol import drained
-from runtime.prompts import PromptRegistry
 from runtime.settings import shipped_config_dir
 from tests.capabilities.code_analysis.model_desk import ModelDesk
 from tests.capabilities.code_analysis.support import Desk, write_files

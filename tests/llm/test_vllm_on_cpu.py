@@ -20,18 +20,18 @@ import msgspec
 import pytest
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.model_shapes import CriticAnswer, IntentAnswer, PlanAnswer, SynthesisAnswer
+from actors.capabilities.code_analysis.models.schemas import CriticAnswer, IntentAnswer, PlanAnswer, SynthesisAnswer
 from actors.model_handle import HandleBackend, handle_backend
 from runtime.errors import ClusterError, ModelBrokeOffError, ModelDownError, ModelFailedError, ModelRefusedError
+from runtime.llm.client_opening import counter_of
 from runtime.llm.messages import Completion, Message, ModelRequest, Sampling, TextDelta
 from runtime.llm.model_file import ModelsFile, VllmDeployment, load_models
-from runtime.llm.opening import counter_of
 from runtime.llm.protocol import drained
 from runtime.llm.structured import bounded_schema, read_object
 from runtime.llm.tokens import count_messages
 from runtime.settings import shipped_config_dir
-from serve.llm.bench import Measured, requests_of
 from serve.llm.resources import bundles, llm_config_of
+from serve.llm.throughput_bench import Measured, requests_of
 from tests.capabilities.code_analysis.model_desk import ModelDesk
 from tests.capabilities.code_analysis.support import Desk, Produced, write_files
 from tests.capabilities.code_analysis.test_evidence_chain import REPOSITORY, document_faults, ending_faults

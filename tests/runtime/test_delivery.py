@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.delivery import Inbox, NewestAttempts, Outbox
-from runtime.ids import MessageId, RunId, StageKey
+from runtime.bus.outbox import Inbox, NewestAttempts, Outbox
+from runtime.primitives.ids import MessageId, RunId, StageKey
 
 ids = st.sampled_from([MessageId(name) for name in "abcde"])
 

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.bounds import Grant
-from runtime.clock import FakeClock, SystemClock
-from runtime.effects import StageEffects
+from runtime.bus.queries import LocalQueries
+from runtime.effects.journal import Declaration, MemoryJournal
+from runtime.effects.remote_journal import QueryJournal, journal_queries
+from runtime.effects.stage_effects import StageEffects
 from runtime.errors import (
     CircuitOpenError,
     EffectInDoubtError,
@@ -21,11 +22,10 @@ from runtime.errors import (
     QueryTimeoutError,
     StateStorageError,
 )
-from runtime.ids import RunId, StageKey
-from runtime.journal import Declaration, MemoryJournal
-from runtime.journal_port import QueryJournal, journal_queries
-from runtime.ports import LocalQueries
-from runtime.stage_budget import StageBudget
+from runtime.primitives.clock import FakeClock, SystemClock
+from runtime.primitives.ids import RunId, StageKey
+from runtime.run.bounds import Grant
+from runtime.run.stage_budget import StageBudget
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult

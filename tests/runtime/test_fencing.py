@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.clock import FakeClock
-from runtime.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.errors import FencedError, InterruptError, StateStorageError
-from runtime.ids import RunId
-from runtime.run_table import RunTable
+from runtime.hosting.run_table import RunTable
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.store.run_log import Entry, MemoryRunLog, RunLog, SqliteRunLog, SqlRunLog
 from runtime.supervision.commands import Command, RunStage, SetTimer
 from runtime.supervision.events import CancelRequested, Event, RunAdopted, StageSucceeded, ToolCalled

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runtime.errors import InputError
-from runtime.prompts import PromptRegistry
+from runtime.llm.prompts import PromptRegistry
 from runtime.settings import shipped_config_dir
 
 PROMPTS = PromptRegistry.open([shipped_config_dir()], "violation_fix")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.heartbeats import Heartbeats
-from runtime.ids import Address
+from runtime.hosting.failure_detector import Heartbeats
+from runtime.primitives.ids import Address
 
 HERE, THERE = Address("agent:p.a"), Address("agent:p.b")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.holders import Holders
-from runtime.ids import Address, RunId, StageKey
+from runtime.hosting.attempt_tracker import Holders
+from runtime.primitives.ids import Address, RunId, StageKey
 
 HERE, THERE = Address("agent:p.a"), Address("agent:p.b")
 RUN = RunId("r-1")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.effects.journal import Declaration, Journal, JournalRecord, MemoryJournal, effect_key, resolve
 from runtime.errors import FencedError
-from runtime.ids import RunId, StageKey
-from runtime.journal import Declaration, Journal, JournalRecord, MemoryJournal, effect_key, resolve
+from runtime.primitives.ids import RunId, StageKey
 from runtime.store.sql_journal import SqlJournal
 from tests.runtime.store.conftest import make_place
 

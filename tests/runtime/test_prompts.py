@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import DocumentFaults, InputError, UnknownNameError
-from runtime.prompts import PromptRegistry
+from runtime.llm.prompts import PromptRegistry
 
 SHARED = "---\ninputs: []\n---\n# system\nYou answer in JSON.\n"
 

@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
-from runtime.clock import FakeClock
+from runtime.bus.builtin_middleware import SHIPPED, build_chain
 from runtime.errors import DocumentFaults, StateStorageError, UnknownNameError
+from runtime.primitives.clock import FakeClock
 from runtime.settings import MiddlewareName, Settings, load_settings, open_state_dir, shipped_config_dir
-from runtime.shipped_middleware import SHIPPED, build_chain
 from runtime.store.opening import store_options
 from serve.wiring import bus_middleware
 

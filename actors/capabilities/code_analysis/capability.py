@@ -6,20 +6,20 @@ goes next is in configs/pipelines/code_analysis.yaml.
 
 from __future__ import annotations
 
-from actors.capabilities.code_analysis import critic, intent, plan_policy, planner, review, synthesizer
-from actors.capabilities.code_analysis.integration import integrate
-from actors.capabilities.code_analysis.model_reasoners import (
+from actors.capabilities.code_analysis.agents import critic, intent, plan_policy, planner, review, synthesizer
+from actors.capabilities.code_analysis.agents.integration import integrate
+from actors.capabilities.code_analysis.agents.perception import perceive
+from actors.capabilities.code_analysis.agents.traverser import gather_groups, traverse
+from actors.capabilities.code_analysis.models.reasoners import (
     critique_by_model,
     intent_by_model,
     plan_by_model,
     synthesis_by_model,
 )
-from actors.capabilities.code_analysis.perception import perceive
-from actors.capabilities.code_analysis.services import open_services
-from actors.capabilities.code_analysis.stand_in import model_or_rules
-from actors.capabilities.code_analysis.toolset import TOOLS
-from actors.capabilities.code_analysis.traverser import gather_groups, traverse
-from runtime.capability import AgentHooks, Capability
+from actors.capabilities.code_analysis.models.rule_fallback import model_or_rules
+from actors.capabilities.code_analysis.tools.services import open_services
+from actors.capabilities.code_analysis.tools.toolset import TOOLS
+from runtime.agents.capability import AgentHooks, Capability
 
 CAPABILITY = Capability(
     id="code_analysis",

@@ -8,20 +8,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from runtime.agent_step import Agent
-from runtime.capability import Capability
-from runtime.clock import Clock, SystemClock
+from runtime.agents.capability import Capability
+from runtime.agents.stage_runner import Agent
+from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.client import ModelClient, RetryRules
 from runtime.llm.messages import ModelRequest
 from runtime.llm.model_file import ModelsFile
+from runtime.llm.prompts import PromptRegistry
 from runtime.llm.protocol import ModelBackend
-from runtime.local_runner import LocalRunner
-from runtime.pipeline import PipelineConfig
-from runtime.prompts import PromptRegistry
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import Clock, SystemClock
 from runtime.settings import shipped_config_dir
 from runtime.store.run_log import MemoryRunLog
-from serve.asking import request_of
-from serve.documents import Ask, document_of
+from serve.answer_document import Ask, document_of
+from serve.runtimes.answering import request_of
 from tests.capabilities.code_analysis.support import Desk
 
 PROMPTS = PromptRegistry.open([shipped_config_dir()], "code_analysis")

@@ -18,35 +18,35 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.question import analyse
-from runtime.agent_step import Agent
-from runtime.bounds import Grant
-from runtime.capability import AgentHooks, Capability, Process, Reasoner, StageContext
-from runtime.clock import SystemClock
-from runtime.codebase.index_service import IndexService
-from runtime.codebase.index_writer import IndexOptions
-from runtime.envelope import Envelope
-from runtime.goals import GoalBoard
-from runtime.ids import RunId, StageKey
-from runtime.local_runner import LocalRunner
-from runtime.pipeline import PipelineConfig
-from runtime.pipeline_file import load_pipeline
-from runtime.ports import LocalQueries, QueryPort
+from actors.capabilities.code_analysis.question.analysis import analyse
+from runtime.agents.capability import AgentHooks, Capability, Process, Reasoner, StageContext
+from runtime.agents.stage_runner import Agent
+from runtime.bus.queries import LocalQueries, QueryPort
+from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.writer import IndexOptions
+from runtime.database.sqlite_database import SqliteDatabase
+from runtime.hosting.local_runner import LocalRunner
+from runtime.memory.cache import CacheStore
+from runtime.memory.earlier_answers import MemoryStore, memory_queries
+from runtime.memory.entity_relations import RelationStore, relation_queries
+from runtime.memory.sessions import SessionStore, session_queries
+from runtime.memory.tool_metrics import ToolMetricsStore, tool_metric_queries
+from runtime.pipeline.config import PipelineConfig
+from runtime.pipeline.loading import load_pipeline
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId, StageKey
+from runtime.run.bounds import Grant
+from runtime.run.envelope import Envelope
+from runtime.run.goals import GoalBoard
+from runtime.run.stage_budget import StageBudget
+from runtime.run.stage_view import StageView
 from runtime.settings import shipped_config_dir
-from runtime.stage_budget import StageBudget
-from runtime.store.cache import CacheStore
-from runtime.store.memory import MemoryStore, memory_queries
-from runtime.store.relations import RelationStore, relation_queries
 from runtime.store.run_log import MemoryRunLog
-from runtime.store.sessions import SessionStore, session_queries
-from runtime.store.sqlite_database import SqliteDatabase
-from runtime.store.tool_metrics import ToolMetricsStore, tool_metric_queries
-from runtime.supervision.commands import StageView
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import Citation, ToolResult
-from serve.asking import request_of
-from serve.documents import Ask, document_of
+from serve.answer_document import Ask, document_of
+from serve.runtimes.answering import request_of
 
 PIPELINE = "code_analysis"
 LLM_AGENTS = ("intent", "planner", "synthesizer", "critic")

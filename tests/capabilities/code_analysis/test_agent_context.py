@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from actors.capabilities.code_analysis import agent_context
-from actors.capabilities.code_analysis.agent_context import BUDGETS
-from actors.capabilities.code_analysis.commits import CommitNote
-from actors.capabilities.code_analysis.facts import Fact
+from actors.capabilities.code_analysis.evidence.commits import CommitNote
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.models import agent_context
+from actors.capabilities.code_analysis.models.agent_context import BUDGETS
 from runtime.context.models import FactCategory
 from tests.capabilities.code_analysis.support import Desk, cited
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from runtime.capability import Reasoner, StageContext, StageInput
-from runtime.envelope import Envelope
-from runtime.supervision.commands import StageView
-from serve.documents import exit_status
+from runtime.agents.capability import Reasoner, StageContext, StageInput
+from runtime.run.envelope import Envelope
+from runtime.run.stage_view import StageView
+from serve.answer_document import exit_status
 from tests.capabilities.code_analysis.support import Desk, mark_faults, pipeline, reasoning, with_agents
 
 QUESTION = "How does deliver_parcel work?"

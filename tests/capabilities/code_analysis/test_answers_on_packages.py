@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from runtime.envelope import BOUND_REASONS
-from runtime.pipeline_file import load_pipeline
+from runtime.pipeline.loading import load_pipeline
+from runtime.run.envelope import BOUND_REASONS
 from runtime.settings import load_settings, shipped_config_dir
-from serve.asking import LocalRuntime
-from serve.documents import Ask, exit_status
+from serve.answer_document import Ask, exit_status
+from serve.runtimes.answering import LocalRuntime
 from tests.capabilities.code_analysis.support import mark_faults
 
 PACKAGES = ("starlette", "pluggy")

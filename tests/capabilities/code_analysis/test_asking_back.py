@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis.blocking import MANY_MATCHES, blocking_issues
+from actors.capabilities.code_analysis.agents.clarification import MANY_MATCHES, blocking_issues
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.facts import Fact
-from actors.capabilities.code_analysis.question import analyse
-from runtime.agent_step import Agent
-from runtime.capability import StageContext, StageInput
-from runtime.clock import SystemClock
-from runtime.envelope import Envelope, InterruptResponse
-from runtime.ids import RunId
-from runtime.local_runner import LocalRunner
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.analysis import analyse
+from runtime.agents.capability import StageContext, StageInput
+from runtime.agents.stage_runner import Agent
+from runtime.hosting.local_runner import LocalRunner
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptResponse
+from runtime.run.stage_view import StageView
 from runtime.store.run_log import MemoryRunLog
-from runtime.supervision.commands import StageView
-from serve.asking import request_of
-from serve.documents import Ask
+from serve.answer_document import Ask
+from serve.runtimes.answering import request_of
 from tests.capabilities.code_analysis.support import Desk, cited, pipeline, reasoning, with_agents
 
 FORMS = ["code_analysis", "code_analysis_replan"]

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.answer import ROUNDS_ENDED, Finding, compose, ranked_citations
-from actors.capabilities.code_analysis.claims import Claim, code_span, plain, read_claims, render
-from actors.capabilities.code_analysis.facts import Fact
-from actors.capabilities.code_analysis.question import analyse
-from actors.capabilities.code_analysis.relevance import rank_entities
-from actors.capabilities.code_analysis.wording import excerpt, first_sentence, lead_claim
-from runtime.goals import Goal
-from runtime.ids import GoalId
+from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED, Finding, compose, ranked_citations
+from actors.capabilities.code_analysis.answers.wording import excerpt, first_sentence, lead_claim
+from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, plain, read_claims, render
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.ranking.relevance import rank_entities
+from runtime.primitives.ids import GoalId
+from runtime.run.goals import Goal
 from tests.capabilities.code_analysis.support import Desk, cited, mark_faults, mark_of, write_files
 
 _MARK = re.compile(r"\[[^\[\]\n]+:\d+(?:-\d+)?\]")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.capabilities.code_analysis.toolset import TOOLS
+from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.codebase.codebase import Codebase
 from runtime.tools.registry import Tool
 from tests.capabilities.code_analysis.support import FILES, Desk, write_files

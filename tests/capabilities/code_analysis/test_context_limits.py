@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from actors.capabilities.code_analysis.agents.context_limits import CAPPED, capped, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.context_limits import CAPPED, capped, may_read, slices_cut, tree_cut
-from actors.capabilities.code_analysis.facts import Fact
-from serve.documents import exit_status
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from serve.answer_document import exit_status
 from tests.capabilities.code_analysis.support import Desk, Produced, cited, pipeline, reasoning, with_agents
 from tests.capabilities.code_analysis.test_analysis_pipeline import critic_saying
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis import critic
-from actors.capabilities.code_analysis.critic import MIN_HINT_CHARS
-from runtime.capability import StageResult
-from runtime.goals import Goal, GoalBoard, RoundSummary, apply_patch
-from runtime.ids import GoalId
+from actors.capabilities.code_analysis.agents import critic
+from actors.capabilities.code_analysis.agents.critic import MIN_HINT_CHARS
+from runtime.agents.capability import StageResult
+from runtime.primitives.ids import GoalId
+from runtime.run.goals import Goal, GoalBoard, RoundSummary, apply_patch
 from tests.capabilities.code_analysis.support import no_context, view
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.case_docs import says_it_is_for
-from actors.capabilities.code_analysis.done_to import (
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.action import (
     deed_of,
     does_all,
     gives_itself_back,
@@ -17,9 +17,9 @@ from actors.capabilities.code_analysis.done_to import (
     serves,
     sets_up,
 )
-from actors.capabilities.code_analysis.facts import Fact
-from actors.capabilities.code_analysis.question import analyse
-from actors.capabilities.code_analysis.relevance import rank_entities
+from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.ranking.documented_cases import says_it_is_for
+from actors.capabilities.code_analysis.ranking.relevance import rank_entities
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
 
 OFFICE = {

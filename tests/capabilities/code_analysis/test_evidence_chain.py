@@ -1,7 +1,7 @@
 """R1: whatever its reasoners write, an answer has no citation that does not hold.
 
 The four reasoners of the pipeline are replaced by noise. What comes out is judged by a checker that is written here and
-shares nothing with `runtime.codebase.evidence`; what tools produced is noted at the tools themselves.
+shares nothing with `runtime.codebase.citation_check`; what tools produced is noted at the tools themselves.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from actors.capabilities.code_analysis.agents.integration import integrate
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.claims import told
-from actors.capabilities.code_analysis.commits import CommitNote, commits_of
-from actors.capabilities.code_analysis.integration import integrate
-from runtime.capability import Capability, Reasoner, StageContext, StageInput
+from actors.capabilities.code_analysis.evidence.claims import told
+from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of
+from runtime.agents.capability import Capability, Reasoner, StageContext, StageInput
+from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, VerdictReason
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.evidence import EvidenceVerdict, ProducedRanges, VerdictReason
-from runtime.envelope import BOUND_REASONS, FAILURE_REASONS
-from runtime.supervision.commands import StageView
+from runtime.run.envelope import BOUND_REASONS, FAILURE_REASONS
+from runtime.run.stage_view import StageView
 from runtime.tools.result import Citation
 from tests.capabilities.code_analysis.support import (
     FILES,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.facts import MAPPED_SCORE, Fact, distinct, facts_of, ranges_of
-from actors.capabilities.code_analysis.toolset import TOOLS
+from actors.capabilities.code_analysis.evidence.facts import MAPPED_SCORE, Fact, distinct, facts_of, ranges_of
+from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.codebase.codebase import Codebase
 from runtime.tools.result import ToolResult
 from tests.capabilities.code_analysis.support import FILES, cited

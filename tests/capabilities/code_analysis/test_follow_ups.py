@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.claims import Claim, ClaimRole
-from actors.capabilities.code_analysis.entity_graph import (
+from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
+from actors.capabilities.code_analysis.question.analysis import Question, analyse
+from actors.capabilities.code_analysis.session.entity_graph import (
     MAX_EDGES,
     MAX_ENTITIES,
     Edge,
@@ -19,9 +20,8 @@ from actors.capabilities.code_analysis.entity_graph import (
     bounded,
     grown,
 )
-from actors.capabilities.code_analysis.follow_up import in_context
-from actors.capabilities.code_analysis.question import Question, analyse
-from actors.capabilities.code_analysis.traversal_state import read_state
+from actors.capabilities.code_analysis.session.follow_up import in_context
+from actors.capabilities.code_analysis.session.traversal_state import read_state
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, pipeline, write_files
 
 GRAPH = EntityGraph(

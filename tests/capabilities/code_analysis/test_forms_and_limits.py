@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from runtime.capability import StageContext, StageInput
-from runtime.supervision.commands import StageView
+from runtime.agents.capability import StageContext, StageInput
+from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.support import LLM_AGENTS, Desk, pipeline, reasoning, with_agents
 from tests.capabilities.code_analysis.test_analysis_pipeline import QUESTION, critic_saying, routes, visited
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.goal_changes import MAX_GOALS, from_critic, new_goals
-from runtime.goals import Goal, GoalBoard, RoundSummary, apply_patch
-from runtime.ids import GoalId
+from actors.capabilities.code_analysis.agents.goal_changes import MAX_GOALS, from_critic, new_goals
+from runtime.primitives.ids import GoalId
+from runtime.run.goals import Goal, GoalBoard, RoundSummary, apply_patch
 
 SUMMARY = RoundSummary(1)
 

@@ -13,19 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.capabilities.code_analysis.agents.planner import HEAD_START_S, independent_groups, thoroughly
+from actors.capabilities.code_analysis.agents.traverser import gather_groups
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.planner import HEAD_START_S, Step, independent_groups, thoroughly
-from actors.capabilities.code_analysis.question import analyse
-from actors.capabilities.code_analysis.traverser import gather_groups
-from runtime.capability import Capability, StageContext, StageInput
-from runtime.clock import FakeClock
-from runtime.envelope import Envelope
+from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.question.analysis import analyse
+from runtime.agents.capability import Capability, StageContext, StageInput
+from runtime.bus.queries import LocalQueries
 from runtime.errors import ModelFailedError
-from runtime.ids import RunId, StageKey
-from runtime.pipeline_file import load_pipeline
-from runtime.ports import LocalQueries
+from runtime.pipeline.loading import load_pipeline
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId, StageKey
+from runtime.run.envelope import Envelope
+from runtime.run.stage_view import StageView
 from runtime.settings import shipped_config_dir
-from runtime.supervision.commands import StageView
 from runtime.tools.executor import ToolExecutor
 from tests.capabilities.code_analysis.support import (
     Desk,

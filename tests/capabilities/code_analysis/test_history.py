@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.commits import CommitNote, commits_of, invented, note_of
-from actors.capabilities.code_analysis.facts import facts_of
-from actors.capabilities.code_analysis.history_claims import claims_of_thing
-from actors.capabilities.code_analysis.question import analyse
+from actors.capabilities.code_analysis.answers.history import claims_of_thing
+from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of, invented, note_of
+from actors.capabilities.code_analysis.evidence.facts import facts_of
+from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.tools.result import Citation, ToolResult
-from serve.documents import exit_status
+from serve.answer_document import exit_status
 from tests.capabilities.code_analysis.support import FILES, Desk, mark_faults, write_files
 
 HASH = "0123456789abcdef" * 2 + "01234567"

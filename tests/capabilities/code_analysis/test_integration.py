@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis import planner, synthesizer
+from actors.capabilities.code_analysis.agents import planner, synthesizer
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from runtime.capability import StageContext, StageInput
+from runtime.agents.capability import StageContext, StageInput
+from runtime.bus.queries import LocalQueries
 from runtime.errors import StateStorageError
-from runtime.ports import LocalQueries
-from runtime.supervision.commands import StageView
+from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.support import Desk, mark_faults, reasoning, with_agents, write_files
 
 QUESTION = "How does deliver_parcel work?"

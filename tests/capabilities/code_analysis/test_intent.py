@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis import intent
-from actors.capabilities.code_analysis.question import ASPECTS, Question, analyse
-from runtime.capability import StageResult
-from runtime.goals import Goal, GoalBoard
-from runtime.ids import GoalId
+from actors.capabilities.code_analysis.agents import intent
+from actors.capabilities.code_analysis.question.analysis import ASPECTS, Question, analyse
+from runtime.agents.capability import StageResult
+from runtime.primitives.ids import GoalId
+from runtime.run.goals import Goal, GoalBoard
 from tests.capabilities.code_analysis.support import Desk, no_context, view
 
 ONE_OF_EACH = {

@@ -7,15 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.capabilities.code_analysis.claims import Claim
-from actors.capabilities.code_analysis.comparing import MEMBERS, differences
-from actors.capabilities.code_analysis.evidence import Evidence
-from actors.capabilities.code_analysis.extending import derived, left_open
-from actors.capabilities.code_analysis.facts import Fact
-from actors.capabilities.code_analysis.question import analyse
-from actors.capabilities.code_analysis.relevance import Entity, rank_entities
-from actors.capabilities.code_analysis.synthesizer import MAX_TESTS_ASKED_FOR, write_claims
-from actors.capabilities.code_analysis.wording import sets_a_value
+from actors.capabilities.code_analysis.agents.synthesizer import MAX_TESTS_ASKED_FOR, write_claims
+from actors.capabilities.code_analysis.answers.comparison import MEMBERS, differences
+from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.extension import derived, left_open
+from actors.capabilities.code_analysis.answers.wording import sets_a_value
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.ranking.relevance import Entity, rank_entities
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
 
 VEHICLES = {

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from actors.capabilities.code_analysis.listed_kinds import kinds_listed
-from actors.capabilities.code_analysis.question import analyse
+from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.question.listing_scope import kinds_listed
 from tests.capabilities.code_analysis.support import Desk
 
 

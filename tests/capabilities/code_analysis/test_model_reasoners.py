@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.facts import Fact
-from actors.capabilities.code_analysis.model_reasoners import claims_of, unsupported_names
-from actors.capabilities.code_analysis.model_shapes import (
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.models.reasoners import claims_of, unsupported_names
+from actors.capabilities.code_analysis.models.schemas import (
     CriticAnswer,
     IntentAnswer,
     PlanAnswer,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.next_step import (
+from actors.capabilities.code_analysis.agents.routing_tables import (
     ENDED_BECAUSE,
     REDOING,
     REINTENT_FORM,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.not_read import MAX_TOLD, folders_not_read, not_read
+from actors.capabilities.code_analysis.agents.unreadable_paths import MAX_TOLD, folders_not_read, not_read
 from runtime.codebase.codebase import Codebase
 from tests.capabilities.code_analysis.support import FILES, Desk, write_files
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from actors.capabilities.code_analysis.doc_text import readable
-from actors.capabilities.code_analysis.extension_points import extension_bonus
-from actors.capabilities.code_analysis.facts import Fact
-from actors.capabilities.code_analysis.flow import reached
-from actors.capabilities.code_analysis.listing import head_words, type_name
-from actors.capabilities.code_analysis.question import Question, analyse
-from actors.capabilities.code_analysis.question_parts import parts_of
-from actors.capabilities.code_analysis.wording import excerpt
-from runtime.codebase.definition_heads import doc_comment
+from actors.capabilities.code_analysis.answers.listing import head_words, type_name
+from actors.capabilities.code_analysis.answers.wording import excerpt
+from actors.capabilities.code_analysis.evidence.call_flow import reached
+from actors.capabilities.code_analysis.evidence.doc_text import readable
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.analysis import Question, analyse
+from actors.capabilities.code_analysis.question.parts import parts_of
+from actors.capabilities.code_analysis.ranking.extension_points import extension_bonus
+from runtime.codebase.parsing.definition_heads import doc_comment
 from tests.capabilities.code_analysis.support import cited
 
 

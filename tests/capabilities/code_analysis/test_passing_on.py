@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.facts import Fact
-from actors.capabilities.code_analysis.passing_on import SHORT_LINES, passed_on, ranked_places
-from actors.capabilities.code_analysis.question import analyse
-from actors.capabilities.code_analysis.relevance import Entity
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.ranking.delegation import SHORT_LINES, passed_on, ranked_places
+from actors.capabilities.code_analysis.ranking.relevance import Entity
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
 
 CRATE = '''class Crate:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.perception import MAX_QUESTION_CHARS, normalise, perceive
-from runtime.ports import LocalQueries
-from runtime.supervision.commands import StageView
+from actors.capabilities.code_analysis.agents.perception import MAX_QUESTION_CHARS, normalise, perceive
+from runtime.bus.queries import LocalQueries
+from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.support import Desk, no_context
 
 REPOSITORY: dict[str, Any] = {"root": "/r", "index_path": "/i", "commit": None, "stats": {"files": 2, "lines": 30}}

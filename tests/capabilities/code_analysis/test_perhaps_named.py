@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.question import analyse
+from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.support import Desk, mark_faults, write_files
 
 FILES = {

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from actors.capabilities.code_analysis.agents.planner import MIN_FEASIBILITY
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.planner import MIN_FEASIBILITY
-from runtime.capability import AgentHooks, StageContext, StageInput
-from runtime.supervision.commands import StageView
+from runtime.agents.capability import AgentHooks, StageContext, StageInput
+from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.support import Desk, pipeline, reasoning, with_agents
 from tests.capabilities.code_analysis.test_analysis_pipeline import QUESTION, critic_saying, visited
 

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis import planner
-from actors.capabilities.code_analysis.planner import MAX_NAMED, MAX_WORDS, Step, plan_steps
-from actors.capabilities.code_analysis.question import ASPECTS, Aspect, Question, analyse
-from actors.capabilities.code_analysis.toolset import TOOLS
-from runtime.capability import StageInput
-from runtime.goals import Goal, GoalBoard
-from runtime.ids import GoalId
+from actors.capabilities.code_analysis.agents import planner
+from actors.capabilities.code_analysis.agents.planner import MAX_NAMED, MAX_WORDS, plan_steps
+from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.question.analysis import ASPECTS, Aspect, Question, analyse
+from actors.capabilities.code_analysis.tools.toolset import TOOLS
+from runtime.agents.capability import StageInput
+from runtime.primitives.ids import GoalId
+from runtime.run.goals import Goal, GoalBoard
 from tests.capabilities.code_analysis.support import no_context, view
 
 ALL_ASPECTS: list[Aspect] = sorted({aspect for aspects in ASPECTS.values() for aspect in aspects})

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis.agent_context import BUDGETS, record
-from actors.capabilities.code_analysis.planning_context import MAX_LINE_CHARS, raw_tokens_of_last_pass, shown_to_planner
-from runtime.goals import GoalBoard, RoundSummary
+from actors.capabilities.code_analysis.models.agent_context import BUDGETS, record
+from actors.capabilities.code_analysis.models.planning_context import (
+    MAX_LINE_CHARS,
+    raw_tokens_of_last_pass,
+    shown_to_planner,
+)
 from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
-from runtime.supervision.commands import StageView
+from runtime.run.goals import GoalBoard, RoundSummary
+from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.model_desk import ModelDesk, by_agent
 from tests.capabilities.code_analysis.support import Desk, view
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.question import ASPECTS, analyse
+from actors.capabilities.code_analysis.question.analysis import ASPECTS, analyse
 
 WORDINGS = [
     ("where", "Where are bounds enforced?"),

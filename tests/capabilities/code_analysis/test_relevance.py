@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.facts import Fact
-from actors.capabilities.code_analysis.question import Question, analyse
-from actors.capabilities.code_analysis.relevance import coverage, is_named, rank_entities
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.analysis import Question, analyse
+from actors.capabilities.code_analysis.ranking.relevance import coverage, is_named, rank_entities
 from tests.capabilities.code_analysis.support import cited
 
 

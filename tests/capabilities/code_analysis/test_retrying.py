@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from actors.capabilities.code_analysis.agents.retries import reduced, with_retries
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.retrying import reduced, with_retries
-from actors.capabilities.code_analysis.toolset import TOOLS
+from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.tools.registry import ToolRegistry
 from runtime.tools.result import Attempt, ToolResult
 from tests.capabilities.code_analysis.support import Desk, cited, pipeline

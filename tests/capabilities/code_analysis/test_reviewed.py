@@ -9,24 +9,25 @@ from typing import Any
 import msgspec
 import pytest
 
+from actors.capabilities.code_analysis.agents.intent import gather
+from actors.capabilities.code_analysis.agents.plan_policy import plan_cost
+from actors.capabilities.code_analysis.agents.planner import by_rules
+from actors.capabilities.code_analysis.agents.review import MAX_ANSWER_CHARS, modified
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.intent import gather
-from actors.capabilities.code_analysis.plan_policy import plan_cost
-from actors.capabilities.code_analysis.planner import Step, by_rules
-from actors.capabilities.code_analysis.review import MAX_ANSWER_CHARS, modified
-from runtime.agent_step import Agent
-from runtime.capability import Capability, StageContext, StageInput
-from runtime.clock import FakeClock
-from runtime.envelope import Envelope, Interrupt, InterruptResponse
-from runtime.ids import RunId
-from runtime.interrupts import TIME_TO_LIVE_MS
-from runtime.local_runner import LocalRunner
-from runtime.pipeline_file import load_pipeline
+from actors.capabilities.code_analysis.evidence.steps import Step
+from runtime.agents.capability import Capability, StageContext, StageInput
+from runtime.agents.stage_runner import Agent
+from runtime.hosting.local_runner import LocalRunner
+from runtime.pipeline.interrupt_kinds import TIME_TO_LIVE_MS
+from runtime.pipeline.loading import load_pipeline
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, Interrupt, InterruptResponse
+from runtime.run.stage_view import StageView
 from runtime.settings import shipped_config_dir
 from runtime.store.run_log import MemoryRunLog
-from runtime.supervision.commands import StageView
-from serve.asking import request_of
-from serve.documents import Ask, document_of, exit_status
+from serve.answer_document import Ask, document_of, exit_status
+from serve.runtimes.answering import request_of
 from tests.capabilities.code_analysis.support import (
     Desk,
     mark_faults,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from actors.capabilities.code_analysis.claims import Claim
-from actors.capabilities.code_analysis.diagram import MAX_EDGES, MIN_EDGES, call_diagram
-from actors.capabilities.code_analysis.evidence import Evidence
-from actors.capabilities.code_analysis.facts import Fact
-from actors.capabilities.code_analysis.question import analyse
-from actors.capabilities.code_analysis.relevance import rank_entities
-from actors.capabilities.code_analysis.synthesizer import write_claims
-from actors.capabilities.code_analysis.wording import step_claim
+from actors.capabilities.code_analysis.agents.synthesizer import write_claims
+from actors.capabilities.code_analysis.answers.diagram import MAX_EDGES, MIN_EDGES, call_diagram
+from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.wording import step_claim
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.ranking.relevance import rank_entities
 from tests.capabilities.code_analysis.support import Desk, cited, mark_faults
 
 CODE = "def deliver(a):\n    b = release(a)\n    return accept(b)"

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from runtime.clock import Clock, FakeClock
-from runtime.commbus import BusTable
-from runtime.dispatch import Delivery, Dispatcher
-from runtime.endpoint import Endpoint
-from runtime.ids import Address
-from runtime.messages import Frame, SendOutcome, decode_frame, encode_frame
-from runtime.middleware import Chain, Middleware
-from runtime.shipped_middleware import Deduplication
+from runtime.bus.builtin_middleware import Deduplication
+from runtime.bus.dispatcher import Delivery, Dispatcher
+from runtime.bus.endpoint import Endpoint
+from runtime.bus.frames import Frame, SendOutcome, decode_frame, encode_frame
+from runtime.bus.middleware import Chain, Middleware
+from runtime.bus.routing_table import BusTable
+from runtime.primitives.clock import Clock, FakeClock
+from runtime.primitives.ids import Address
 
 
 class MemoryBus:

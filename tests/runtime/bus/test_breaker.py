@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.breaker import CLOSED, TRANSITIONS, Breaker, BreakerRules, Ending, State, admit, record
-from runtime.ids import MessageId
+from runtime.bus.circuit_breaker import CLOSED, TRANSITIONS, Breaker, BreakerRules, Ending, State, admit, record
+from runtime.primitives.ids import MessageId
 
 RULES = BreakerRules(failure_threshold=3, reset_timeout_s=10)
 M, PROBE, LATER = MessageId("m"), MessageId("probe"), MessageId("later")

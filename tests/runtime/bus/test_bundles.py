@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.bundles import CALLS_UNDER_WAY, MOST_BYTES, MOST_IN_A_BUNDLE, Bundler
+from runtime.bus.batching import CALLS_UNDER_WAY, MOST_BYTES, MOST_IN_A_BUNDLE, Bundler
 from tests.runtime.bus.memory_bus import settle
 
 

@@ -9,10 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from runtime.commbus import KEPT_DEAD_LETTERS, MOST_DEATHS_IN_HAND, PARKED_FRAMES_PER_ADDRESS, BusTable, Routing
+from runtime.bus.frames import Frame, Header, Kind, encode_frame
+from runtime.bus.routing_table import (
+    KEPT_DEAD_LETTERS,
+    MOST_DEATHS_IN_HAND,
+    PARKED_FRAMES_PER_ADDRESS,
+    BusTable,
+    Routing,
+)
 from runtime.errors import DuplicateHandlerError
-from runtime.ids import Address, MessageId, new_message_id
-from runtime.messages import Frame, Header, Kind, encode_frame
+from runtime.primitives.ids import Address, MessageId, new_message_id
 
 A, B, C = Address("a"), Address("b"), Address("c")
 

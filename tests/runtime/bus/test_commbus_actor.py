@@ -13,11 +13,11 @@ from ray.exceptions import ActorDiedError, ActorUnavailableError
 
 from actors.commbus_actor import ENDPOINT_LOST, CommBusActor
 from actors.participant import Participant
-from runtime.clock import FakeClock
+from runtime.bus.frames import Frame, Header, Kind, decode_frame, encode_frame, pack_body, reply_to, unpack_body
+from runtime.bus.queries import error_from_wire, error_to_wire
 from runtime.errors import BusError, CircuitOpenError, HandlerLostError, JeevesError, SettingsError
-from runtime.ids import Address, new_message_id
-from runtime.messages import Frame, Header, Kind, decode_frame, encode_frame, pack_body, reply_to, unpack_body
-from runtime.ports import error_from_wire, error_to_wire
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import Address, new_message_id
 from tests.runtime.bus.memory_bus import settle
 
 ASKER, HANDLER, EXPECTED = Address("asker"), Address("handler"), Address("expected")

@@ -6,11 +6,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from runtime.clock import FakeClock
-from runtime.courier import FIRST_WAIT_MS, Courier, Parcel
-from runtime.delivery import Inbox, Outbox
-from runtime.ids import Address, MessageId, RunId
-from runtime.messages import Frame
+from runtime.bus.frames import Frame
+from runtime.bus.outbox import Inbox, Outbox
+from runtime.bus.reliable_sender import FIRST_WAIT_MS, Courier, Parcel
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import Address, MessageId, RunId
 from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 RECEIVER = Address("receiver")

@@ -7,24 +7,10 @@ from typing import Any
 
 import pytest
 
-from runtime import dispatch
-from runtime.clock import FakeClock
-from runtime.commbus import PARKED_FRAMES_PER_ADDRESS, BusTable
-from runtime.dispatch import OVERDUE_MS, Dispatcher, Taken
-from runtime.errors import (
-    BusError,
-    DuplicateHandlerError,
-    HandlerLostError,
-    JeevesError,
-    MessageStoppedError,
-    NoHandlerError,
-    QueryCancelledError,
-    QueryTimeoutError,
-    RepositoryError,
-    WireError,
-)
-from runtime.ids import Address, MessageId, RunId, new_message_id
-from runtime.messages import (
+from runtime.bus import dispatcher
+from runtime.bus.builtin_middleware import Deduplication, Tracing
+from runtime.bus.dispatcher import OVERDUE_MS, Dispatcher, Taken
+from runtime.bus.frames import (
     BUS,
     Frame,
     Header,
@@ -37,9 +23,23 @@ from runtime.messages import (
     reply_to,
     unpack_body,
 )
-from runtime.middleware import CONTINUE, Chain, Middleware, Outcome, Replace, Stop, Verdict
-from runtime.ports import error_from_wire, error_to_wire
-from runtime.shipped_middleware import Deduplication, Tracing
+from runtime.bus.middleware import CONTINUE, Chain, Middleware, Outcome, Replace, Stop, Verdict
+from runtime.bus.queries import error_from_wire, error_to_wire
+from runtime.bus.routing_table import PARKED_FRAMES_PER_ADDRESS, BusTable
+from runtime.errors import (
+    BusError,
+    DuplicateHandlerError,
+    HandlerLostError,
+    JeevesError,
+    MessageStoppedError,
+    NoHandlerError,
+    QueryCancelledError,
+    QueryTimeoutError,
+    RepositoryError,
+    WireError,
+)
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import Address, MessageId, RunId, new_message_id
 
 ASKER, HANDLER, OTHER = Address("asker"), Address("handler"), Address("other")
 
@@ -239,7 +239,7 @@ def test_a_failure_report_that_cannot_be_read_is_a_wire_error(bus: Bus) -> None:
 def test_a_bounded_number_of_queries_is_under_way(
     bus: Bus, monkeypatch: pytest.MonkeyPatch, under_way: int, outcome: str
 ) -> None:
-    monkeypatch.setattr(dispatch, "QUERIES_UNDER_WAY", 3)
+    monkeypatch.setattr(dispatcher, "QUERIES_UNDER_WAY", 3)
     for _ in range(min(under_way, 3)):
         bus.query()
     query = bus.frame("query")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runtime.clock import SystemClock
-from runtime.endpoint import Endpoint
+from runtime.bus.endpoint import Endpoint
+from runtime.bus.frames import Frame, Header, pack_body
 from runtime.errors import (
     BusError,
     DuplicateHandlerError,
@@ -21,8 +21,8 @@ from runtime.errors import (
     StateStorageError,
     UnknownNameError,
 )
-from runtime.ids import Address, MessageId, RunId
-from runtime.messages import Frame, Header, pack_body
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import Address, MessageId, RunId
 from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 ASKER, ANSWERER = Address("asker"), Address("answerer")

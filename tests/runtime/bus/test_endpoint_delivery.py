@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
-from runtime.endpoint import Endpoint
+from runtime.bus.builtin_middleware import CircuitBreaker
+from runtime.bus.endpoint import Endpoint
+from runtime.bus.frames import Frame, Header, pack_body
+from runtime.bus.middleware import Middleware, Outcome, Stop, Verdict
+from runtime.bus.sender import RetryRules
 from runtime.errors import (
     BusError,
     CircuitOpenError,
@@ -19,11 +23,7 @@ from runtime.errors import (
     QueryCancelledError,
     QueryTimeoutError,
 )
-from runtime.ids import Address, MessageId, RunId
-from runtime.messages import Frame, Header, pack_body
-from runtime.middleware import Middleware, Outcome, Stop, Verdict
-from runtime.sending import RetryRules
-from runtime.shipped_middleware import CircuitBreaker
+from runtime.primitives.ids import Address, MessageId, RunId
 from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 RETRY = RetryRules(tries=3, first_s=1.0, longest_s=2.0, most_waiting=2)

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.errors import WireError
-from runtime.ids import Address, MessageId, RunId, new_message_id
-from runtime.messages import (
+from runtime.bus.frames import (
     Frame,
     Header,
     Kind,
@@ -22,6 +20,8 @@ from runtime.messages import (
     reply_to,
     unpack_body,
 )
+from runtime.errors import WireError
+from runtime.primitives.ids import Address, MessageId, RunId, new_message_id
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 kinds: st.SearchStrategy[Kind] = st.sampled_from(get_args(Kind))

@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.breaker import BreakerRules
-from runtime.clock import FakeClock
-from runtime.errors import CircuitOpenError, MessageStoppedError, SettingsError
-from runtime.ids import Address, MessageId, RunId, new_message_id
-from runtime.messages import Header, Kind
-from runtime.metrics import LabelledCounter, Sample
-from runtime.middleware import CONTINUE, Chain, Drop, Halted, Middleware, Outcome, Replace, Stop, Verdict
-from runtime.shipped_middleware import (
+from runtime.bus.builtin_middleware import (
     DEFAULT_CHAIN,
     REMEMBERED_MESSAGES,
     CircuitBreaker,
@@ -24,6 +17,13 @@ from runtime.shipped_middleware import (
     Tracing,
     build_chain,
 )
+from runtime.bus.circuit_breaker import BreakerRules
+from runtime.bus.frames import Header, Kind
+from runtime.bus.middleware import CONTINUE, Chain, Drop, Halted, Middleware, Outcome, Replace, Stop, Verdict
+from runtime.errors import CircuitOpenError, MessageStoppedError, SettingsError
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.counters import LabelledCounter, Sample
+from runtime.primitives.ids import Address, MessageId, RunId, new_message_id
 
 
 def header(kind: Kind = "query", type_: str = "t", message_id: str | None = None, **fields: Any) -> Header:
@@ -270,6 +270,16 @@ def test_a_chain_is_built_from_plain_data() -> None:
     assert isinstance(chain.before(header()), Halted)
     assert isinstance(chain.before(header("query", "free")), Header)
     assert set(chain.stats()) == {"circuit_breaker", "metrics"}
+
+
+def test_a_breaker_spares_what_the_builder_exempts_whatever_the_options_say() -> None:
+    chain = build_chain([{"use": "circuit_breaker", "failure_threshold": 1}], FakeClock(), exempt=("journal.find",))
+    for type_ in ("t", "journal.find"):
+        query = header("query", type_)
+        chain.before(query)
+        chain.after(query, "failed")
+    assert isinstance(chain.before(header()), Halted)
+    assert isinstance(chain.before(header("query", "journal.find")), Header)
 
 
 def test_the_default_chain_has_everything_and_drops_copies_first() -> None:

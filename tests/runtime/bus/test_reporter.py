@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.courier import Courier
-from runtime.delivery import Inbox, Outbox
-from runtime.ids import Address, MessageId, RunId, StageKey
-from runtime.messages import Frame
-from runtime.reporter import GATHERED_FOR_S, RECORDED, REPORT, Reporter, StagePayload, decode_report
+from runtime.agents.reporter import GATHERED_FOR_S, RECORDED, REPORT, Reporter, StagePayload, decode_report
+from runtime.bus.frames import Frame
+from runtime.bus.outbox import Inbox, Outbox
+from runtime.bus.reliable_sender import Courier
+from runtime.primitives.ids import Address, MessageId, RunId, StageKey
 from runtime.supervision.events import BudgetRequested, StageStarted, StageSucceeded, ToolCalled
 from tests.runtime.bus.memory_bus import MemoryBus, settle
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from runtime.clock import FakeClock, wait_at_most
+from runtime.primitives.clock import FakeClock, wait_at_most
 
 
 class Work:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from runtime.clock import FakeClock
 from runtime.errors import LeaseLostError
+from runtime.primitives.clock import FakeClock
+from runtime.queues.work_queue import MemoryWorkQueue, WorkQueue
+from runtime.queues.work_table import WorkerId
 from runtime.store.sql_work_queue import SqlWorkQueue
-from runtime.work_queue import MemoryWorkQueue, WorkQueue
-from runtime.work_table import WorkerId
 from tests.runtime.store.conftest import make_place
 
 ANN, BOB = WorkerId("ann"), WorkerId("bob")

@@ -10,10 +10,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from runtime import work_table
 from runtime.errors import LeaseLostError, QueueFullError
-from runtime.pipeline import Priority
-from runtime.work_table import (
+from runtime.pipeline.config import Priority
+from runtime.queues import work_table
+from runtime.queues.work_table import (
     LONGEST_RETRY_MS,
     MOST_LOST_LEASES,
     TRANSITIONS,

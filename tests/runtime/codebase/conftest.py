@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_writer import refresh
+from runtime.codebase.index.writer import refresh
 from tests.runtime.codebase.sample_repository import FILES, write_files
 
 

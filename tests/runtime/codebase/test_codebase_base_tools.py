@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis.base_toolset import BASE_TOOLS
-from actors.capabilities.code_analysis.toolset import TOOLS
-from runtime.codebase import base_tools
+from actors.capabilities.code_analysis.tools.base_toolset import BASE_TOOLS
+from actors.capabilities.code_analysis.tools.toolset import TOOLS
+from runtime.codebase.citation_check import ranges_of, verify
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.evidence import ranges_of, verify
+from runtime.codebase.tools import base_tools
 from runtime.tools.result import ToolResult
 from tests.runtime.codebase.test_codebase_history import commit, git
 

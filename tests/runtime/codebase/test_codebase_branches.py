@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.branches import branch_for, case_of
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.locate import locate
-from runtime.codebase.symbol_usage import explore_symbol_usage
+from runtime.codebase.search.branches import branch_for, case_of
+from runtime.codebase.tools.locate import locate
+from runtime.codebase.tools.symbol_usage import explore_symbol_usage
 from tests.runtime.codebase.sample_repository import write_files
 
 BAKERY = {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.codebase.citation_check import VerdictReason, check_citation, quote_occurs, ranges_of, verify
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.evidence import VerdictReason, check_citation, quote_occurs, ranges_of, verify
 from runtime.tools.result import Citation, ToolResult
 
 ORDERS = "src/shop/orders.py"

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.fusion import (
+from runtime.codebase.index.records import ChunkHit
+from runtime.codebase.search.fusion import (
     FRONT,
     JOINING_PLACES,
     MAX_GAP_LINES,
@@ -17,7 +18,6 @@ from runtime.codebase.fusion import (
     widened,
     with_similarity,
 )
-from runtime.codebase.index_records import ChunkHit
 
 
 def hit(score: float, start: int, end: int, file: str = "a.py") -> Scored:

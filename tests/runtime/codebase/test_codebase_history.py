@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.code_history import explain_code_history, git_status
+from runtime.codebase.citation_check import ranges_of, verify
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.evidence import ranges_of, verify
-from runtime.codebase.find_related import find_related
-from runtime.codebase.git_commands import Git
-from runtime.codebase.trace_entry import trace_entry_point
+from runtime.codebase.git.git_process import Git
+from runtime.codebase.tools.code_history import explain_code_history, git_status
+from runtime.codebase.tools.find_related import find_related
+from runtime.codebase.tools.trace_entry import trace_entry_point
 from runtime.errors import RepositoryError
 from runtime.tools.result import ToolResult
 
@@ -96,7 +96,7 @@ def test_the_state_of_the_work_tree_tells_branch_head_and_changes(history: Codeb
 
 
 def test_a_root_below_the_top_of_the_work_tree_sees_its_own_paths(history: Codebase, tmp_path: Path) -> None:
-    from runtime.codebase.index_writer import refresh
+    from runtime.codebase.index.writer import refresh
 
     root = history.root / "src"
     refresh(root, tmp_path / "below.sqlite")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.codebase.import_resolution import ImportResolver
+from runtime.codebase.parsing.import_resolution import ImportResolver
 
 PATHS = [
     "src/shop/__init__.py",

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_schema import SCHEMA_VERSION
-from runtime.codebase.index_writer import IndexOptions, refresh
-from runtime.codebase.walk import WalkOptions
+from runtime.codebase.files.walk import WalkOptions
+from runtime.codebase.index.tables import SCHEMA_VERSION
+from runtime.codebase.index.writer import IndexOptions, refresh
 from runtime.errors import JeevesError, RepositoryError, StateStorageError
 from tests.runtime.codebase.sample_repository import write_files
 
@@ -144,8 +144,8 @@ def test_files_that_may_not_be_read_are_noted(root: Path, tmp_path: Path) -> Non
     code = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from runtime.codebase.index_writer import refresh\n"
-        "from runtime.codebase.python_symbols import extract_python\n"
+        "from runtime.codebase.index.writer import refresh\n"
+        "from runtime.codebase.parsing.python_symbols import extract_python\n"
         "extract_python(b'x = 1', 'a.py')  # what is imported late cannot be read after the next line\n"
         "os.setgid(65534); os.setuid(65534)\n"
         "s = refresh(Path(sys.argv[1]), Path(sys.argv[2]) / 'i' / 'index.sqlite')\n"

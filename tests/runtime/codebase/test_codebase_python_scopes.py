@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.symbol_usage import explore_symbol_usage
+from runtime.codebase.tools.symbol_usage import explore_symbol_usage
 from tests.runtime.codebase.sample_repository import write_files
 
 FILES = {

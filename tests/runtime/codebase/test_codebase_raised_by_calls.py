@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.fusion import Scored
-from runtime.codebase.index_records import ChunkHit
-from runtime.codebase.raised_by_calls import GAIN, LEADING_PIECES, MAX_SAME_NAME, raised_by_calls
+from runtime.codebase.index.records import ChunkHit
+from runtime.codebase.search.call_boost import GAIN, LEADING_PIECES, MAX_SAME_NAME, raised_by_calls
+from runtime.codebase.search.fusion import Scored
 from tests.runtime.codebase.sample_repository import write_files
 
 MENU = """def serve(order):

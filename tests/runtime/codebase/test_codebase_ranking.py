@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.fusion import FRONT, MAX_JOINED_PER_FILE_IN_FRONT, MAX_PER_FILE_IN_FRONT
+from runtime.codebase.search.fusion import FRONT, MAX_JOINED_PER_FILE_IN_FRONT, MAX_PER_FILE_IN_FRONT
 from tests.runtime.codebase.sample_repository import write_files
 
 

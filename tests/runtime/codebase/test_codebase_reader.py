@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.git_head import head_commit
-from runtime.codebase.paths import is_denied, relative_to_root
-from runtime.codebase.text_search import MAX_PATTERN_CHARS, compile_pattern
+from runtime.codebase.files.paths import is_denied, relative_to_root
+from runtime.codebase.git.head import head_commit
+from runtime.codebase.search.text_search import MAX_PATTERN_CHARS, compile_pattern
 from runtime.errors import RepositoryError, ToolArgumentsError
 from tests.runtime.codebase.sample_repository import write_files
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.related_terms import MAX_TERMS, related_terms, root
-from runtime.codebase.tokens import index_terms, query_terms, stem
+from runtime.codebase.files.words import index_terms, query_terms, stem
+from runtime.codebase.search.query_expansion import MAX_TERMS, related_terms, root
 from tests.runtime.codebase.sample_repository import write_files
 
 FILES = {

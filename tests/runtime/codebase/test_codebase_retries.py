@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.attempts import AttemptLog
-from runtime.codebase.code_history import explain_code_history
+from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.find_related import find_related
-from runtime.codebase.index_writer import refresh
-from runtime.codebase.locate import locate
-from runtime.codebase.module_map import map_module
-from runtime.codebase.read_code import read_code
-from runtime.codebase.symbol_usage import explore_symbol_usage
-from runtime.codebase.trace_entry import trace_entry_point
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.tools.code_history import explain_code_history
+from runtime.codebase.tools.find_related import find_related
+from runtime.codebase.tools.locate import locate
+from runtime.codebase.tools.module_map import map_module
+from runtime.codebase.tools.read_code import read_code
+from runtime.codebase.tools.symbol_usage import explore_symbol_usage
+from runtime.codebase.tools.trace_entry import trace_entry_point
 from runtime.tools.result import ToolResult
 
 FIRST_TRIES = {"symbol_index", "path", "text", "ranked_chunks"}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.ripgrep import files_with
-from runtime.codebase.text_search import byte_filter
+from runtime.codebase.search.ripgrep import files_with
+from runtime.codebase.search.text_search import byte_filter
 
 rg = shutil.which("rg")
 needs_rg = pytest.mark.skipif(rg is None, reason="ripgrep is not installed")

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_writer import refresh
-from runtime.codebase.semantics import NOTED_WITHIN_S, is_installed, open_semantics, vector_state
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.semantics.similarity import NOTED_WITHIN_S, is_installed, open_semantics, vector_state
 
 np = pytest.importorskip("numpy")
 
-from runtime.codebase.embedding import DIMENSIONS, Vectors, shared_embedder  # noqa: E402
-from runtime.codebase.vector_cache import VectorCache, key_of  # noqa: E402
-from runtime.codebase.vector_semantics import VectorSemantics  # noqa: E402
+from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors, shared_embedder  # noqa: E402
+from runtime.codebase.semantics.vector_cache import VectorCache, key_of  # noqa: E402
+from runtime.codebase.semantics.vector_semantics import VectorSemantics  # noqa: E402
 
 needs_model = pytest.mark.skipif(not is_installed(), reason="the extra `embeddings` is not installed")
 
@@ -158,7 +158,7 @@ def test_a_search_by_words_is_put_in_order_by_meaning(root: Path, index_path: Pa
 def test_a_process_may_end_while_vectors_are_made(path: Path) -> None:
     program = f"""
 from pathlib import Path
-from runtime.codebase.semantics import open_semantics
+from runtime.codebase.semantics.similarity import open_semantics
 semantics = open_semantics(Path({str(path)!r}))
 assert semantics.similarities("a", [f"{{n}} " * 900 for n in range(600)], wait=False) is None
 while not semantics.progress()[0]:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.languages import GRAMMARS, language_of, language_of_content
-from runtime.codebase.parsing import parse
-from runtime.codebase.source_text import from_bytes
-from runtime.codebase.syntax import FileSyntax, Symbol
+from runtime.codebase.files.languages import GRAMMARS, language_of, language_of_content
+from runtime.codebase.files.source_text import from_bytes
+from runtime.codebase.parsing.parse import parse
+from runtime.codebase.parsing.syntax import FileSyntax, Symbol
 
 
 def read(text: str, language: str, path: str = "pkg/mod.py") -> FileSyntax:

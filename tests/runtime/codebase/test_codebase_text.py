@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.chunks import MAX_CHUNK_LINES, MAX_DATA_LINES, cut
-from runtime.codebase.path_kinds import kind_of_path, kinds_asked_for
-from runtime.codebase.source_text import from_bytes, is_binary, read_source, split_lines
-from runtime.codebase.syntax import Symbol
-from runtime.codebase.tokens import index_terms, query_terms, split_identifier, stem
+from runtime.codebase.files.path_kinds import kind_of_path, kinds_asked_for
+from runtime.codebase.files.source_text import from_bytes, is_binary, read_source, split_lines
+from runtime.codebase.files.words import index_terms, query_terms, split_identifier, stem
+from runtime.codebase.parsing.chunks import MAX_CHUNK_LINES, MAX_DATA_LINES, cut
+from runtime.codebase.parsing.syntax import Symbol
 
 
 def test_lines_end_where_editors_end_them() -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.base_tools import grep_search
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_reader import IndexReader
-from runtime.codebase.text_search import compile_pattern
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.search.text_search import compile_pattern
+from runtime.codebase.tools.base_tools import grep_search
 from runtime.errors import StateStorageError
 
 SLOW = r"(?s)(.*e.*){3}zq"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.walk import WalkOptions, is_secret, walk
+from runtime.codebase.files.walk import WalkOptions, is_secret, walk
 from runtime.errors import RepositoryError
 
 

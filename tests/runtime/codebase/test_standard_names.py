@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_writer import refresh
-from runtime.codebase.standard_names import is_named_like, standard_names
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.resolution.builtin_methods import is_named_like, standard_names
 from tests.runtime.codebase.sample_repository import write_files
 
 RUBY = """

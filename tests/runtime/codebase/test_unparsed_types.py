@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.chunks import MAX_CHUNK_LINES, cut
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.index_writer import refresh
-from runtime.codebase.locate import locate
-from runtime.codebase.syntax import Symbol
-from runtime.codebase.unparsed_types import unparsed_types
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.parsing.chunks import MAX_CHUNK_LINES, cut
+from runtime.codebase.parsing.lost_types import unparsed_types
+from runtime.codebase.parsing.syntax import Symbol
+from runtime.codebase.tools.locate import locate
 from tests.runtime.codebase.sample_repository import write_files
 
 LOST = """package shop

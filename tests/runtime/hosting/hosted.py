@@ -8,19 +8,19 @@ from typing import Any
 
 import msgspec
 
-from runtime.admission import Quotas
-from runtime.agent_step import Agent
-from runtime.capability import Capability
-from runtime.clock import FakeClock
-from runtime.envelope import Envelope, Request
-from runtime.ids import RunId
-from runtime.journal import MemoryJournal
-from runtime.journal_port import journal_queries
-from runtime.local_runner import LocalRunner
-from runtime.pipeline import PipelineConfig
-from runtime.ports import LocalQueries
-from runtime.rate_limits import RateLimiter
-from runtime.run_table import NO_QUOTAS
+from runtime.agents.capability import Capability
+from runtime.agents.stage_runner import Agent
+from runtime.bus.queries import LocalQueries
+from runtime.effects.journal import MemoryJournal
+from runtime.effects.remote_journal import journal_queries
+from runtime.hosting.admission import Quotas
+from runtime.hosting.local_runner import LocalRunner
+from runtime.hosting.rate_limits import RateLimiter
+from runtime.hosting.run_table import NO_QUOTAS
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, Request
 from runtime.store.run_log import MemoryRunLog, RunLog
 from runtime.supervision.events import Event, encode_event
 from runtime.testing import START_MS, Script, ScriptedAgent

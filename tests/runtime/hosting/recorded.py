@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from runtime.capability import StageContext, StageResult
-from runtime.envelope import InterruptRequest, InterruptResponse
+from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import ToolFailedError
-from runtime.ids import RunId
-from runtime.pipeline import PipelineConfig
-from runtime.supervision.commands import StageView
-from runtime.supervision.events import PolicyVerdict
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import InterruptRequest, InterruptResponse
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.run.stage_view import StageView
 from runtime.testing import PipelineBuilder, Script
 from runtime.tools.registry import Tool
 from runtime.tools.result import ToolResult

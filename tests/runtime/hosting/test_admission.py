@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.admission import PRIORITIES, AdmissionQueue, Candidate, Quotas
-from runtime.capability import StageContext, StageResult
-from runtime.clock import FakeClock
-from runtime.envelope import InterruptRequest, InterruptResponse, Request
+from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import RateLimitedError, StateStorageError
-from runtime.ids import RunId
-from runtime.rate_limits import RateLimiter, RateLimits
-from runtime.run_table import NO_QUOTAS, RunTable
+from runtime.hosting.admission import PRIORITIES, AdmissionQueue, Candidate, Quotas
+from runtime.hosting.rate_limits import RateLimiter, RateLimits
+from runtime.hosting.run_table import NO_QUOTAS, RunTable
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import InterruptRequest, InterruptResponse, Request
+from runtime.run.stage_view import StageView
 from runtime.store.run_log import Entry, MemoryRunLog
-from runtime.supervision.commands import RunStage, StageView
+from runtime.supervision.commands import RunStage
 from runtime.supervision.events import CancelRequested, StageSucceeded, TimerFired
 from runtime.testing import START_MS, PipelineBuilder
 from tests.runtime.hosting.hosted import Hosted

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from runtime.agent_step import MAX_ERROR_CHARACTERS
-from runtime.capability import StageContext, StageResult
-from runtime.envelope import Envelope, InterruptResponse
+from runtime.agents.capability import StageContext, StageResult
+from runtime.agents.stage_runner import MAX_ERROR_CHARACTERS
 from runtime.errors import SettingsError, StageError
-from runtime.ids import RunId
-from runtime.supervision.commands import StageView
-from runtime.supervision.events import EVENT_CODEC, PolicyVerdict
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptResponse
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.run.stage_view import StageView
+from runtime.supervision.events import EVENT_CODEC
 from runtime.testing import PipelineBuilder, hang
 from tests.runtime.hosting.hosted import Hosted, wire
 

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.admission import Quotas
-from runtime.clock import FakeClock
-from runtime.envelope import Envelope, InterruptRequest, InterruptResponse, Request
 from runtime.errors import InterruptError, SettingsError, StateStorageError, UnknownNameError
-from runtime.ids import RunId
-from runtime.pipeline import PipelineConfig
-from runtime.run_table import RunTable
+from runtime.hosting.admission import Quotas
+from runtime.hosting.run_table import RunTable
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse, Request
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.events import CancelRequested, StageSucceeded

@@ -7,9 +7,9 @@ import json
 import msgspec
 import pytest
 
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import GoalId
+from runtime.run.goals import Goal, GoalsPatch
 from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.events import StageSucceeded, StageUsage
 from runtime.testing import Bench, PipelineBuilder

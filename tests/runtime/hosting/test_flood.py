@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from runtime.admission import Quotas
-from runtime.capability import StageResult
-from runtime.envelope import Request
+from runtime.agents.capability import StageResult
 from runtime.errors import OverloadedError
+from runtime.hosting.admission import Quotas
+from runtime.run.envelope import Request
 from runtime.store.run_log import SqliteRunLog
 from runtime.testing import PipelineBuilder
 from tests.runtime.hosting.hosted import Hosted

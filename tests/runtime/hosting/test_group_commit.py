@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.envelope import Request
 from runtime.errors import StateStorageError, UnknownNameError
-from runtime.group_commit import JOBS_AT_ONCE, GroupCommit, as_far_as_possible
-from runtime.ids import RunId
+from runtime.hosting.group_commit import JOBS_AT_ONCE, GroupCommit, as_far_as_possible
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.supervision.commands import Command
 from runtime.supervision.events import CancelRequested, StageSucceeded
 from tests.runtime.hosting.test_together import MoodyLog, begun, stage_of

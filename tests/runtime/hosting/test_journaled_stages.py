@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from runtime.capability import StageContext, StageResult
-from runtime.ids import StageKey
-from runtime.supervision.commands import StageView
+from runtime.agents.capability import StageContext, StageResult
+from runtime.primitives.ids import StageKey
+from runtime.run.stage_view import StageView
 from runtime.testing import PipelineBuilder
 from runtime.tools.registry import Tool
 from runtime.tools.result import ToolResult

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.capability import StageContext, StageResult
-from runtime.clock import FakeClock
-from runtime.ids import RunId, StageKey, StageName
-from runtime.live_text import (
+from runtime.agents.capability import StageContext, StageResult
+from runtime.agents.live_text import (
     MAX_TEXT_CHARS,
     MOST_TEXTS_PER_RUN,
     LiveTexts,
@@ -23,10 +21,13 @@ from runtime.live_text import (
     decode_marks,
     with_event,
 )
-from runtime.supervision.commands import TEXT_EVENTS, ClientEvent, StageView
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId, StageKey, StageName
+from runtime.run.stage_view import StageView
+from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
 from runtime.testing import PipelineBuilder
 from serve.cli.display import Drafts, with_text
-from serve.http.runs import as_stream_event
+from serve.http.run_documents import as_stream_event
 from tests.runtime.hosting.hosted import Hosted
 
 RUN = RunId("r-1")

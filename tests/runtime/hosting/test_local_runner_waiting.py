@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from runtime.capability import StageContext, StageResult
-from runtime.envelope import Envelope, InterruptKind, InterruptRequest, InterruptResponse
+from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import InterruptError, StateStorageError, UnknownNameError
-from runtime.ids import RunId
-from runtime.supervision.commands import StageView
+from runtime.pipeline.interrupt_kinds import InterruptKind
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse
+from runtime.run.stage_view import StageView
 from runtime.supervision.events import PauseRequested, StageStarted
 from runtime.testing import START_MS, PipelineBuilder, hang
 from tests.runtime.full_log import FullLog

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
 from runtime.store.run_log import SqliteRunLog
 from runtime.testing import PipelineBuilder, ScriptedRunner
 

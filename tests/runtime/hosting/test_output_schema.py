@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from runtime.capability import StageResult
-from runtime.envelope import InterruptRequest
+from runtime.agents.capability import StageResult
 from runtime.errors import DocumentFaults, SettingsError
-from runtime.output_schema import OutputSchema
+from runtime.pipeline.output_schema import OutputSchema
+from runtime.run.envelope import InterruptRequest
 from runtime.testing import PipelineBuilder
 from tests.runtime.hosting.hosted import Hosted
 

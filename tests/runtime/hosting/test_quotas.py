@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from runtime.admission import AdmissionQueue, Candidate, Quotas, Spending
-from runtime.clock import FakeClock
-from runtime.envelope import Envelope, InterruptRequest, InterruptResponse, Request
 from runtime.errors import InterruptError, OverloadedError, RateLimitedError
-from runtime.ids import RunId
-from runtime.run_table import RunTable
+from runtime.hosting.admission import AdmissionQueue, Candidate, Quotas, Spending
+from runtime.hosting.run_table import RunTable
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse, Request
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.events import CancelRequested, StageSucceeded, StageUsage, TimerFired

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.envelope import InterruptResponse
-from runtime.ids import RunId, StageKey
-from runtime.supervision.events import Event, InterruptAnswered, PolicyVerdict, StageStarted, TimerFired
+from runtime.primitives.ids import RunId, StageKey
+from runtime.run.envelope import InterruptResponse
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.supervision.events import Event, InterruptAnswered, StageStarted, TimerFired
 from runtime.supervision.replay import Reason, decisions, explain, fold, renamed
 from runtime.testing import Bench, PipelineBuilder
 from tests.runtime.hosting.hosted import wire

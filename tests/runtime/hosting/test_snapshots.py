@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from runtime.clock import FakeClock
-from runtime.envelope import Request
 from runtime.errors import StateStorageError
-from runtime.ids import RunId
-from runtime.run_snapshots import SNAPSHOT_EVERY
-from runtime.run_table import RunTable
+from runtime.hosting.run_table import RunTable
+from runtime.hosting.snapshots import SNAPSHOT_EVERY
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.store.run_log import MemoryRunLog
 from runtime.store.run_records import Entry, Snapshot
 from runtime.supervision.commands import RunStage

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.bounds import Grant
-from runtime.capability import StageContext, StageResult
-from runtime.envelope import Envelope
+from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import BudgetExhaustedError
-from runtime.stage_budget import ASKED_TOOL_CALLS, StageBudget
-from runtime.supervision.commands import StageView
+from runtime.run.bounds import Grant
+from runtime.run.envelope import Envelope
+from runtime.run.stage_budget import ASKED_TOOL_CALLS, StageBudget
+from runtime.run.stage_view import StageView
 from runtime.supervision.events import BudgetRequested
 from runtime.testing import PipelineBuilder
 from runtime.tools.registry import Tool

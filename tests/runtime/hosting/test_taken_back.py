@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from runtime.admission import Quotas
-from runtime.clock import FakeClock
-from runtime.envelope import Request
 from runtime.errors import StateStorageError
-from runtime.ids import RunId
-from runtime.run_table import RunTable
+from runtime.hosting.admission import Quotas
+from runtime.hosting.run_table import RunTable
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.supervision.commands import Command, GiveGrant, RunStage
 from runtime.supervision.events import (
     BudgetRequested,

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.clock import FakeClock
-from runtime.envelope import Request
 from runtime.errors import InterruptError, StateStorageError, UnknownNameError
-from runtime.ids import RunId
-from runtime.run_table import RunTable
+from runtime.hosting.run_table import RunTable
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.store.run_log import Entry, MemoryRunLog
 from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.events import CancelRequested, Payload, StageSucceeded

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
 from runtime.supervision.commands import RunStage, SetTimer
 from runtime.supervision.decide import MAX_REISSUES
 from runtime.supervision.events import StageSucceeded

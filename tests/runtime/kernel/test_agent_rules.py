@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from runtime.agent_rules import problems_of_agent
-from runtime.capability import ModelUse, StageContext
+from runtime.agents.capability import ModelUse, StageContext
 from runtime.errors import DocumentFaults
-from runtime.pipeline import AgentConfig, AgentResources, PipelineConfig, as_wire
-from runtime.pipeline_file import parse_pipeline
-from runtime.supervision.commands import StageView
+from runtime.pipeline.agent_validation import problems_of_agent
+from runtime.pipeline.config import AgentConfig, AgentResources, PipelineConfig, as_wire
+from runtime.pipeline.loading import parse_pipeline
+from runtime.run.stage_view import StageView
 from runtime.testing import PipelineBuilder, ScriptedRunner
 
 MODEL = {"has_llm": True, "model_role": "writer"}

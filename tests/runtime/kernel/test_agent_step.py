@@ -12,19 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.agent_step import MAX_ERROR_CHARACTERS, MAX_OUTPUT_BYTES, MAX_OUTPUT_DEPTH, Agent
-from runtime.bounds import Grant
-from runtime.capability import AgentHooks, Capability, StageContext, StageInput, StageResult, load_capability
-from runtime.clock import FakeClock
-from runtime.envelope import InterruptRequest
+from runtime.agents.capability import AgentHooks, Capability, StageContext, StageInput, StageResult, load_capability
+from runtime.agents.stage_runner import MAX_ERROR_CHARACTERS, MAX_OUTPUT_BYTES, MAX_OUTPUT_DEPTH, Agent
+from runtime.bus.queries import LocalQueries
+from runtime.effects.journal import MemoryJournal
+from runtime.effects.remote_journal import journal_queries
 from runtime.errors import BudgetExhaustedError, ModelFailedError, SettingsError, StageError, ToolFailedError
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId, RunId, StageKey, StageName
-from runtime.journal import MemoryJournal
-from runtime.journal_port import journal_queries
-from runtime.pipeline import AgentConfig
-from runtime.ports import LocalQueries
-from runtime.supervision.commands import RunStage, StageView
+from runtime.pipeline.config import AgentConfig
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import GoalId, RunId, StageKey, StageName
+from runtime.run.bounds import Grant
+from runtime.run.envelope import InterruptRequest
+from runtime.run.goals import Goal, GoalsPatch
+from runtime.run.stage_view import StageView
+from runtime.supervision.commands import RunStage
 from runtime.supervision.events import Event, StageFailed, StageSucceeded, ToolCalled, decode_event, encode_event
 from runtime.testing import ScriptedAgent, hang
 from runtime.tools.registry import Tool, ToolRegistry
@@ -309,7 +310,15 @@ def test_an_agent_without_the_hooks_that_its_configuration_needs_is_refused(
 
 @pytest.mark.parametrize(
     "spec",
-    ["", ":", "nothing.here:X", "runtime.capability", "runtime.capability:NOPE", ".relative:X", "runtime.capability:T"],
+    [
+        "",
+        ":",
+        "nothing.here:X",
+        "runtime.agents.capability",
+        "runtime.agents.capability:NOPE",
+        ".relative:X",
+        "runtime.agents.capability:T",
+    ],
 )
 def test_a_capability_that_cannot_be_loaded_is_a_settings_error_that_names_it(spec: str) -> None:
     with pytest.raises(SettingsError) as caught:

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.bounds import (
+from runtime.errors import InputError
+from runtime.pipeline.config import MAX_SPAN_S, PipelineConfig
+from runtime.primitives.ids import RunId
+from runtime.run.bounds import (
     LIMITS,
     Grant,
     blocked_edge,
@@ -20,10 +23,7 @@ from runtime.bounds import (
     soft_limits_passed,
     unknown_limits,
 )
-from runtime.envelope import Bounds, Envelope, Request, Usage
-from runtime.errors import InputError
-from runtime.ids import RunId
-from runtime.pipeline import MAX_SPAN_S, PipelineConfig
+from runtime.run.envelope import Bounds, Envelope, Request, Usage
 from runtime.testing import START_MS, PipelineBuilder
 
 NAMES = ("max_iterations", "max_llm_calls", "max_agent_hops", "max_tool_calls", "max_tokens")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runtime.bounds import FIRST_TOKENS, FIRST_TOOL_CALLS, Grant
+from runtime.run.bounds import FIRST_TOKENS, FIRST_TOOL_CALLS, Grant
 from runtime.supervision.commands import GiveGrant
 from runtime.supervision.events import BudgetRequested, StageSucceeded, StageUsage
 from runtime.testing import Bench, PipelineBuilder

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from runtime.bounds import FIRST_TOOL_CALLS
-from runtime.envelope import InterruptRequest
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId, RunId, StageKey
-from runtime.pipeline import PipelineConfig
-from runtime.supervision.commands import CancelStage, Finish, SetTimer, StageView, decode_view
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import GoalId, RunId, StageKey
+from runtime.run.bounds import FIRST_TOOL_CALLS
+from runtime.run.envelope import InterruptRequest
+from runtime.run.goals import Goal, GoalsPatch
+from runtime.run.stage_view import StageView, decode_view
+from runtime.supervision.commands import CancelStage, Finish, SetTimer
 from runtime.supervision.decide import MAX_REISSUES, decide
 from runtime.supervision.events import (
     ActorLost,

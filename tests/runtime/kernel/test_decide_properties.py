@@ -11,22 +11,23 @@ from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.envelope import (
+from runtime.pipeline.config import END, INTERRUPT_TARGETS, PipelineConfig
+from runtime.pipeline.interrupt_kinds import TIME_TO_LIVE_MS, InterruptKind
+from runtime.primitives.ids import GoalId, RunId, StageKey
+from runtime.run.envelope import (
     BOUND_REASONS,
-    InterruptKind,
     InterruptRequest,
     InterruptResponse,
     Request,
     decode_envelope,
     encode_envelope,
 )
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId, RunId, StageKey
-from runtime.interrupts import TIME_TO_LIVE_MS
-from runtime.joins import join_state
-from runtime.pipeline import END, INTERRUPT_TARGETS, PipelineConfig
+from runtime.run.goals import Goal, GoalsPatch
+from runtime.run.joins import join_state
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.run.stage_view import decode_view
 from runtime.supervision import events as happening
-from runtime.supervision.commands import Finish, GiveGrant, decode_view
+from runtime.supervision.commands import Finish, GiveGrant
 from runtime.supervision.decide import decide
 from runtime.supervision.state import Decision, InFlight, RunState, new_state
 from runtime.testing import START_MS, Bench, replay, wire_form
@@ -36,9 +37,9 @@ KINDS: tuple[happening.FailureKind, ...] = ("tool", "model", "internal", "timeou
 BOUNDS: tuple[happening.Bound | None, ...] = (None, "llm_calls", "tokens")
 QUESTIONS: tuple[InterruptKind, ...] = ("clarification", "confirmation", "agent_review", "checkpoint", "timeout")
 VERDICTS = (
-    *(happening.PolicyVerdict("approved"),) * 6,
-    happening.PolicyVerdict("requires_confirmation", "sure?"),
-    happening.PolicyVerdict("denied", "no"),
+    *(PolicyVerdict("approved"),) * 6,
+    PolicyVerdict("requires_confirmation", "sure?"),
+    PolicyVerdict("denied", "no"),
 )
 ACTIONS = (
     *("succeed",) * 12,
@@ -331,7 +332,7 @@ def next_payload(bench: Bench, number: int) -> happening.Payload:
     entry = entries[number % len(entries)]
     if entry.waiting_retry:
         return happening.TimerFired(f"retry:{entry.key}")
-    verdict = happening.PolicyVerdict("approved")
+    verdict = PolicyVerdict("approved")
     return happening.StageSucceeded(entry.key, {"r": 1, "list": [1, 2]}, policy=verdict)
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.documents import MAX_DOCUMENT_BYTES, dotted, load_yaml, parse_yaml, raise_faults
 from runtime.errors import DocumentFaults
+from runtime.primitives.yaml_documents import MAX_DOCUMENT_BYTES, dotted, load_yaml, parse_yaml, raise_faults
 
 
 def faults_of(text: str) -> list[str]:

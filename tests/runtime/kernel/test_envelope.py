@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.envelope import (
+from runtime.errors import WireError
+from runtime.pipeline.interrupt_kinds import InterruptKind
+from runtime.primitives.ids import GoalId, RunId, StageName
+from runtime.run.envelope import (
     BOUND_REASONS,
     FAILURE_REASONS,
     SCHEMA_VERSION,
@@ -18,7 +21,6 @@ from runtime.envelope import (
     Envelope,
     HistoryRecord,
     Interrupt,
-    InterruptKind,
     InterruptResponse,
     InterruptStatus,
     Request,
@@ -28,9 +30,7 @@ from runtime.envelope import (
     decode_envelope,
     encode_envelope,
 )
-from runtime.errors import WireError
-from runtime.goals import Goal, GoalBoard
-from runtime.ids import GoalId, RunId, StageName
+from runtime.run.goals import Goal, GoalBoard
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(),

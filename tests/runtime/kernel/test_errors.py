@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 from runtime import errors
+from runtime.bus.queries import error_from_wire, error_to_wire
 from runtime.errors import JeevesError
-from runtime.ports import error_from_wire, error_to_wire
 
 
 def all_errors(kind: type[JeevesError] = JeevesError) -> list[type[JeevesError]]:

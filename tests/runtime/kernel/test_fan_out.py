@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from runtime.bounds import Grant
-from runtime.envelope import InterruptRequest
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId
-from runtime.supervision.commands import CancelStage, decode_view
+from runtime.primitives.ids import GoalId
+from runtime.run.bounds import Grant
+from runtime.run.envelope import InterruptRequest
+from runtime.run.goals import Goal, GoalsPatch
+from runtime.run.stage_view import decode_view
+from runtime.supervision.commands import CancelStage
 from runtime.supervision.decide import MAX_REISSUES
 from runtime.supervision.events import StageSucceeded, StageUsage
 from runtime.supervision.flow import MAX_ITEMS

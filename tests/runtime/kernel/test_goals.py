@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.goals import Goal, GoalBoard, GoalsPatch, GoalStatus, RoundSummary, apply_patch
-from runtime.ids import GoalId
+from runtime.primitives.ids import GoalId
+from runtime.run.goals import Goal, GoalBoard, GoalsPatch, GoalStatus, RoundSummary, apply_patch
 
 A, B, C, D = (GoalId(name) for name in "abcd")
 STATUSES: tuple[GoalStatus, ...] = ("pending", "satisfied", "partial", "blocked", "dropped")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.heartbeats import Heartbeats
-from runtime.ids import Address
+from runtime.hosting.failure_detector import Heartbeats
+from runtime.primitives.ids import Address
 
 A, B = Address("a"), Address("b")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.holders import LIVES_REMEMBERED, Holders
-from runtime.ids import Address, RunId, StageKey
+from runtime.hosting.attempt_tracker import LIVES_REMEMBERED, Holders
+from runtime.primitives.ids import Address, RunId, StageKey
 
 RUN = RunId("r-1")
 A, B = Address("agent:p.a"), Address("agent:p.b")

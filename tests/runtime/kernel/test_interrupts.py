@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from runtime.envelope import Interrupt, InterruptKind, InterruptResponse, TerminalReason
-from runtime.interrupts import REASON_WITHOUT_WAITING, TIME_TO_LIVE_MS, lacking, outcome, refusal
+from runtime.pipeline.interrupt_kinds import TIME_TO_LIVE_MS, InterruptKind
+from runtime.run.envelope import Interrupt, InterruptResponse, TerminalReason
+from runtime.run.interrupts import REASON_WITHOUT_WAITING, lacking, outcome, refusal
 
 KINDS: tuple[InterruptKind, ...] = typing.get_args(InterruptKind)
 MINUTE_MS = 60_000

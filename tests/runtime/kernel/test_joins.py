@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from runtime.joins import Statuses, dependants, is_held_back, join_state, losers, lost_with, startable
-from runtime.pipeline import AgentConfig, PipelineConfig
+from runtime.pipeline.config import AgentConfig, PipelineConfig
+from runtime.run.joins import Statuses, dependants, is_held_back, join_state, losers, lost_with, startable
 from runtime.testing import PipelineBuilder
 
 

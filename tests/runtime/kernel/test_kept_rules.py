@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from runtime.errors import SettingsError
-from runtime.kept_rules import CONTRACT, lacking, placed, rules_as_bytes, rules_from_bytes
-from runtime.pipeline import AgentConfig, PipelineConfig
-from runtime.pipeline_file import load_pipeline
+from runtime.pipeline.config import AgentConfig, PipelineConfig
+from runtime.pipeline.loading import load_pipeline
+from runtime.pipeline.pipeline_versions import CONTRACT, lacking, placed, rules_as_bytes, rules_from_bytes
 from runtime.settings import shipped_config_dir
 from runtime.testing import PipelineBuilder
 

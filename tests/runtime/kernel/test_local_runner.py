@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.agent_step import MAX_OUTPUT_BYTES
-from runtime.capability import StageContext, StageResult
+from runtime.agents.capability import StageContext, StageResult
+from runtime.agents.stage_runner import MAX_OUTPUT_BYTES
 from runtime.errors import StateStorageError, ToolFailedError, UnknownNameError
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId
-from runtime.supervision.commands import StageView
+from runtime.primitives.ids import GoalId
+from runtime.run.goals import Goal, GoalsPatch
+from runtime.run.stage_view import StageView
 from runtime.testing import START_MS, PipelineBuilder, ScriptedAgent, hang, replay, scripted_runner
 from runtime.tools.registry import Tool
 from runtime.tools.result import ToolResult

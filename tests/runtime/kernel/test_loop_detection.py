@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runtime.envelope import HistoryRecord
-from runtime.ids import StageName
-from runtime.loop_detection import detect_loop, digest_of
+from runtime.primitives.ids import StageName
+from runtime.run.envelope import HistoryRecord
+from runtime.run.loop_detection import detect_loop, digest_of
 from runtime.testing import Bench, PipelineBuilder
 
 

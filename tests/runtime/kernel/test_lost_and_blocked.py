@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runtime.ids import StageKey
+from runtime.primitives.ids import StageKey
 from runtime.supervision.events import (
     ActorLost,
     CancelRequested,

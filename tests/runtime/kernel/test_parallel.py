@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from runtime.supervision.commands import CancelStage, decode_view
+from runtime.run.stage_view import decode_view
+from runtime.supervision.commands import CancelStage
 from runtime.supervision.decide import MAX_REISSUES
 from runtime.supervision.events import ActorLost, StageSucceeded, StageUsage
 from runtime.testing import START_MS, Bench, PipelineBuilder

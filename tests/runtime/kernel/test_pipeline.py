@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.errors import DocumentFaults
-from runtime.pipeline import PipelineConfig, as_wire
-from runtime.pipeline_file import load_pipeline, parse_pipeline
-from runtime.pipeline_rules import problems_of
+from runtime.pipeline.config import PipelineConfig, as_wire
+from runtime.pipeline.loading import load_pipeline, parse_pipeline
+from runtime.pipeline.pipeline_validation import problems_of
 from runtime.testing import PipelineBuilder
 
 

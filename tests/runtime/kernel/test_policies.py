@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from runtime.envelope import InterruptRequest
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId
-from runtime.supervision.events import PolicyVerdict
+from runtime.primitives.ids import GoalId
+from runtime.run.envelope import InterruptRequest
+from runtime.run.goals import Goal, GoalsPatch
+from runtime.run.policy_verdict import PolicyVerdict
 from runtime.testing import Bench, PipelineBuilder
 
 APPROVED = PolicyVerdict("approved")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from runtime.bus.queries import LocalQueries, error_from_wire, error_to_wire
 from runtime.errors import DuplicateHandlerError, NoHandlerError, QueryTimeoutError, ToolFailedError
-from runtime.ports import LocalQueries, error_from_wire, error_to_wire
 
 
 def queries(**handlers: Any) -> LocalQueries:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.pipeline import AgentConfig, RoutingRule
-from runtime.routing import Move, next_move, same_value
+from runtime.pipeline.config import AgentConfig, RoutingRule
+from runtime.run.routing import Move, next_move, same_value
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from runtime import run_table
-from runtime.clock import FakeClock
-from runtime.envelope import Request
 from runtime.errors import InputError, StateStorageError, UnknownNameError
-from runtime.ids import RunId
-from runtime.run_table import FINISHED_RUNS_KEPT, RunTable
+from runtime.hosting import run_table
+from runtime.hosting.run_table import FINISHED_RUNS_KEPT, RunTable
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.events import CancelRequested, RunRequested, StageStarted, StageSucceeded, TimerFired

@@ -7,10 +7,10 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.clock import FakeClock, SystemClock
-from runtime.ids import RunId, new_run_id
+from runtime.hosting.timers import Timers
+from runtime.primitives.clock import FakeClock, SystemClock
+from runtime.primitives.ids import RunId, new_run_id
 from runtime.supervision.commands import SetTimer
-from runtime.timers import Timers
 
 RUN, OTHER = RunId("r-1"), RunId("r-2")
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.bounds import Grant
 from runtime.errors import ToolArgumentsError, ToolFailedError, UnknownNameError
-from runtime.stage_budget import StageBudget
+from runtime.run.bounds import Grant
+from runtime.run.stage_budget import StageBudget
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import USABLE, Citation, ToolResult

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from runtime.envelope import InterruptKind, InterruptRequest
-from runtime.interrupts import REASON_WITHOUT_WAITING, TIME_TO_LIVE_MS
-from runtime.supervision.commands import CancelStage, SetTimer, decode_view
+from runtime.pipeline.interrupt_kinds import TIME_TO_LIVE_MS, InterruptKind
+from runtime.run.envelope import InterruptRequest
+from runtime.run.interrupts import REASON_WITHOUT_WAITING
+from runtime.run.stage_view import decode_view
+from runtime.supervision.commands import CancelStage, SetTimer
 from runtime.supervision.events import StageSucceeded, TimerFired
 from runtime.testing import START_MS, Bench, PipelineBuilder
 

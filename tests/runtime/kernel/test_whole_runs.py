@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from runtime.capability import StageContext, StageResult
-from runtime.envelope import InterruptRequest
+from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import InterruptError, ModelFailedError, ToolFailedError
-from runtime.supervision.commands import StageView
-from runtime.supervision.events import PolicyVerdict
+from runtime.run.envelope import InterruptRequest
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.run.stage_view import StageView
 from runtime.testing import PipelineBuilder, hang, replay, scripted_runner
 
 parallel = PipelineBuilder.parallel

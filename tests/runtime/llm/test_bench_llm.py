@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator
 
-from runtime.clock import FakeClock
 from runtime.llm.client import ModelClient
 from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
-from serve.llm.bench import Measured, Rounds, all_at_once, compared, requests_of, through_client
+from runtime.primitives.clock import FakeClock
+from serve.llm.throughput_bench import Measured, Rounds, all_at_once, compared, requests_of, through_client
 from tests.runtime.llm.test_model_client import models
 
 

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from runtime.breaker import BreakerRules
-from runtime.clock import FakeClock
+from runtime.bus.circuit_breaker import BreakerRules
 from runtime.errors import ModelBrokeOffError, ModelBusyError, ModelDownError, ModelFailedError, ModelRefusedError
 from runtime.llm.call_metrics import ModelStats, together
 from runtime.llm.client import ModelClient
 from runtime.llm.messages import Completion
 from runtime.llm.scripted import ScriptedModel
-from serve.http.metrics import MOST_LIVES, ModelMetrics
+from runtime.primitives.clock import FakeClock
+from serve.http.http_metrics import MOST_LIVES, ModelMetrics
 from serve.http.model_state import ANSWERS, ModelState
 from tests.runtime.llm.endpoint import asked
 from tests.runtime.llm.test_model_client import client_of, models

@@ -7,25 +7,25 @@ from typing import Any
 
 import pytest
 
-from runtime.agent_step import Agent
-from runtime.bounds import Grant
-from runtime.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
-from runtime.clock import FakeClock
-from runtime.envelope import Envelope, Request
+from runtime.agents.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
+from runtime.agents.stage_runner import Agent
+from runtime.bus.queries import LocalQueries
+from runtime.effects.journal import MemoryJournal
+from runtime.effects.remote_journal import QueryJournal, journal_queries
 from runtime.errors import InvalidOutputError, JeevesError, ModelDownError, NoHandlerError, QueryTimeoutError
-from runtime.ids import RunId, StageKey
-from runtime.journal import MemoryJournal
-from runtime.journal_port import QueryJournal, journal_queries
+from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.client import ModelClient
 from runtime.llm.kept_answers import KeptAnswers
 from runtime.llm.messages import Message, ModelRequest
 from runtime.llm.scripted import ScriptedModel
 from runtime.llm.stage_llm import ModelAsked, StageLlm
-from runtime.local_runner import LocalRunner
-from runtime.ports import LocalQueries
-from runtime.stage_budget import StageBudget
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId, StageKey
+from runtime.run.bounds import Grant
+from runtime.run.envelope import Envelope, Request
+from runtime.run.stage_budget import StageBudget
+from runtime.run.stage_view import StageView
 from runtime.store.run_log import MemoryRunLog
-from runtime.supervision.commands import StageView
 from runtime.testing import PipelineBuilder
 from runtime.tools.registry import ToolRegistry
 from tests.runtime.llm.test_model_client import models

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.breaker import BreakerRules
-from runtime.clock import FakeClock
+from runtime.bus.circuit_breaker import BreakerRules
 from runtime.errors import ModelBrokeOffError, ModelBusyError, ModelDownError, ModelFailedError, ModelRefusedError
 from runtime.llm.client import ModelClient, RetryRules
 from runtime.llm.fair_share import FairShare
 from runtime.llm.messages import Completion
 from runtime.llm.model_file import ModelsFile
 from runtime.llm.scripted import ScriptedModel
+from runtime.primitives.clock import FakeClock
 from tests.runtime.llm.endpoint import asked
 
 BUSY = ModelBusyError("busy", retry_after_s=None)

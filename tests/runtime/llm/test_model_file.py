@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.clock import FakeClock
 from runtime.errors import DocumentFaults, SettingsError
+from runtime.llm.client_opening import open_client
 from runtime.llm.model_file import ModelsFile, load_models
-from runtime.llm.opening import open_client
+from runtime.primitives.clock import FakeClock
 from runtime.settings import shipped_config_dir
 from serve.llm.resources import bundles, described, lacking, llm_config_of
 

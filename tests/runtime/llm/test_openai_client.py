@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from runtime.clock import FakeClock
 from runtime.errors import (
     ModelBrokeOffError,
     ModelBusyError,
@@ -30,6 +29,7 @@ from runtime.llm.openai_answer import MAX_CHARS_PER_TOKEN
 from runtime.llm.openai_client import OpenAIBackend
 from runtime.llm.protocol import drained
 from runtime.llm.tokens import ByteCounter
+from runtime.primitives.clock import FakeClock
 from tests.runtime.llm.endpoint import (
     Endpoint,
     Handler,

@@ -8,8 +8,6 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from runtime.bounds import Grant
-from runtime.clock import FakeClock
 from runtime.errors import (
     BudgetExhaustedError,
     InvalidOutputError,
@@ -22,7 +20,9 @@ from runtime.llm.messages import Message
 from runtime.llm.scripted import ScriptedModel
 from runtime.llm.stage_llm import MIN_ANSWER_TOKENS, ModelAsked, StageLlm
 from runtime.llm.tokens import count_messages
-from runtime.stage_budget import StageBudget
+from runtime.primitives.clock import FakeClock
+from runtime.run.bounds import Grant
+from runtime.run.stage_budget import StageBudget
 from tests.runtime.llm.test_model_client import models
 
 HELLO = [Message("user", "hello")]

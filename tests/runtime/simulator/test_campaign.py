@@ -7,7 +7,7 @@ import pytest
 
 from runtime.errors import SettingsError
 from runtime.simulator.campaign import Report, prepare, run_campaign, run_seed
-from runtime.simulator.system import PROTECTIONS, System
+from runtime.simulator.simulated_system import PROTECTIONS, System
 
 ALL_FAULTS = {
     "drop",

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 import msgspec
 import pytest
 
-from runtime.envelope import Envelope, InterruptResponse, Request
-from runtime.ids import RunId
-from runtime.pipeline import PipelineConfig
-from runtime.simulator import invariants, twins
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptResponse, Request
+from runtime.run.stage_view import StageView
+from runtime.simulator import differential, invariants
 from runtime.simulator.faults import NO_FAULTS
-from runtime.simulator.messages import Answer
 from runtime.simulator.records import Record, read
+from runtime.simulator.reports import Answer
 from runtime.simulator.scenarios import Person, PlannedRun, Scenario
 from runtime.simulator.scripts import StageScript
-from runtime.simulator.system import System
-from runtime.supervision.commands import StageView
+from runtime.simulator.simulated_system import System
 from runtime.supervision.events import InterruptAnswered, RunAdopted
 from runtime.testing import PipelineBuilder
 
@@ -214,16 +214,16 @@ def test_a_write_of_a_deposed_owner_is_found(system: System) -> None:
 )
 def test_another_result_than_the_twins_is_found(system: System, record: Record, change: dict[str, object]) -> None:
     other = replace(record, envelope=replace(record.envelope, **change))
-    assert names(twins.other_result(system, system, other, "full")) == ["same_result"]
-    assert names(twins.other_result(system, system, other, "none")) == []
+    assert names(differential.other_result(system, system, other, "full")) == ["same_result"]
+    assert names(differential.other_result(system, system, other, "none")) == []
 
 
 @pytest.mark.parametrize("counter", [{"agent_hops": 9}, {"iterations": 1}, {"edges": {"a->b": 1}}])
 def test_other_counts_than_the_twins_are_found(system: System, record: Record, counter: dict[str, object]) -> None:
     usage = replace(record.envelope.usage, **counter)
     other = replace(record, envelope=replace(record.envelope, usage=usage))
-    assert names(twins.other_result(system, system, other, "full")) == ["same_result"]
-    assert names(twins.other_result(system, system, other, "reason")) == []
+    assert names(differential.other_result(system, system, other, "full")) == ["same_result"]
+    assert names(differential.other_result(system, system, other, "reason")) == []
 
 
 def test_outputs_of_racers_are_not_compared(system: System, record: Record) -> None:
@@ -231,17 +231,17 @@ def test_outputs_of_racers_are_not_compared(system: System, record: Record) -> N
     racing.run()
     outputs = {**record.envelope.outputs, "b": {"other": True}}
     other = replace(record, envelope=replace(record.envelope, outputs=outputs))
-    assert names(twins.other_result(racing, racing, other, "full")) == []
-    assert names(twins.other_result(system, system, other, "full")) == ["same_result"]
+    assert names(differential.other_result(racing, racing, other, "full")) == []
+    assert names(differential.other_result(system, system, other, "full")) == ["same_result"]
 
 
 def test_how_far_a_run_is_compared(system: System, record: Record) -> None:
     twin = at_rest()
-    assert twins.level_of(system, twin, record) == "full"
+    assert differential.level_of(system, twin, record) == "full"
     twin.books.runs[RUN].refusals = 1
-    assert twins.level_of(system, twin, record) == "none", "parallel stages raced for a budget"
+    assert differential.level_of(system, twin, record) == "none", "parallel stages raced for a budget"
     cancelling = replace(ALICE, person=replace(ALICE.person, cancels_ms=1))
-    assert twins.level_of(system, system, replace(record, planned=cancelling)) == "none"
+    assert differential.level_of(system, system, replace(record, planned=cancelling)) == "none"
 
 
 def test_a_sequential_run_short_of_budget_is_compared_unless_an_attempt_was_lost() -> None:
@@ -250,9 +250,9 @@ def test_a_sequential_run_short_of_budget_is_compared_unless_an_attempt_was_lost
     record = read(system, ALICE)
     assert record is not None
     system.books.runs[RUN].refusals = 1
-    assert twins.level_of(system, system, record) == "full"
+    assert differential.level_of(system, system, record) == "full"
     lost = replace(record, log=[*record.log, replace(record.log[-1], payload=RunAdopted())])
-    assert twins.level_of(system, system, lost) == "none"
+    assert differential.level_of(system, system, lost) == "none"
 
 
 def test_a_run_that_a_bound_ended_before_its_limit_is_found() -> None:
@@ -261,10 +261,10 @@ def test_a_run_that_a_bound_ended_before_its_limit_is_found() -> None:
     record = read(twin, ALICE)
     assert record is not None
     assert record.envelope.terminal_reason == "max_agent_hops_exceeded"
-    assert names(twins.ended_too_early(twin, record)) == []
+    assert names(differential.ended_too_early(twin, record)) == []
     envelope = twin.envelope(RUN)
     short = replace(envelope, usage=replace(envelope.usage, agent_hops=1))
-    assert names(twins.ended_too_early(Pretender(twin, short), record)) == ["bounds"]
+    assert names(differential.ended_too_early(Pretender(twin, short), record)) == ["bounds"]
 
 
 class Pretender(System):

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.bounds import Grant
-from runtime.ids import RunId, StageKey, StageName
+from runtime.primitives.ids import RunId, StageKey, StageName
+from runtime.run.bounds import Grant
+from runtime.run.stage_view import StageView
 from runtime.simulator.faults import Extent, draw_plan
 from runtime.simulator.pipelines import draw_scenario
 from runtime.simulator.scenarios import Scenario
@@ -30,7 +31,7 @@ from runtime.simulator.scripts import (
     Wait,
     play,
 )
-from runtime.supervision.commands import RunStage, StageView
+from runtime.supervision.commands import RunStage
 
 SCENARIOS = [draw_scenario(random.Random(seed)) for seed in range(400)]
 ROOT = Path(__file__).resolve().parents[3]

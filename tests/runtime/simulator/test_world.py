@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from runtime.errors import FencedError, StateStorageError
-from runtime.ids import MessageId, RunId, StageKey
+from runtime.primitives.ids import MessageId, RunId, StageKey
 from runtime.simulator.faults import Fault, FaultPlan
-from runtime.simulator.speaking import Speaker
+from runtime.simulator.resending_process import Speaker
 from runtime.simulator.storage import Disk, DiskJournal, WriteBehind
 from runtime.simulator.world import START_MS, Message, Process, WallClock, World
 from runtime.supervision.events import CancelRequested, Event

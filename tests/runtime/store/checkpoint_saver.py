@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_metadata,
 )
 
-from runtime.store.database import Database, Migration, Transaction, migrate
+from runtime.database.database import Database, Migration, Transaction, migrate
 
 MIGRATIONS: tuple[Migration, ...] = (
     (

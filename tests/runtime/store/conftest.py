@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.store.database import Database, Durability
-from runtime.store.postgres_database import PostgresDatabase
+from runtime.database.database import Database, Durability
+from runtime.database.postgres_database import PostgresDatabase
+from runtime.database.sqlite_database import SqliteDatabase
 from runtime.store.run_log import MemoryRunLog, RunLog, SqlRunLog
-from runtime.store.sqlite_database import SqliteDatabase
 from tests.postgres_server import PostgresServer
 
 BACKENDS = ("sqlite", "postgres")

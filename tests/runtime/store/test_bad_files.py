@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from runtime.database.sqlite_database import FILE_FORMAT, SqliteDatabase
 from runtime.errors import StateStorageError
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
 from runtime.store.run_log import Entry, SqliteRunLog
-from runtime.store.sqlite_database import FILE_FORMAT, SqliteDatabase
 from runtime.supervision.events import CancelRequested, Event
 
 RUN = RunId("r-1")

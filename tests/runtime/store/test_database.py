@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from runtime.database.database import Database, Migration, Transaction, migrate
 from runtime.errors import StateStorageError
-from runtime.store.database import Database, Migration, Transaction, migrate
 from tests.runtime.store.conftest import Place
 
 FIRST: Migration = ("CREATE TABLE counts (name TEXT PRIMARY KEY, n BIGINT NOT NULL, body BYTEA)",)

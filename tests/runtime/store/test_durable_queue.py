@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from runtime import work_table
-from runtime.clock import FakeClock
 from runtime.errors import LeaseLostError, QueueFullError, StateStorageError
-from runtime.pipeline import Priority
+from runtime.pipeline.config import Priority
+from runtime.primitives.clock import FakeClock
+from runtime.queues import work_table
+from runtime.queues.work_table import Lease, LeaseId, WorkerId, WorkTable
 from runtime.store.sql_work_queue import SqlWorkQueue
 from runtime.store.sql_work_table import SqlWorkTable
-from runtime.work_table import Lease, LeaseId, WorkerId, WorkTable
 from tests.runtime.store.conftest import Place
 
 ANN, BOB = WorkerId("ann"), WorkerId("bob")

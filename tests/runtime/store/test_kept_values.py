@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.clock import FakeClock
-from runtime.envelope import Request
 from runtime.errors import InputError, SettingsError, UnknownNameError
-from runtime.ids import RunId
-from runtime.run_table import RunTable
-from runtime.store.blobs import content_hash
-from runtime.store.cache import USE_NOTED_EVERY_MS, CacheStore
+from runtime.hosting.run_table import RunTable
+from runtime.memory.cache import USE_NOTED_EVERY_MS, CacheStore
+from runtime.memory.sessions import SessionStore, Turn
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.hashing import content_hash
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.store.opening import StoreOptions, open_run_log, open_store
-from runtime.store.sessions import SessionStore, Turn
 from runtime.store.streams import replayed
 from runtime.supervision.commands import RunStage
 from runtime.supervision.events import StageSucceeded

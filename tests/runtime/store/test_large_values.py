@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.envelope import Request
 from runtime.errors import StateStorageError, WireError
-from runtime.ids import RunId, StageKey
+from runtime.primitives.ids import RunId, StageKey
+from runtime.run.envelope import Request
 from runtime.store.event_rows import LARGE_BYTES, event_of, row_of
 from runtime.store.run_log import RunLog, SqlRunLog
 from runtime.store.run_records import Entry

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from runtime.clock import FakeClock
-from runtime.store.cache import CacheStore
-from runtime.store.memory import MAX_ANSWERS, EarlierAnswer, MemoryStore, similarity
-from runtime.store.sqlite_database import SqliteDatabase
+from runtime.database.sqlite_database import SqliteDatabase
+from runtime.memory.cache import CacheStore
+from runtime.memory.earlier_answers import MAX_ANSWERS, EarlierAnswer, MemoryStore, similarity
+from runtime.primitives.clock import FakeClock
 
 
 @pytest.fixture

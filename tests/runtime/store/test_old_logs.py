@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.envelope import Envelope, decode_envelope
-from runtime.pipeline import PipelineConfig
+from runtime.pipeline.config import PipelineConfig
+from runtime.run.envelope import Envelope, decode_envelope
 from runtime.store.run_log import RunLog, SqliteRunLog
 from runtime.supervision.events import CancelRequested, Event, decode_event
 from runtime.supervision.replay import fold

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from runtime.database.postgres_database import PostgresDatabase
 from runtime.errors import StateStorageError
-from runtime.ids import RunId
-from runtime.store.postgres_database import PostgresDatabase
+from runtime.primitives.ids import RunId
 from runtime.store.run_log import SqlRunLog
 from runtime.supervision.events import CancelRequested, Event
 from tests.postgres_server import MISSING, PASSWORD, PostgresServer, binaries

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.clock import FakeClock
-from runtime.context.relations import Relation, last_part
-from runtime.store import relations as limits
-from runtime.store.relations import RelationStore, relation_queries
+from runtime.memory import entity_relations as limits
+from runtime.memory.entity_relations import RelationStore, relation_queries
+from runtime.memory.relation import Relation, last_part
+from runtime.primitives.clock import FakeClock
 from tests.runtime.store.conftest import Place
 
 

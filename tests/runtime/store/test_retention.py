@@ -10,19 +10,19 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from runtime.clock import FakeClock
-from runtime.context.relations import Relation
-from runtime.ids import RunId, StageKey
-from runtime.journal import EffectKey
+from runtime.effects.journal import EffectKey
+from runtime.memory.relation import Relation
+from runtime.memory.sessions import Turn
+from runtime.memory.tool_metrics import ToolUse
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import RunId, StageKey
+from runtime.queues.work_table import WorkerId
 from runtime.store.event_rows import LARGE_BYTES
 from runtime.store.opening import StoreOptions, Stores, has_database, open_run_log, open_store, run_log_names
 from runtime.store.retention import RUNS_AT_ONCE, Sweep, Swept
 from runtime.store.run_log import Entry, RunLog
-from runtime.store.sessions import Turn
 from runtime.store.sql_work_table import OldTasks
-from runtime.store.tool_metrics import ToolUse
 from runtime.supervision.events import CancelRequested, Event, StageSucceeded
-from runtime.work_table import WorkerId
 from tests.runtime.store.conftest import BACKENDS
 
 CUTOFF_MS = 1_000_000

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from runtime.envelope import Request
+from runtime.database.sqlite_database import FILE_FORMAT
 from runtime.errors import StateStorageError, WireError
-from runtime.goals import Goal, GoalsPatch
-from runtime.ids import GoalId, RunId, StageKey
+from runtime.primitives.ids import GoalId, RunId, StageKey
+from runtime.run.envelope import Request
+from runtime.run.goals import Goal, GoalsPatch
 from runtime.store.run_log import MemoryRunLog, RunLog, SqliteRunLog
-from runtime.store.sqlite_database import FILE_FORMAT
 from runtime.supervision.events import (
     CancelRequested,
     Event,

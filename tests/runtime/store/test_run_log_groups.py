@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.envelope import Request
 from runtime.errors import FencedError, OwnedError, StateStorageError
-from runtime.ids import RunId
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Request
 from runtime.store.run_log import Entry, Lease, RunLog, RunSummary, Snapshot
 from runtime.supervision.events import CancelRequested, Event, Payload, RunRequested
 from tests.runtime.store.conftest import LogOpener

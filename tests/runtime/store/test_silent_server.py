@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from actors.log_owner import LEASE_MS, PATIENCE_S, LogOwner
-from runtime.clock import FakeClock
+from runtime.database.postgres_database import PostgresDatabase
+from runtime.database.postgres_patience import SilentServerError, heard
+from runtime.database.sqlite_database import SqliteDatabase
 from runtime.errors import StateStorageError
-from runtime.heartbeats import HANGS_AFTER_S
-from runtime.ids import Address, RunId
+from runtime.hosting.failure_detector import HANGS_AFTER_S
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.ids import Address, RunId
 from runtime.store.opening import StoreOptions
-from runtime.store.postgres_database import PostgresDatabase
-from runtime.store.postgres_patience import SilentServerError, heard
 from runtime.store.run_log import SqlRunLog
-from runtime.store.sqlite_database import SqliteDatabase
 from runtime.supervision.events import CancelRequested, Event
 from tests.postgres_server import PostgresServer
 from tests.runtime.store.conftest import Place

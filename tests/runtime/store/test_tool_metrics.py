@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from runtime.clock import FakeClock
-from runtime.store.tool_metrics import ToolMetric, ToolMetricsStore, ToolUse, tool_metric_queries
+from runtime.memory.tool_metrics import ToolMetric, ToolMetricsStore, ToolUse, tool_metric_queries
+from runtime.primitives.clock import FakeClock
 from tests.runtime.store.conftest import Place
 
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from runtime.ids import RunId
-from runtime.store.database import Database, Transaction
-from runtime.store.postgres_database import PostgresDatabase
+from runtime.database.database import Database, Transaction
+from runtime.database.postgres_database import PostgresDatabase
+from runtime.database.sqlite_database import SqliteDatabase
+from runtime.primitives.ids import RunId
 from runtime.store.run_log import Entry, SqlRunLog
-from runtime.store.sqlite_database import SqliteDatabase
 from runtime.supervision.events import CancelRequested, Event
 
 RUNS = (RunId("r-left"), RunId("r-right"))

@@ -1,0 +1,65 @@
+"""What only a person can settle, seen after the code was explored.
+
+A name that is not there, or that many things bear, and results that contradict each other. Pure. Whether anybody is
+asked is decided elsewhere; without a person the answer says the same things of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from actors.capabilities.code_analysis.evidence.claims import code_span
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.ranking.relevance import is_named
+from runtime.codebase.files.words import index_terms
+from runtime.codebase.resolution.symbol_links import normal_name
+
+MANY_MATCHES = 4
+SHOWN = 4
+
+
+def blocking_issues(question: Question, facts: Sequence[Fact], contradictions: Sequence[str] = ()) -> list[str]:
+    """One sentence for each: none of the named things exists; one name is defined at MANY_MATCHES places or more;
+    results contradict each other, as the synthesizer says.
+    """
+    missing = missing_names(question, facts)
+    if missing and len(missing) == len(question.identifiers):
+        near = nearest_names(missing, facts)
+        alike = f"; names like it are {', '.join(map(code_span, near))}" if near else ""
+        return [f"There is no {' or '.join(map(code_span, missing))} in this repository{alike}"]
+    ambiguous = [sentence for name in question.identifiers[:1] if (sentence := _ambiguous(name, question, facts))]
+    return ambiguous + [f"What was found contradicts itself: {said}" for said in contradictions[:SHOWN]]
+
+
+def missing_names(question: Question, facts: Sequence[Fact]) -> list[str]:
+    """The names in the question that nothing that was found bears or mentions."""
+    shown = "\n".join(
+        f"{fact.name} {fact.signature} {fact.citation.quote} {fact.citation.file} {fact.text}" for fact in facts
+    )
+    return [name for name in question.identifiers if normal_name(name).rpartition(".")[2] not in shown]
+
+
+def nearest_names(missing: Sequence[str], facts: Sequence[Fact]) -> list[str]:
+    """Names of definitions that share a word with a missing one, those that share most first."""
+    wanted = {word for name in missing for word in index_terms(name).split()}
+    shared: dict[str, int] = {}
+    for fact in facts:
+        if fact.kind == "definition" and fact.name:
+            shared[fact.name] = len(wanted.intersection(index_terms(fact.name).split()))
+    ranked = sorted((name for name, count in shared.items() if count), key=lambda name: (-shared[name], name))
+    return ranked[:SHOWN]
+
+
+def _ambiguous(name: str, question: Question, facts: Sequence[Fact]) -> str | None:
+    places = {
+        fact.place: fact
+        for fact in facts
+        if fact.kind == "definition" and not fact.is_test and is_named(fact.name, (name,))
+    }
+    if len(places) < MANY_MATCHES or question.paths or question.kind in {"list_all", "compare"}:
+        return None
+    listed = [f"{code_span(fact.name)} in {code_span(fact.citation.file)}" for fact in places.values()][:SHOWN]
+    count = max(len(places), *(fact.count for fact in places.values()))
+    more = ", …" if count > len(listed) else ""
+    return f"{code_span(name)} is defined at {count} places: {', '.join(listed)}{more}"

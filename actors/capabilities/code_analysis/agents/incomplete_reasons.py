@@ -1,0 +1,117 @@
+"""Why the rounds of a question ended with goals open: what the answer says of it, and the bound that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED
+from actors.capabilities.code_analysis.evidence.claims import plain
+from actors.capabilities.code_analysis.question.analysis import Aspect
+from actors.capabilities.code_analysis.question.aspects import aspect_of
+from runtime.run.stage_view import StageView
+from runtime.tools.executor import NONE_LEFT
+
+# The rows of the decision tables at which a bound of the rounds ends them.
+_BOUND_OF_ROW = {
+    "rounds_used_up": "max_stages",
+    "reintents_used_up": "max_reintents",
+    "loops_used_up": "max_loops_per_stage",
+}
+# What each tool is called for: a call that was forbidden says something of these aspects alone.
+_ASPECTS_OF_TOOL: dict[str, tuple[Aspect, ...]] = {
+    "locate": ("definition", "mechanism", "usage", "tests", "configuration", "listing", "history", "together"),
+    "explore_symbol_usage": ("usage", "tests"),
+    "map_module": ("structure", "listing"),
+    "trace_entry_point": ("mechanism",),
+    "read_code": ("mechanism", "structure"),
+}
+_NOT_LOOKED_FOR = "Not all was looked at that could tell {of}: the run had {bound} {limit}."
+_OF: dict[Aspect, str] = {
+    "definition": "where it is defined",
+    "mechanism": "how it works",
+    "usage": "who uses it",
+    "tests": "which tests cover it",
+    "configuration": "where it is configured",
+    "listing": "what there is",
+    "structure": "how it is laid out",
+    "history": "how it came about",
+    "together": "what changes with it",
+}
+
+
+def last_pass(view: StageView) -> Mapping[str, Any]:
+    """What the last pass left behind."""
+    rounds = view.goals.finished_rounds
+    return rounds[-1].synthesis if rounds else {}
+
+
+def bound_reached(view: StageView) -> str | None:
+    """The bound for which goals stay open though the run itself was not ended: its name; None without one."""
+    if not view.goals.unanswered:
+        return None
+    if _calls_used_up(view):
+        return "max_tool_calls"
+    if forbidden := _forbidden_by(view):
+        return next(iter(forbidden.values()))
+    return _BOUND_OF_ROW.get(str(last_pass(view).get("because")))
+
+
+def ended_because(view: StageView) -> str | None:
+    """Why goals stay open, in words; None when all is answered."""
+    if view.goals.unanswered and _calls_used_up(view):
+        return "all tool calls that the run may make are made"
+    if forbidden := _forbidden_by(view):
+        told = ", ".join(f"{bound} {view.context_bounds.get(bound)}" for bound in dict.fromkeys(forbidden.values()))
+        return f"the run had {told}, and not all was looked at that was planned"
+    because = last_pass(view).get("ended_because")
+    return str(because) if because else None
+
+
+def not_looked_for(view: StageView) -> dict[str, str]:
+    """aspect of an open goal → that a bound kept tools from looking for it: «none was found» would say too much."""
+    return {
+        aspect: _NOT_LOOKED_FOR.format(of=_OF[aspect], bound=bound, limit=view.context_bounds.get(bound))
+        for aspect, bound in _forbidden_by(view).items()
+    }
+
+
+def _forbidden_by(view: StageView) -> dict[Aspect, str]:
+    """aspect of an open goal → the context bound that forbade calls which could have told of it, in this query."""
+    parts = [done.synthesis.get("steps") for done in view.goals.finished_rounds]
+    reports = [
+        report
+        for part in (*parts, view.outputs.get("execution", {}).get("results"))
+        for report in (part if isinstance(part, list) else ())
+    ]
+    wanted = {aspect_of(goal) for goal in view.goals.unanswered}
+    return {
+        aspect: str(bound)
+        for report in reports
+        for bound in report.get("forbidden_by", ())
+        for aspect in _ASPECTS_OF_TOOL.get(str(report.get("tool")), ())
+        if aspect in wanted
+    }
+
+
+def _calls_used_up(view: StageView) -> bool:
+    """True when a call of the last pass, its plan's included, was refused because the run had none left."""
+    reports = view.outputs.get("execution", {}).get("results", [])
+    refused = [error for report in reports for error in report.get("errors", [])]
+    return any(str(said).endswith(NONE_LEFT) for said in (*refused, *_risks(view)))
+
+
+def _risks(view: StageView) -> list[str]:
+    """What the last plan said against itself."""
+    plan = last_pass(view).get("plan")
+    risks = plan.get("risk_factors") if isinstance(plan, Mapping) else None
+    return [str(risk) for risk in risks or []]
+
+
+def remarks(view: StageView) -> list[str]:
+    """What the answer must say of its own making: why the rounds ended with goals open, and plans that were weak."""
+    because = ended_because(view)
+    said = [ROUNDS_ENDED.format(because=because)] if because and view.goals.unanswered else []
+    if risks := _risks(view):
+        said.append(f"The last search was a weak one: {plain('; '.join(risks))}.")
+    return said

@@ -1,0 +1,360 @@
+"""Integration: assembles the answer from finished rounds, and lets through only what a machine has checked.
+
+Every citation must lie inside lines that a tool of this run returned, in a file whose content is still the same, and
+contain what it quotes. A claim with a citation that fails is left out with it, and counted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.agents.incomplete_reasons import (
+    bound_reached,
+    ended_because,
+    last_pass,
+    not_looked_for,
+    remarks,
+)
+from actors.capabilities.code_analysis.agents.synthesizer import claims_from_facts
+from actors.capabilities.code_analysis.agents.unreadable_paths import folders_not_read, not_read
+from actors.capabilities.code_analysis.answers.composition import (
+    Finding,
+    citation_document,
+    cited_commits,
+    commit_document,
+    compose,
+    history_reason,
+    ranked_citations,
+)
+from actors.capabilities.code_analysis.answers.reasoned_by import with_note
+from actors.capabilities.code_analysis.evidence.claims import ROLES_OF_COMMITS, Claim, plain, read_claims, render, told
+from actors.capabilities.code_analysis.evidence.commits import CommitNote, invented
+from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
+from actors.capabilities.code_analysis.question.analysis import Question, analyse
+from actors.capabilities.code_analysis.session import entity_graph, recall
+from actors.capabilities.code_analysis.session.relation_facts import relations_of
+from actors.capabilities.code_analysis.session.traversal_state import Explored, Snippet, grown, patterns_of, read_state
+from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, check_citation
+from runtime.codebase.codebase import Codebase
+from runtime.errors import JeevesError
+from runtime.run.stage_view import StageView
+from runtime.tools.result import Citation
+
+log = logging.getLogger(__name__)
+
+TURN_ANSWER_CHARS = 600
+
+Check = Callable[[Codebase, Citation, ProducedRanges], EvidenceVerdict]
+CommitCheck = Callable[[Codebase, Claim, Sequence[CommitNote]], bool]
+
+
+async def integrate(
+    context: StageContext,
+    view: StageView,
+    check: Check = check_citation,
+    check_commits: CommitCheck | None = None,
+) -> StageResult:
+    """Check every claim against the files and git, put the answer together, remember the session's turn."""
+    output, turn = await assemble(context, view, check, check_commits)
+    return StageResult({**output, **await remember_all(context, view, output, turn)})
+
+
+async def remember_all(
+    context: StageContext,
+    view: StageView,
+    output: Mapping[str, Any],
+    turn: Mapping[str, Any] | None,
+    *,
+    with_answer: bool = True,
+) -> dict[str, bool]:
+    """Keep the turn, the traversal state, the answer and what was understood of files; what could be kept.
+
+    `with_answer`: other sessions may use the answer. What `output` does not cite any more is not remembered.
+    """
+    kept_turn = await remember(context, view, turn)
+    repository = view.outputs.get("perception", {}).get("repository")
+    if repository is None:
+        return {"memory_updated": kept_turn, "traversal_state_persisted": False}
+    codebase = context.services.codebase(repository)
+    collected = _collected(view)
+    held, _ = await context.run_blocking(_checked, codebase, collected, check_citation)
+    cited = {(c["file"], c["start_line"], c["end_line"]) for c in output["citations"]}
+    checked = [
+        claim
+        for held_claims in held.values()
+        for claim in held_claims
+        if all((c.file, c.start_line, c.end_line) in cited for c in claim.citations)
+        and all(commit.short in output["final_response"] for commit in claim.commits)
+    ]
+    kept_answer = False
+    if with_answer and view.ended_by is None and not output.get("partial"):
+        kept_answer = await recall.keep_answer(context, codebase, _question(view).text, checked)
+    facts = view.outputs.get("execution", {}).get("facts", [])
+    found = msgspec.convert(facts, list[Fact])
+    kept_facts = await recall.keep_summaries(context, found, collected.ranges)
+    kept_facts |= await recall.keep_relations(context, codebase, relations_of(found, collected.ranges))
+    state = grown(
+        read_state(view.outputs["perception"].get("traversal_state"), view.session_id), _explored(view, output)
+    )
+    named = _question(view)
+    state = msgspec.structs.replace(
+        state, graph=entity_graph.grown(state.graph, checked, named.identifiers or named.paths)
+    )
+    kept_state = await recall.keep_state(context, view, state)
+    return {"memory_updated": kept_turn or kept_answer or kept_facts, "traversal_state_persisted": kept_state}
+
+
+def _explored(view: StageView, output: Mapping[str, Any]) -> Explored:
+    """What this run touched, as the session remembers it."""
+    rounds = view.goals.finished_rounds
+    entities = [entity for done in rounds for entity in _list(done.synthesis.get("entities"))]
+    named = tuple(str(entity["name"]) for entity in entities if entity.get("name"))
+    claims = [claim for found in _collected(view).claims.values() for claim in found]
+    passes = [*(done.synthesis for done in rounds), view.outputs.get("execution", {})]
+    read = {str(file) for done in passes for file in _names(done.get("files_read"))}
+    return Explored(
+        intent=str(view.outputs.get("intent", {}).get("intent", "")),
+        files=tuple(file for file in output["files_examined"] if file in read),
+        symbols=named,
+        pending_files=tuple(dict.fromkeys(c["file"] for c in output["citations"] if c["file"] not in read)),
+        pending_symbols=tuple(claim.subject for claim in claims if claim.role == "step" and claim.subject),
+        snippets=tuple(
+            Snippet(c["file"], c["start_line"], c["end_line"], c.get("quote", "")) for c in output["citations"]
+        ),
+        calls=tuple(f"{claim.source} -> {claim.subject}" for claim in claims if claim.role == "step" and claim.source),
+        passes=len(rounds),
+        tokens=sum(int(_dict(done.synthesis.get("context")).get("fact_tokens", 0)) for done in rounds),
+        scope=next(iter(_question(view).paths), ""),
+        patterns=patterns_of(output["files_examined"]),
+        languages=tuple(sorted(view.outputs["perception"]["repository"]["stats"].get("by_language", {}))),
+    )
+
+
+def _names(written: object) -> list[object]:
+    return list(written) if isinstance(written, list | tuple) else []
+
+
+def _dict(written: object) -> dict[str, Any]:
+    return dict(written) if isinstance(written, Mapping) else {}
+
+
+def _list(written: object) -> list[dict[str, Any]]:
+    return [item for item in written if isinstance(item, dict)] if isinstance(written, list) else []
+
+
+async def assemble(
+    context: StageContext,
+    view: StageView,
+    check: Check = check_citation,
+    check_commits: CommitCheck | None = None,
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The answer from claims that were checked, and the turn that the session is to remember; nothing is kept yet."""
+    repository = view.outputs.get("perception", {}).get("repository")
+    if repository is None:
+        return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
+    codebase = context.services.codebase(repository)
+    collected = _collected(view)
+    checked, dropped = await context.run_blocking(_checked, codebase, collected, check, check_commits)
+    if collected.unreadable:
+        dropped["unreadable"] = collected.unreadable
+    question = _question(view)
+    goals = [goal for goal in view.goals.goals if goal.status != "dropped"]
+    findings = [Finding(goal, tuple(checked.get(goal.id, ()))) for goal in goals]
+    citations = ranked_citations(findings)
+    skipped = repository["stats"].get("skipped", {})
+    # With nothing found, a bound that forbade to look must be told: «not found» would say more than is known.
+    ended_by = view.ended_by or (None if citations else bound_reached(view))
+    answer = compose(question, findings, skipped, ended_by, remarks(view), missing_reasons(view))
+    shown = "\n".join(render(claim) for finding in findings for claim in finding.claims)
+    unread = folders_not_read(repository["stats"].get("notes", ()))
+    unread += await context.run_blocking(not_read, codebase, question.text, shown)
+    if unread:
+        answer = "\n\n".join((answer, *unread))
+    output = {
+        "final_response": with_note(answer, view.outputs),
+        "citations": [citation_document(citation) for citation in citations],
+        "commits": [commit_document(commit) for commit in cited_commits(findings)],
+        "findings": [finding.as_document() for finding in findings],
+        "files_examined": sorted({produced.file for produced in collected.ranges}),
+        "open_goals": [goal.text for goal in view.goals.unanswered],
+        "partial": last_pass(view).get("route") == "complete_limit",
+        "ended_because": ended_because(view),
+        "bound": bound_reached(view),
+        "citations_dropped": dict(dropped),
+        "events_logged": len(view.goals.finished_rounds),
+        "memory_updated": False,
+        "traversal_state_persisted": False,
+    }
+    return output, _turn(context, view, question, findings)
+
+
+def _question(view: StageView) -> Question:
+    """The question as intent read it; as anyone may read it when intent was not reached or wrote something else."""
+    try:
+        return msgspec.convert(view.outputs["intent"]["question"], Question)
+    except (KeyError, msgspec.ValidationError):
+        return analyse(str(view.outputs["perception"].get("normalized_input", view.raw_input)))
+
+
+def missing_reasons(view: StageView) -> dict[str, str]:
+    """aspect → why nothing was found for it, where the steps say so."""
+    parts = [done.synthesis.get("steps") for done in view.goals.finished_rounds]
+    steps = [step for part in (*parts, view.outputs.get("execution", {}).get("results")) for step in _list(part)]
+    reasons: dict[str, str] = {}
+    for aspect, tool in (("history", "explain_code_history"), ("together", "find_related")):
+        told_by = [step for step in steps if step.get("tool") == tool]
+        if told_by:
+            reasons[aspect] = history_reason(told_by)
+    return reasons | not_looked_for(view)
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """Claims per goal, what tools produced, and the number of unreadable claims, of all rounds."""
+
+    claims: dict[str, list[Claim]]
+    ranges: list[ProducedRange]
+    commits: list[CommitNote]
+    unreadable: int
+
+
+def _collected(view: StageView) -> Collected:
+    """What the rounds left.
+
+    A round that a bound cut short counts too; one that was finished before the bound is met twice and counts once.
+    """
+    parts: list[Mapping[str, Any]] = [done.synthesis for done in view.goals.finished_rounds]
+    execution = view.outputs.get("execution")
+    if view.ended_by is not None and execution is not None:
+        hints = view.outputs["synthesis"]["hints_for_goals"] if "synthesis" in view.outputs else claims_from_facts(view)
+        parts.append({**execution, "hints_for_goals": hints})
+    claims: dict[str, list[Claim]] = {}
+    ranges: dict[ProducedRange, None] = {}
+    commits: dict[CommitNote, None] = {}
+    unreadable = 0
+    for part in parts:
+        ranges |= dict.fromkeys(msgspec.convert(part.get("ranges", []), list[ProducedRange]))
+        commits |= dict.fromkeys(msgspec.convert(part.get("commits", []), list[CommitNote]))
+        read, bad = read_claims(part.get("hints_for_goals"))
+        unreadable += bad
+        for goal, found in read.items():
+            known = claims.setdefault(goal, [])
+            known += [claim for claim in found if claim not in known]
+    return Collected(claims, list(ranges), list(commits), unreadable)
+
+
+def _checked(
+    codebase: Codebase, collected: Collected, check: Check, check_commits: CommitCheck | None = None
+) -> tuple[dict[str, list[Claim]], Counter[str]]:
+    """The claims that hold, and how many citations or claims were dropped for each reason."""
+    produced: dict[str, list[ProducedRange]] = {}
+    for made in collected.ranges:
+        produced.setdefault(made.file, []).append(made)
+    kept: dict[str, list[Claim]] = {}
+    dropped: Counter[str] = Counter()
+    for goal, claims in collected.claims.items():
+        for claim in claims:
+            verdicts = [_verdict(codebase, citation, produced, check) for citation in claim.citations]
+            bad = [str(verdict.reason) for verdict in verdicts if not verdict.valid]
+            if any(plain(citation.file) != citation.file for citation in claim.citations):
+                bad.append("name_like_a_mark")
+            if not bad and claim.code and not _shows_its_lines(codebase, claim):
+                bad = ["code_missing"]
+            if not bad and not (check_commits or tells_true_commits)(codebase, claim, collected.commits):
+                bad = ["commit_not_produced"]
+            if not claim.citations and not (claim.commits and claim.role in ROLES_OF_COMMITS):
+                bad = bad or ["no_citation"]
+            if bad:
+                dropped.update(bad)
+            else:
+                kept.setdefault(goal, []).append(claim)
+    return kept, dropped
+
+
+def _verdict(
+    codebase: Codebase, citation: Citation, produced: Mapping[str, Sequence[ProducedRange]], check: Check
+) -> EvidenceVerdict:
+    """The verdict on a citation, held against each version of its file that a tool read.
+
+    Whoever wrote the claim need not know the file's hash: it is that of the range that a tool returned.
+    """
+    around = [
+        made
+        for made in produced.get(citation.file, ())
+        if made.start_line <= citation.start_line and citation.end_line <= made.end_line
+    ]
+    verdict = None
+    for sha256 in dict.fromkeys(made.content_sha256 for made in around):
+        if citation.content_sha256 in ("", sha256):
+            spans = [(made.start_line, made.end_line) for made in around if made.content_sha256 == sha256]
+            read = msgspec.structs.replace(citation, content_sha256=sha256)
+            verdict = check(codebase, read, {citation.file: spans})
+            if verdict.valid:
+                return verdict
+    return verdict or check(codebase, citation, {})
+
+
+def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
+    """True when each commit that a claim names was told by a tool, and stands in the claim as it was told."""
+    if any(told(commit) not in claim.text for commit in claim.commits):
+        return False
+    sources = [codebase.try_source(file) for file in dict.fromkeys(citation.file for citation in claim.citations)]
+    shown = "\n".join((*(source.text for source in sources if source), *(told(commit) for commit in claim.commits)))
+    return not invented(claim.commits, claim.text, commits, shown)
+
+
+def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
+    """True when the excerpt stands in the lines that the claim cites, line by line and in order."""
+    sources = [(citation, codebase.try_source(citation.file)) for citation in claim.citations]
+    cited = iter([line for c, source in sources if source for line in source.lines[c.start_line - 1 : c.end_line]])
+    return all(any(shown.strip() in line for line in cited) for shown in claim.code.split("\n"))
+
+
+def _turn(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> dict[str, Any] | None:
+    if view.session_id is None:
+        return None
+    leads = [claim for finding in findings for claim in finding.claims if claim.role == "lead" and claim.citations]
+    return {
+        "question": question.text,
+        "answer": " ".join(claim.text for claim in leads)[:TURN_ANSWER_CHARS],
+        "at_ms": context.clock.now_ms(),
+        "repo": str(view.metadata["repo"]),
+        "files": tuple(dict.fromkeys(claim.citations[0].file for claim in leads)),
+        "symbols": tuple(dict.fromkeys(claim.subject for claim in leads if claim.subject)),
+    }
+
+
+async def remember(context: StageContext, view: StageView, turn: Mapping[str, Any] | None) -> bool:
+    """Have the session keep a turn; True when it did. An answer is not held up by a session that cannot be kept."""
+    if view.session_id is None or turn is None:
+        return False
+    try:
+        await context.queries.query("session.append", {"session_id": view.session_id, "turn": dict(turn)})
+    except JeevesError as error:
+        log.warning("session.turn_not_kept", extra={"run_id": context.key.run_id, "error": error.message})
+        return False
+    return True
+
+
+def without_answer(view: StageView, why: str) -> dict[str, Any]:
+    """What a run gives that has no answer to give, with the words that say why."""
+    return {
+        "final_response": why,
+        "citations": [],
+        "commits": [],
+        "findings": [],
+        "files_examined": [],
+        "open_goals": [goal.text for goal in view.goals.unanswered],
+        "partial": True,
+        "ended_because": None,
+        "bound": None,
+        "citations_dropped": {},
+        "events_logged": 0,
+        "memory_updated": False,
+        "traversal_state_persisted": False,
+    }

@@ -1,0 +1,218 @@
+"""Intent: what the user wants, as an imperative and ordered goals. The rules reasoner reads it off the question.
+
+It asks the user at most once per query: at once when there is nothing to look for, otherwise only when the critic saw,
+after exploration, what a person alone can settle. What the critic proposes are hints; intent decides on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.agents.goal_changes import new_goals
+from actors.capabilities.code_analysis.agents.perception import normalise
+from actors.capabilities.code_analysis.evidence.claims import plain
+from actors.capabilities.code_analysis.question.analysis import Aspect, Question, analyse
+from actors.capabilities.code_analysis.session.entity_graph import EntityGraph
+from actors.capabilities.code_analysis.session.follow_up import in_context
+from runtime.agents.capability import StageContext, StageInput, StageResult
+from runtime.primitives.ids import GoalId
+from runtime.run.envelope import InterruptRequest
+from runtime.run.goals import Goal, GoalsPatch
+from runtime.run.stage_view import StageView
+
+_GOAL_TEXT: dict[Aspect, str] = {
+    "definition": "Find where {subject} is defined",
+    "mechanism": "Show how {subject} works",
+    "usage": "Show who uses {subject}",
+    "tests": "Find the tests of {subject}",
+    "configuration": "Find where {subject} is configured",
+    "listing": "List {subject}",
+    "structure": "Describe how the repository is laid out",
+    "history": "Tell who changed {subject}, and when",
+    "together": "Find what changes together with {subject}",
+}
+
+_IMPERATIVE: dict[str, str] = {
+    "where": "Locate {subject}",
+    "what": "Say what {subject} is and does",
+    "how": "Explain {subject}",
+    "who_calls": "Show who uses {subject}",
+    "what_happens": "Trace {subject}",
+    "why": "Give the reason for {subject}",
+    "changed": "Tell the history of {subject}",
+    "changes_with": "Show what changes together with {subject}",
+    "tested": "Show the tests of {subject}",
+    "configured": "Show where {subject} is configured",
+    "extend": "Show how to extend {subject}",
+    "compare": "Compare {subject}",
+    "list_all": "List {subject}",
+    "overview": "Describe the repository",
+}
+
+# Goals without which an answer still is one: they never make the critic ask for another round.
+OPTIONAL_ASPECTS: frozenset[str] = frozenset({"usage", "tests", "history", "together"})
+
+
+MAX_ADDED_GOALS = 3
+
+_QUESTION_IN_NEED = "What in this repository do you want to know about?"
+
+
+async def gather(context: StageContext, view: StageView) -> StageInput:
+    """What intent looks at: the question, earlier turns, and the hints of a critic that sent the run back."""
+    perception, critic = view.outputs.get("perception", {}), view.outputs.get("critic", {})
+    is_reintent = critic.get("route") == "reintent"
+    return StageInput(
+        {
+            "question": _asked(view, str(perception.get("normalized_input", view.raw_input))),
+            "turns": perception.get("memory_context", {}).get("turns", []),
+            "graph": perception.get("traversal_state", {}).get("graph", {}),
+            "hint": critic.get("refine_intent_hint") if is_reintent else None,
+            "because": critic.get("because") if is_reintent else None,
+            "add_goals": critic.get("add_goals_hint") if is_reintent else [],
+            "drop_goals": critic.get("drop_goals_hint") if is_reintent else [],
+            "clarification_question": critic.get("clarification_question"),
+            "clarified": _is_clarified(view),
+            "may_ask": bool(view.metadata.get("may_ask")),
+            "goals": msgspec.to_builtins(view.goals.remaining),
+        }
+    )
+
+
+async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
+    """Intent and goals from the question's words, and from what the critic's hint names."""
+    facts = given.facts
+    graph = msgspec.convert(facts.get("graph") or {}, EntityGraph)
+    question = _with_hint(in_context(analyse(str(facts["question"])), facts["turns"], graph), facts)
+    subject = _short(question.subject)
+    is_of_name = question.kind in {"who_calls", "changed", "changes_with", "tested"} or bool(question.further)
+    if is_of_name and question.identifiers:
+        subject = question.identifiers[0]
+    goals = [
+        {"id": aspect, "text": _GOAL_TEXT[aspect].format(subject=subject), "priority": order}
+        for order, aspect in enumerate(question.aspects)
+    ]
+    asks = _clarification_of(question, facts)
+    return {
+        "intent": _IMPERATIVE[question.kind].format(subject=subject),
+        "asked": str(facts["question"]),
+        "question": msgspec.to_builtins(question),
+        "goals": goals,
+        "constraints": [f"only {path}" for path in question.paths],
+        "ambiguities": _ambiguities(question),
+        "goal_dependencies": {},
+        "goal_priorities": {goal["id"]: goal["priority"] for goal in goals},
+        "confidence": 0.9 if question.identifiers or question.paths else 0.7 if len(question.terms) > 1 else 0.4,
+        "clarification_needed": asks is not None,
+        "clarification_question": asks,
+        "hint_used": facts["hint"],
+        "is_wider": facts["because"] in {"stuck", "blocked"},
+        "add_goals": list(facts["add_goals"] or [])[:MAX_ADDED_GOALS],
+        "drop_goals": [name for name in facts["drop_goals"] or [] if str(name).partition(":")[0] in OPTIONAL_ASPECTS],
+    }
+
+
+def _ambiguities(question: Question) -> list[str]:
+    """What of the question may be meant in more than one way, as far as its words tell."""
+    said = [f"`{name}` may be a name or a word" for name in question.perhaps_names]
+    if question.refers_back:
+        said.append("it refers back, and nothing that was asked before tells to what")
+    if len(question.identifiers) > 1 and question.kind not in {"compare", "list_all"} and not question.further:
+        said.append(f"it names {len(question.identifiers)} things; the first is looked at first")
+    return said
+
+
+async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
+    """Goals are added in the first round; later visits refine the intent, and settle on goals that the critic proposed.
+
+    A question to the user is put once; where it has been, the run goes on with what there is.
+    """
+    clarified = _is_clarified(view)
+    if output.get("clarification_needed") and not clarified:
+        asked = str(output.get("clarification_question") or "").strip() or _QUESTION_IN_NEED
+        return StageResult({**output, "clarified": True}, interrupt=InterruptRequest("clarification", asked))
+    output = {**output, "clarified": clarified}
+    if not view.goals.goals:
+        return StageResult(output, goals=GoalsPatch(add=_first_goals(output)))
+    added = new_goals(view.goals, output.get("add_goals"))
+    remaining = [goal.id for goal in view.goals.remaining]
+    dropped = [GoalId(name) for name in output.get("drop_goals") or [] if name in remaining]
+    if len(dropped) >= len(remaining) + len(added):
+        dropped = []
+    return StageResult(output, goals=GoalsPatch(drop=tuple(dropped), add=tuple(added)) if added or dropped else None)
+
+
+def _first_goals(output: dict[str, Any]) -> tuple[Goal, ...]:
+    """The goals that the intent names, in its order, with their dependencies and priorities."""
+    priorities, needed = output.get("goal_priorities") or {}, output.get("goal_dependencies") or {}
+    written = [
+        {
+            **goal,
+            "priority": priorities.get(goal["id"], goal.get("priority", 0)),
+            "depends_on": needed.get(goal["id"], []),
+        }
+        for goal in output["goals"]
+    ]
+    names = {str(goal["id"]) for goal in written}
+    return tuple(
+        Goal(
+            GoalId(str(goal["id"])),
+            str(goal["text"]),
+            priority=int(goal["priority"]),
+            depends_on=tuple(GoalId(str(name)) for name in goal["depends_on"] if str(name) in names),
+        )
+        for goal in written
+    )
+
+
+def _is_clarified(view: StageView) -> bool:
+    interrupt = view.interrupt
+    answered = interrupt is not None and interrupt.kind == "clarification" and interrupt.response is not None
+    return answered or bool(view.outputs.get("intent", {}).get("clarified"))
+
+
+def _with_hint(question: Question, facts: dict[str, Any]) -> Question:
+    """The question with what the critic's own hint names; a hint that was generated names nothing."""
+    if not facts["hint"] or facts["because"] != "asked_again":
+        return question
+    hinted = analyse(str(facts["hint"]))
+    return msgspec.structs.replace(
+        question,
+        identifiers=tuple(dict.fromkeys((*question.identifiers, *hinted.identifiers))),
+        paths=tuple(dict.fromkeys((*question.paths, *hinted.paths))),
+        terms=tuple(dict.fromkeys((*question.terms, *hinted.terms))),
+    )
+
+
+def _clarification_of(question: Question, facts: dict[str, Any]) -> str | None:
+    """What to ask the user, or None: nothing to look for, or the critic saw what only a person can settle."""
+    if facts["clarified"]:
+        return None
+    if not question.intelligible:
+        return _clarification(question)
+    if facts["because"] in {"blocked", "stuck"} and facts["may_ask"]:
+        return str(facts["clarification_question"] or "") or _QUESTION_IN_NEED
+    return None
+
+
+def _asked(view: StageView, question: str) -> str:
+    """The question, with what the user said when asked back; later visits find it in what intent wrote before."""
+    interrupt = view.interrupt
+    if interrupt is not None and interrupt.kind == "clarification" and interrupt.response is not None:
+        return f"{question} {normalise(interrupt.response.text)}".strip()
+    return str(view.outputs.get("intent", {}).get("asked") or question)
+
+
+def _clarification(question: Question) -> str:
+    shown = plain(question.text.strip()[:60])
+    return (
+        f"I found nothing in '{shown}' that could be looked for in code. "
+        "Which function, file, feature or behaviour do you want to know about?"
+    )
+
+
+def _short(text: str, limit: int = 90) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= limit else words[: limit - 1].rsplit(" ", 1)[0] + "…"

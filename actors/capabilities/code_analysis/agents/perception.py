@@ -1,0 +1,66 @@
+"""Perception: takes the question in, makes sure that the repository is indexed, and recalls the session.
+
+A door that has refreshed the index already hands over what it got; otherwise the index's one writer is asked.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.session import recall
+from actors.capabilities.code_analysis.session.traversal_state import TraversalState, read_state
+from runtime.agents.capability import StageContext, StageResult
+from runtime.run.stage_view import StageView
+
+INDEX_TIMEOUT_S = 280.0
+MAX_QUESTION_CHARS = 20_000
+MAX_SESSION_TOKENS = 10_000
+
+
+async def perceive(context: StageContext, view: StageView) -> StageResult:
+    """Normalise the question, have the index refreshed where the door has not, load the session's earlier turns."""
+    question = normalise(view.raw_input)
+    repository = view.metadata.get("repository")
+    if repository is None:
+        repository = await context.queries.query("index.refresh", {"root": view.metadata["repo"]}, INDEX_TIMEOUT_S)
+    recalled = await recall.recall_session(context, view.session_id)
+    limit_tokens = view.context_bounds.get("max_session_context_tokens", MAX_SESSION_TOKENS)
+    turns = recall.within_tokens(recalled["turns"], limit_tokens)
+    state = read_state(recalled.get("state"), view.session_id)
+    answers, understood = await _persistent(context, repository, question, state)
+    return StageResult(
+        {
+            "normalized_input": question,
+            "repository": repository,
+            "memory_context": {"turns": turns, "earlier_answers": answers, "understood": understood},
+            "context_summary": _summary(repository, turns),
+            "traversal_state": msgspec.to_builtins(state),
+        }
+    )
+
+
+async def _persistent(
+    context: StageContext, repository: dict[str, Any], question: str, state: TraversalState
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Earlier answers that still hold, and what is known of the files that the session looked at."""
+    if context.services is None:
+        return [], []
+    codebase = context.services.codebase(repository)
+    answers = await recall.recall_answers(context, codebase, question)
+    return answers, await recall.recall_summaries(context, codebase, state.explored_files)
+
+
+def normalise(text: str) -> str:
+    """The question on one line, in composed Unicode, without control characters, at most MAX_QUESTION_CHARS long."""
+    composed = unicodedata.normalize("NFC", text[:MAX_QUESTION_CHARS])
+    shown = "".join(" " if unicodedata.category(char) in {"Cc", "Cf", "Zl", "Zp", "Cs"} else char for char in composed)
+    return " ".join(shown.split())
+
+
+def _summary(repository: dict[str, Any], turns: list[dict[str, Any]]) -> str:
+    stats = repository["stats"]
+    size = f"{stats['files']} files, {stats['lines']} lines"
+    return f"{size}; {len(turns)} earlier questions" if turns else size

@@ -1,0 +1,81 @@
+"""What may be done without asking: the policy of the planner in the reviewed pipeline.
+
+A plan that would look outside the repository or into secrets is denied; one whose estimated cost is above the bound
+`max_plan_cost` waits for a person; every other one goes ahead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.tools.toolset import TOOLS
+from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.paths import is_denied, readable_path
+from runtime.errors import RepositoryError
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.run.stage_view import StageView
+
+MAX_PLAN_COST = 40
+
+_PATH_ARGUMENTS = ("path", "scope")
+_COSTS = {tool.name: tool.cost for tool in TOOLS if tool.access == "read"}
+
+
+async def judge(context: StageContext, view: StageView, result: StageResult) -> PolicyVerdict:
+    """The verdict on a plan. `max_plan_cost` of the pipeline's context bounds is the cost that needs no consent.
+
+    A plan that is to be made anew is not judged: it will not be carried out.
+    """
+    if result.output.get("route") == "again":
+        return PolicyVerdict("approved")
+    steps = msgspec.convert(result.output.get("steps", []), list[Step])
+    codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
+    refused = await context.run_blocking(_refused, codebase, steps)
+    if refused is not None:
+        return PolicyVerdict("denied", f"the plan may not be carried out: {refused}")
+    cost, bound = plan_cost(steps), view.context_bounds.get("max_plan_cost", MAX_PLAN_COST)
+    if cost <= bound:
+        return PolicyVerdict("approved")
+    return PolicyVerdict(
+        "requires_confirmation",
+        f"The plan of round {view.goals.round_number} has an estimated cost of {cost}; up to {bound} needs no consent. "
+        f"It makes {_calls_in_words(steps)}. May it go ahead?",
+    )
+
+
+def plan_cost(steps: Sequence[Step]) -> int:
+    """The costs of all calls that the steps may make, by what `list_tools` says of each tool; 1 is one look-up."""
+    return sum(_calls(step) * _COSTS.get(step.tool, 1) for step in steps)
+
+
+def _calls(step: Step) -> int:
+    return step.count if step.top_of else 1
+
+
+def _calls_in_words(steps: Sequence[Step]) -> str:
+    calls: Counter[str] = Counter()
+    for step in steps:
+        calls[step.tool] += _calls(step)
+    return ", ".join(f"{count} × {tool}" for tool, count in calls.most_common())
+
+
+def _refused(codebase: Codebase, steps: Sequence[Step]) -> str | None:
+    """Why the plan is denied: a tool that is none of ours, or a path that leads where nothing may be read."""
+    for step in steps:
+        if step.tool not in _COSTS:
+            return f"step '{step.id}' calls '{step.tool}', which is no tool that reads; there are {', '.join(_COSTS)}"
+        for name in _PATH_ARGUMENTS:
+            path = step.arguments.get(name)
+            if not isinstance(path, str):
+                continue
+            try:
+                readable_path(codebase.root, path, allow_secrets=codebase.allow_secrets)
+            except RepositoryError as error:
+                if is_denied(error):
+                    return f"step '{step.id}': {error.message}"
+    return None

@@ -1,0 +1,345 @@
+"""Synthesizer: turns facts into claims for each goal. The rules reasoner writes plain sentences from what was found.
+
+No claim is made without a citation that occurs among the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.answers.comparison import differences, members_of_both
+from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
+from actors.capabilities.code_analysis.answers.extension import derived, left_open
+from actors.capabilities.code_analysis.answers.history import history, together
+from actors.capabilities.code_analysis.answers.homonyms import same_names
+from actors.capabilities.code_analysis.answers.how_to import guidance
+from actors.capabilities.code_analysis.answers.listing import listing_claims
+from actors.capabilities.code_analysis.answers.wording import (
+    caller_claim,
+    code_claim,
+    importer_claim,
+    lead_claim,
+    module_claims,
+    named_line_claim,
+    related_claim,
+    same_name_claim,
+    sets_a_value,
+    setting_claim,
+    setting_line_claim,
+    step_claim,
+    test_claim,
+    test_entity_claim,
+)
+from actors.capabilities.code_analysis.evidence.call_flow import is_common, reached
+from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS
+from actors.capabilities.code_analysis.ranking.relevance import (
+    Entity,
+    coverage,
+    is_named,
+    is_setting,
+    shared_words,
+    shares_name,
+)
+from runtime.agents.capability import StageContext, StageInput
+from runtime.codebase.files.words import index_terms
+from runtime.run.stage_view import StageView
+from runtime.tools.result import Citation
+
+MAX_RELATED = 6
+MAX_CALLERS = 8
+MAX_STEPS = 8
+MAX_TESTS = 4
+MAX_TESTS_ASKED_FOR = 10
+MAX_IMPORTERS = 5
+MAX_EXCERPTS = 2
+ENOUGH_CALLERS = 3
+RELATED_SHARE = 0.35
+SECOND_SHARE = 0.7
+MIN_COVERAGE = 0.25
+# What an object has for itself: the lines of its class that set it belong to it.
+FIELD_KINDS = frozenset({"attribute", "field"})
+# How many of the question's words a setting has, of those that the best setting has, to be told with it.
+SETTING_SHARE = 0.6
+MAX_TRACED = 14
+
+KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
+
+
+# Who asks for changes or tests of a thing is told where it is, and of no others.
+KINDS_OF_ONE_THING = frozenset({"changed", "changes_with", "tested"})
+
+
+async def gather(context: StageContext, view: StageView) -> StageInput:
+    """What the synthesizer looks at: the question, the facts and the goals of this round."""
+    return StageInput(
+        {
+            "question": view.outputs["intent"]["question"],
+            "facts": view.outputs["execution"]["facts"],
+            "target_goals": view.outputs["planner"]["target_goals"],
+        }
+    )
+
+
+async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
+    """Claims per goal from the facts."""
+    evidence = evidence_of(given.facts["question"], given.facts["facts"])
+    hints = write_claims(evidence, given.facts["target_goals"])
+    written = [claim for claims in hints.values() for claim in claims]
+    places = {(c.file, c.start_line) for claim in written for c in claim.citations}
+    places |= {(commit.hash, 0) for claim in written for commit in claim.commits}
+    seen = _places_of_earlier_rounds(view)
+    return {
+        "entities": [entity.as_document() for entity in evidence.entities[:MAX_RELATED]],
+        "key_flows": [claim.text for claims in hints.values() for claim in claims if claim.role == "step"],
+        "open_questions": [goal for goal, claims in hints.items() if not claims],
+        "contradictions": [],
+        "hints_for_goals": {goal: msgspec.to_builtins(claims) for goal, claims in hints.items()},
+        "accumulated_evidence": len(places | seen),
+        "new_evidence": len(places - seen),
+        "coverage": coverage(evidence.question, evidence.entities, evidence.facts),
+    }
+
+
+def claims_from_facts(view: StageView) -> dict[str, Any]:
+    """Claims for a round that was cut short after its tools had run."""
+    evidence = evidence_of(view.outputs["intent"]["question"], view.outputs["execution"]["facts"])
+    return write_claims(evidence, view.outputs["planner"]["target_goals"])
+
+
+def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]:
+    """goal id → claims; a goal that nothing was found for has an empty list.
+
+    Places that mention next to nothing of the question are no answer to it, however well they rank among themselves.
+    """
+    too_little = coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE
+    if too_little or _compares_nothing(evidence):
+        return {goal: [] for goal in goals}
+    return {goal: _WRITERS.get(goal.partition(":")[0], _definition)(evidence) for goal in goals}
+
+
+def _compares_nothing(evidence: Evidence) -> bool:
+    """True when a comparison names things and nothing that was found bears the name of any: places like them differ."""
+    asked = evidence.question
+    if asked.kind != "compare" or not asked.identifiers:
+        return False
+    return not any(is_named(entity.name, asked.identifiers) for entity in evidence.entities)
+
+
+def _definition(evidence: Evidence) -> list[Claim]:
+    shown = {entity.name for entity in evidence.leads}
+    if evidence.question.kind in KINDS_WITH_CODE:
+        shown |= {entity.name for entity in _with_code(evidence)}
+    others = [entity for entity in evidence.entities if entity.name not in shown]
+    if evidence.question.kind == "who_calls" and (line := _line_that_has_it(evidence)) is not None:
+        return [line]
+    if evidence.question.kind == "configured" and _is_told_by_lines(evidence):
+        return [setting_line_claim(fact) for fact in _settings_by_name(evidence)[:1]]
+    if evidence.question.kind in KINDS_OF_ONE_THING:
+        return [lead_claim(entity) for entity in evidence.leads]
+    enough = evidence.entities[0].score * RELATED_SHARE if evidence.entities else 0.0
+    if evidence.is_of_names:
+        others = [entity for entity in others if is_named(entity.name, evidence.question.identifiers)]
+    related = [related_claim(entity) for entity in others[:MAX_RELATED] if entity.score >= enough]
+    claims = [lead_claim(entity) for entity in evidence.leads] + related
+    return [*claims, *same_names(evidence, claims)]
+
+
+def _line_that_has_it(evidence: Evidence) -> Claim | None:
+    """Of a name that nothing found bears the first line that has it."""
+    if not evidence.question.identifiers or evidence.is_of_names:
+        return None
+    uses = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
+    return named_line_claim(uses[0]) if uses else None
+
+
+def _mechanism(evidence: Evidence) -> list[Claim]:
+    apart: list[Claim] = []
+    if evidence.question.kind == "compare" and len(evidence.leads) > 1:
+        one, other = evidence.leads[:2]
+        apart = differences(one, other, evidence.facts)
+        if all(members_of_both(one, other, evidence.facts)):
+            return apart
+    claims: list[Claim] = []
+    if evidence.question.asks_for_guidance:
+        said = guidance(evidence.question, evidence.facts)
+        is_open = evidence.question.kind == "extend" and bool(evidence.leads)
+        hooks = left_open(evidence.leads[0]) if is_open else []
+        if hooks or (said and evidence.leads and evidence.leads[0].kind == "section"):
+            return [*said, *hooks]
+        claims += said
+    if evidence.question.kind == "why":
+        return [claim for entity in _with_code(evidence)[:1] if (claim := code_claim(entity, evidence.question))]
+    for entity in _with_code(evidence):
+        claim = code_claim(entity, evidence.question)
+        if claim is not None and not any(_overlap(claim.citations[0], other.citations[0]) for other in claims):
+            claims.append(claim)
+    return claims + apart if evidence.question.kind == "compare" else claims + _steps(evidence)
+
+
+def _overlap(one: Citation, other: Citation) -> bool:
+    return one.file == other.file and one.start_line <= other.end_line and other.start_line <= one.end_line
+
+
+def _steps(evidence: Evidence) -> list[Claim]:
+    """What is called on the way: the traced calls of what answers, else the calls that it makes itself."""
+    traced = reached(evidence.of("trace"), [entity.name for entity in evidence.leads])
+    if traced and evidence.is_lead(traced[0].about):
+        return [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in traced[:MAX_TRACED]]
+    steps = [fact for fact in evidence.about_leads("callee") if not is_common(fact)]
+    own = [fact for fact in steps if not evidence.leads or fact.name != evidence.leads[0].name]
+    claims = [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
+    inner = evidence.inner
+    if inner is None or evidence.question.kind not in PASSED_ON_KINDS:
+        return claims
+    further = [fact for fact in evidence.of("trace") if fact.about == inner.name and not is_common(fact)]
+    return claims + [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in further[:MAX_STEPS]]
+
+
+def _with_code(evidence: Evidence) -> list[Entity]:
+    """The places whose code is shown: those that answer, then the next best that has to do with the question."""
+    question, leads = evidence.question, evidence.leads
+    enough = SECOND_SHARE * leads[0].score if leads else 0.0
+    others = [
+        entity
+        for entity in evidence.entities[:4]
+        if entity not in leads
+        and entity.score >= enough
+        and shares_name(entity, question)
+        and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in leads))
+    ]
+    most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(leads))
+    inner = [evidence.inner] if question.kind in PASSED_ON_KINDS and evidence.inner is not None else []
+    rest = [entity for entity in others if entity.name not in {one.name for one in inner}]
+    return [entity for entity in (*leads, *inner, *rest) if entity.code is not None][:most]
+
+
+def _usage(evidence: Evidence) -> list[Claim]:
+    if evidence.question.kind == "extend" and evidence.leads:
+        lead = evidence.leads[0]
+        uses = [fact for kind in ("caller", "reference", "test") for fact in evidence.about_leads(kind)]
+        extended = derived(lead.name, uses)
+        if extended:
+            return extended
+    callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
+    if len(callers) < ENOUGH_CALLERS:
+        others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
+        callers += [fact for fact in others if not any(_overlap(fact.citation, e.citation) for e in evidence.leads)]
+    claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
+    if claims and (caveat := same_name_claim(evidence.about_leads("namesake"), evidence.leads)) is not None:
+        claims.append(caveat)
+    return claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
+
+
+def _tests(evidence: Evidence) -> list[Claim]:
+    """Tests that use it, one line of each; more of them where tests are asked for, and tests that are named so."""
+    each: dict[tuple[str, str], Fact] = {}
+    for fact in sorted(evidence.about_leads("test"), key=lambda fact: (not _is_named_after(fact), not _is_use(fact))):
+        if fact.symbol_kind != "file":
+            each.setdefault((fact.citation.file, fact.name), fact)
+    if not evidence.question.asks("tested"):
+        return [test_claim(fact) for fact in list(each.values())[:MAX_TESTS]]
+    named = [entity for entity in evidence.entities if entity.is_test and entity.name and entity.kind != "module"]
+    fitting = [entity for entity in named if shares_name(entity, evidence.question)]
+    known = {(fact.citation.file, fact.name) for fact in each.values()}
+    more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
+    files = [] if each or more else [fact for fact in evidence.of("test") if fact.symbol_kind == "file"]
+    return [*map(test_claim, each.values()), *more, *map(test_claim, files)][:MAX_TESTS_ASKED_FOR]
+
+
+def _is_named_after(fact: Fact) -> bool:
+    """True for a test whose name, or whose file's name, has each word of what it tests."""
+    wanted = set(index_terms(fact.about.rpartition(".")[2]).split())
+    file = fact.citation.file.rpartition("/")[2]
+    return bool(wanted) and any(
+        wanted <= set(index_terms(text).split()) for text in (fact.name, file.replace(".", " "))
+    )
+
+
+def _is_use(fact: Fact) -> bool:
+    """True for a line of code that names it; a comment and a message merely speak of it."""
+    line = fact.citation.quote.lstrip()
+    return not line.startswith(("#", "//", "*", "/*")) and not line.startswith(("import ", "from ", "require("))
+
+
+def _configuration(evidence: Evidence) -> list[Claim]:
+    """Settings that have to do with the subject; without such, the best that the search for settings found."""
+    set_at = [setting_line_claim(fact) for fact in _settings_by_name(evidence)]
+    from_config = [entity for entity in evidence.entities if "config" in entity.steps]
+    related = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
+    fitting = [entity for entity in related if is_setting(entity)]
+    leads = {entity.name for entity in evidence.leads if evidence.question.kind == "configured"}
+    fitting = [entity for entity in fitting if not entity.is_test] or fitting
+    shares = [shared_words(entity, evidence.question) for entity in fitting]
+    enough = SETTING_SHARE * max(shares, default=0.0)
+    fitting = [entity for entity, share in zip(fitting, shares, strict=True) if share >= enough]
+    found = [entity for entity in fitting or from_config[:3] if entity.name not in leads]
+    places = {(claim.citations[0].file, claim.citations[0].start_line) for claim in set_at}
+    fresh = [entity for entity in found if (entity.citation.file, entity.citation.start_line) not in places]
+    if set_at:
+        names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
+        fresh = [entity for entity in fresh if is_named(entity.name, names)]
+    told = [*set_at, *map(setting_claim, fresh)][:MAX_RELATED]
+    is_lead_alone = not told and evidence.question.kind == "configured" and not _is_told_by_lines(evidence)
+    return [lead_claim(lead) for lead in evidence.leads if is_setting(lead)] if is_lead_alone else told
+
+
+def _settings_by_name(evidence: Evidence) -> list[Fact]:
+    """Lines that give a named setting a value or read it from the environment; tests only where nothing else does."""
+    uses = [fact for kind in ("reference", "caller") for fact in evidence.of(kind)]
+    names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
+    found = [fact for fact in uses if any(sets_a_value(fact.citation.quote, name) for name in names)]
+    if evidence.question.kind == "configured" and not names:
+        fields = [entity for entity in evidence.leads if entity.kind in FIELD_KINDS]
+        found = [fact for fact in uses if any(_gives(fact, field) for field in fields)]
+    return ([fact for fact in found if not fact.is_test] or found)[:MAX_RELATED]
+
+
+def _gives(fact: Fact, field: Entity) -> bool:
+    """True for a line of the field's own class that gives it, or a parameter of its name, a value."""
+    owner, _, last = field.name.rpartition(".")
+    is_own = fact.citation.file == field.citation.file and fact.name.startswith(f"{owner}.")
+    return is_own and fact.citation != field.citation and sets_a_value(fact.citation.quote, last)
+
+
+def _is_told_by_lines(evidence: Evidence) -> bool:
+    """True for a name that no place bears and that lines set: they answer, and what merely looks like it does not."""
+    names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
+    borne = not names or any(is_named(entity.name, names) for entity in evidence.leads)
+    return not borne and bool(_settings_by_name(evidence))
+
+
+def _listing(evidence: Evidence) -> list[Claim]:
+    return listing_claims(evidence.question, evidence.entities, evidence.facts)
+
+
+def _structure(evidence: Evidence) -> list[Claim]:
+    return module_claims(evidence.of("module"), evidence.of("code"))
+
+
+def _places_of_earlier_rounds(view: StageView) -> set[tuple[str, int]]:
+    earlier = [
+        claim
+        for done in view.goals.finished_rounds
+        for claims in read_claims(done.synthesis.get("hints_for_goals"))[0].values()
+        for claim in claims
+    ]
+    places = {(citation.file, citation.start_line) for claim in earlier for citation in claim.citations}
+    return places | {(commit.hash, 0) for claim in earlier for commit in claim.commits}
+
+
+_WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {
+    "definition": _definition,
+    "mechanism": _mechanism,
+    "usage": _usage,
+    "tests": _tests,
+    "configuration": _configuration,
+    "listing": _listing,
+    "structure": _structure,
+    "history": history,
+    "together": together,
+}

@@ -1,0 +1,293 @@
+"""Traverser: carries out the plan, step by step, and reports facts instead of raw output.
+
+Every range that a tool returned is noted; the answer may cite nothing else. A step that fails leaves its explanation
+and the others go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.agents.context_limits import capped, forbids, may_read, slices_cut, tree_cut
+from actors.capabilities.code_analysis.agents.retries import with_retries
+from actors.capabilities.code_analysis.answers.comparison import compared
+from actors.capabilities.code_analysis.evidence.commits import commits_of
+from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
+from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.ranking.delegation import passed_on, ranked_places
+from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
+from actors.capabilities.code_analysis.session import recall
+from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.codebase import Codebase
+from runtime.run.stage_view import StageView
+from runtime.tools.result import ToolResult
+
+MAX_FACTS_PER_STEP = 60
+CODE_CHARS_PER_TOKEN = 4
+MAX_RETRIES_PER_STEP = 2
+
+
+class StepRun(msgspec.Struct):
+    """A step, its calls' results in order, the facts in them, and the bounds that forbade some of its calls."""
+
+    step: Step
+    results: list[ToolResult]
+    facts: list[Fact]
+    forbidden_by: list[str] = []
+
+
+async def traverse(context: StageContext, view: StageView) -> StageResult:
+    """Run the steps of the plan in order; in a fan-out those of one independent group."""
+    started_s = time.perf_counter()
+    codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
+    given = view.outputs["planner"]["steps"] if view.item is None else view.item
+    steps = msgspec.convert(given, list[Step])
+    done: dict[str, StepRun] = {}
+    question = msgspec.convert(view.outputs["intent"]["question"], Question)
+    files = _files_of_earlier_passes(view)
+    max_retries = view.context_bounds.get("max_retries_per_step", MAX_RETRIES_PER_STEP)
+    for step in steps:
+        wanted = _calls(step, question, done)
+        calls = _permitted(step.tool, wanted, files, view.context_bounds)
+        results = [await _called(context, codebase, step.tool, given, max_retries) for given in calls]
+        found = [fact for result in results for fact in _facts(step, question, result, view.context_bounds)]
+        files |= {fact.citation.file for fact in found if fact.kind == "code"}
+        bounds = [forbids(step.tool, view.context_bounds)] if len(calls) < len(wanted) else []
+        done[step.id] = StepRun(step, results, found, bounds)
+    made = [(run.step.tool, result) for run in done.values() for result in run.results]
+    await recall.add_tool_uses(context, codebase, made)
+    facts = _within(distinct(fact for run in done.values() for fact in run.facts), view)
+    ranges = sorted({_range_key(produced) for run in done.values() for r in run.results for produced in ranges_of(r)})
+    return StageResult(
+        {
+            "results": [_report(run) for run in done.values()],
+            "facts": [msgspec.to_builtins(fact) for fact in facts],
+            "code_read": _code_read(facts),
+            "ranges": [list(key) for key in ranges],
+            "commits": _commits([result for run in done.values() for result in run.results]),
+            "files_read": sorted(
+                {fact.citation.file for run in done.values() for fact in run.facts if fact.kind == "code"}
+            ),
+            "context": _context_size([r for run in done.values() for r in run.results], facts),
+            "all_succeeded": all(result.usable for run in done.values() for result in run.results),
+            "attempt_history": {
+                step_id: [msgspec.to_builtins(attempt) for result in run.results for attempt in result.attempts]
+                for step_id, run in done.items()
+            },
+            "total_time_ms": int((time.perf_counter() - started_s) * 1000),
+        }
+    )
+
+
+async def _called(
+    context: StageContext, codebase: Codebase, tool: str, given: dict[str, Any], max_retries: int
+) -> ToolResult:
+    """The result of a call, retried as `retrying` says; who explores a symbol is told what is remembered of it."""
+    if tool == "explore_symbol_usage":
+        remembered = await recall.recall_relations(context, codebase, [str(given.get("symbol", ""))])
+        codebase = codebase.remembering(remembered)
+    made = 0
+
+    async def call(asked: dict[str, Any]) -> ToolResult:
+        # The call that is made again after a timeout is a retry itself.
+        nonlocal made
+        made += 1
+        return await context.tools.call(tool, codebase.retrying(max_retries - made + 1), asked)
+
+    return await with_retries(tool, given, call, max_retries)
+
+
+async def gather_groups(context: StageContext, view: StageView) -> StageResult:
+    """Put the results of independent groups together, as if one traverser had run them all, in the plan's order."""
+    groups: list[dict[str, Any]] = view.outputs["traversed"]["items"]
+    place = {step["id"]: number for number, step in enumerate(view.outputs["planner"]["steps"])}
+    found = msgspec.convert([fact for group in groups for fact in group["facts"]], list[Fact])
+    facts = distinct(sorted(found, key=lambda fact: place[fact.step]))
+    reports = [report for group in groups for report in group["results"]]
+    attempts = [tried for group in groups for tried in group["attempt_history"].items()]
+    facts = _within(facts, view)
+    ranges = sorted({tuple(key) for group in groups for key in group["ranges"]})
+    return StageResult(
+        {
+            "results": sorted(reports, key=lambda report: place[report["step"]]),
+            "facts": [msgspec.to_builtins(fact) for fact in facts],
+            "code_read": _code_read(facts),
+            "ranges": [list(key) for key in ranges],
+            "commits": _each_once(commit for group in groups for commit in group["commits"]),
+            "files_read": sorted({file for group in groups for file in group["files_read"]}),
+            "context": {
+                name: sum(group["context"][name] for group in groups) for name in ("raw_tokens", "fact_tokens")
+            },
+            "all_succeeded": all(group["all_succeeded"] for group in groups),
+            "attempt_history": dict(sorted(attempts, key=lambda tried: place[tried[0]])),
+            "total_time_ms": sum(group["total_time_ms"] for group in groups),
+        }
+    )
+
+
+def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dict[str, Any]]:
+    """The argument sets of a step: its own, or one for each of the best places that earlier steps found."""
+    if not step.top_of:
+        return [step.arguments]
+    facts = [fact for step_id in step.top_of if step_id in done for fact in done[step_id].facts]
+    calls: list[dict[str, Any]] = []
+    ranked = ranked_places(question, distinct(facts))
+    if step.passed_on:
+        inner = passed_on(ranked[0], facts) if ranked else None
+        return [] if inner is None else [{**step.arguments, **_filled(step, _place_of(inner))}]
+    for entity in of_names(question, ranked) if step.named_only and question.identifiers else ranked:
+        place = entity.as_document()
+        values = _filled(step, place)
+        if all(values.values()) and values not in calls:
+            calls.append(values)
+    return [{**step.arguments, **values} for values in calls[: step.count]]
+
+
+def _filled(step: Step, place: Mapping[str, Any]) -> dict[str, Any]:
+    return {parameter: place.get(field) for parameter, field in step.fill.items()}
+
+
+def _place_of(fact: Fact) -> dict[str, Any]:
+    cited = fact.citation
+    return {"name": fact.name, "file": cited.file, "start_line": cited.start_line, "end_line": cited.end_line}
+
+
+def _permitted(
+    tool: str, calls: list[dict[str, Any]], files: set[str], bounds: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """The calls within the context bounds; reads of one file more than permitted are left out."""
+    within = [given for call in calls if (given := capped(tool, call, bounds)) is not None]
+    if tool != "read_code":
+        return within
+    kept: list[dict[str, Any]] = []
+    read = set(files)
+    for given in within:
+        if given.get("path") is None or may_read(given["path"], read, bounds):
+            kept.append(given)
+            read |= {given["path"]} if given.get("path") else set()
+    return kept
+
+
+def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[str, int]) -> list[Fact]:
+    found = facts_of(step.id, step.tool, result)
+    if step.tool == "map_module" and step.named_only:
+        # Who has but a part of the members cannot say what a type does not define.
+        whole = members_of(found, question.identifiers) if not result.truncated else []
+        return whole if len(tree_cut(whole, bounds)) == len(whole) else []
+    if step.tool == "map_module":
+        return tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
+    return slices_cut(_some_of_each_kind(found, MAX_FACTS_PER_STEP), bounds)
+
+
+def _some_of_each_kind(facts: Sequence[Fact], limit: int) -> list[Fact]:
+    """At most `limit` facts in their order: where there are more, kinds take turns, so that none is crowded out."""
+    if len(facts) <= limit:
+        return list(facts)
+    turns: dict[str, int] = {}
+    numbered: list[tuple[int, int]] = []
+    for number, fact in enumerate(facts):
+        turns[fact.kind] = turns.get(fact.kind, 0) + 1
+        numbered.append((turns[fact.kind], number))
+    return [facts[number] for number in sorted(number for _, number in sorted(numbered)[:limit])]
+
+
+def of_names(question: Question, ranked: Sequence[Entity]) -> list[Entity]:
+    """The places that bear a name of the question; of a comparison the best one for each name first."""
+    named = [entity for entity in ranked if is_named(entity.name, question.identifiers)]
+    if question.kind != "compare":
+        return named
+    firsts = compared(question.identifiers, named)
+    return [*firsts, *(entity for entity in named if entity not in firsts)]
+
+
+def members_of(facts: Sequence[Fact], names: Sequence[str]) -> list[Fact]:
+    """The definitions of what the named types define, without the words that say what each is."""
+    owned = [fact for fact in facts if fact.kind == "definition" and is_named(fact.name.rpartition(".")[0], names)]
+    private = {True: "private ", False: ""}
+    return [
+        msgspec.structs.replace(fact, docstring="", signature=private[fact.signature.startswith("private ")])
+        for fact in owned
+    ]
+
+
+def _files_of_earlier_passes(view: StageView) -> set[str]:
+    """The files that were read in earlier passes of this query."""
+    return {
+        str(file)
+        for done in view.goals.finished_rounds
+        for file in (done.synthesis.get("files_read") or ())  # type: ignore[attr-defined]
+    }
+
+
+def _code_read(facts: Sequence[Fact]) -> list[tuple[str, int, int]]:
+    """(file, first line, characters) of each text of code that travels on."""
+    return [(fact.citation.file, fact.citation.start_line, len(fact.text)) for fact in facts if fact.text]
+
+
+def _code_of_earlier_passes(view: StageView) -> dict[tuple[str, int], int]:
+    """(file, first line) → characters of code that earlier passes of this query handed on from there."""
+    handed_on: dict[tuple[str, int], int] = {}
+    for done in view.goals.finished_rounds:
+        for file, start, chars in done.synthesis.get("code_read") or ():  # type: ignore[attr-defined]
+            handed_on[file, start] = max(chars, handed_on.get((file, start), 0))
+    return handed_on
+
+
+def _within(facts: list[Fact], view: StageView) -> list[Fact]:
+    """The facts in order, code texts cut where the query's budget of code ends; a fact is never dropped for its text.
+
+    What an earlier pass handed on already is counted once.
+    """
+    known = _code_of_earlier_passes(view)
+    budget_tokens = view.context_bounds.get("max_total_code_tokens", 12_000)
+    left_chars = budget_tokens * CODE_CHARS_PER_TOKEN - sum(known.values())
+    kept = []
+    for fact in facts:
+        paid_chars = known.get((fact.citation.file, fact.citation.start_line), 0)
+        text = fact.text[: paid_chars + max(0, left_chars)]
+        left_chars -= max(0, len(text) - paid_chars)
+        kept.append(fact if text == fact.text else msgspec.structs.replace(fact, text=text))
+    return kept
+
+
+def _context_size(results: Sequence[ToolResult], facts: Sequence[Fact]) -> dict[str, int]:
+    """What the tools gave and what travels on in its place, in estimated tokens of its JSON."""
+    raw = sum(len(msgspec.json.encode((result.data, result.citations))) for result in results)
+    return {
+        "raw_tokens": raw // CODE_CHARS_PER_TOKEN,
+        "fact_tokens": len(msgspec.json.encode(facts)) // CODE_CHARS_PER_TOKEN,
+    }
+
+
+def _commits(results: Sequence[ToolResult]) -> list[dict[str, str]]:
+    """Every commit that a tool told of: the only ones that an answer may speak of."""
+    return _each_once(msgspec.to_builtins(commit) for result in results for commit in commits_of(result))
+
+
+def _each_once(commits: Iterable[dict[str, str]]) -> list[dict[str, str]]:
+    return list({commit["hash"]: commit for commit in commits}.values())
+
+
+def _report(run: StepRun) -> dict[str, Any]:
+    errors = [result.error for result in run.results if result.error]
+    return {
+        "step": run.step.id,
+        "tool": run.step.tool,
+        "status": run.results[0].status if run.results else "empty",
+        "calls": len(run.results),
+        "attempts": sum(len(result.attempts) for result in run.results),
+        "found": sum(len(result.citations) for result in run.results),
+        "truncated": any(result.truncated for result in run.results),
+        "is_shallow": any(result.data.get("boundary") for result in run.results),
+        "errors": errors,
+        "forbidden_by": run.forbidden_by,
+    }
+
+
+def _range_key(produced: ProducedRange) -> tuple[str, int, int, str]:
+    return (produced.file, produced.start_line, produced.end_line, produced.content_sha256)

@@ -1,0 +1,83 @@
+"""What a question names and nobody may read: a path that leads outside, a secret, a file that was skipped.
+
+An answer says so in a sentence, so that silence is not taken for «there is nothing».
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from actors.capabilities.code_analysis.evidence.claims import code_span, plain
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.paths import is_denied
+from runtime.codebase.index.records import IndexedFile
+from runtime.errors import RepositoryError
+
+MAX_TOLD = 4
+MAX_LOOKED_UP = 20
+_MAX_PATH_CHARS = 200
+
+_WORD = re.compile(r"[^\s`'\"<>(){},;|]+")
+_OUTSIDE = re.compile(r"^/[\w.~-]|(?:^|/)\.\.(?:/|$)")
+
+# The index's word for why a file was skipped → what is said of it.
+_WHY = {
+    "secret": "may hold secrets; it is neither read nor cited",
+    "too_large": "is larger than what is read, and was not looked at",
+    "binary": "is binary and was not looked at",
+    "symlink_outside": "is a link that leads outside the repository; it is not followed",
+    "symlink_duplicate": "is a link to another file of the repository, which was read in its place",
+    "unreadable": "cannot be read",
+    "not_a_file": "is no regular file and was not looked at",
+}
+
+
+def folders_not_read(notes: Iterable[object]) -> list[str]:
+    """One sentence with what the walk through the folders could not look at, at most MAX_TOLD notes of it."""
+    said = [" ".join(str(note).split())[:_MAX_PATH_CHARS] for note in notes]
+    more = [f"{len(said) - MAX_TOLD} more"] if len(said) > MAX_TOLD else []
+    return [plain(f"Not all folders were read: {'; '.join([*said[:MAX_TOLD], *more])}.")] if said else []
+
+
+def not_read(codebase: Codebase, question: str, shown: str) -> list[str]:
+    """A sentence for each path that a question names and nobody reads, at most MAX_TOLD; `shown`: its claims.
+
+    A word that only looks like a path outside, as the route of a service does, is passed over where the answer has it.
+    """
+    words = dict.fromkeys(word.rstrip(".?!:") for word in _WORD.findall(question) if len(word) <= _MAX_PATH_CHARS)
+    paths = [word for word in words if "." in word or "/" in word][:MAX_LOOKED_UP]
+    said = dict.fromkeys(sentence for path in paths if (sentence := _said_of(codebase, path, shown)) is not None)
+    return list(said)[:MAX_TOLD]
+
+
+def _said_of(codebase: Codebase, path: str, shown: str) -> str | None:
+    if _leads_outside(codebase, path):
+        return None if path in shown else _sentence(path, "is no path of this repository; nothing outside it is read")
+    skipped = _skipped(codebase.files(), path)
+    return None if skipped is None or skipped.note not in _WHY else _sentence(skipped.path, _WHY[skipped.note])
+
+
+def _leads_outside(codebase: Codebase, path: str) -> bool:
+    if path.startswith("~/"):
+        return True
+    if not _OUTSIDE.search(path):
+        return False
+    try:
+        codebase.relative(path)
+    except RepositoryError as error:
+        return is_denied(error)
+    return False
+
+
+def _skipped(files: Iterable[IndexedFile], word: str) -> IndexedFile | None:
+    """The skipped file at a path, or of that name where it is the only file of it."""
+    path = PurePosixPath(word).as_posix()
+    bearing = [file for file in files if file.path == path or file.path.endswith("/" + path)]
+    exact = [file for file in bearing if file.path == path] or bearing
+    return exact[0] if len(exact) == 1 and not exact[0].is_readable else None
+
+
+def _sentence(path: str, said: str) -> str:
+    return plain(f"{code_span(path)} {said}.")

@@ -1,0 +1,230 @@
+"""The answer as people read it: Markdown from checked claims, sections in the order of the goals.
+
+Nothing enters here that is not a claim, but the headings and the sentences that say what was not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.answers.diagram import call_diagram
+from actors.capabilities.code_analysis.answers.listing import MAX_ITEMS
+from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span, plain, render
+from actors.capabilities.code_analysis.evidence.commits import CommitNote
+from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.aspects import aspect_of
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.resolution.symbol_links import normal_name
+from runtime.run.goals import Goal
+from runtime.tools.result import Citation
+
+_HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
+    ("lead", ""),
+    ("code", ""),
+    ("module", ""),
+    ("difference", "**Differences**"),
+    ("step", "**How it goes**"),
+    ("hook", "**To be written by what extends it**"),
+    ("example", "**What extends it already**"),
+    ("setting", "**Where it is configured**"),
+    ("change", "**History**"),
+    ("together", "**What changes with it**"),
+    ("caller", "**Used by**"),
+    ("caveat", ""),
+    ("importer", "**Imported by**"),
+    ("test", "**Tests**"),
+    ("item", ""),
+    ("related", "**See also**"),
+)
+
+_MISSING: dict[str, str] = {
+    "usage": "No use of it was found in this repository.",
+    "tests": "No test that mentions it was found.",
+    "mechanism": "Nothing was found that shows how it works.",
+    "configuration": "No setting for it was found.",
+    "definition": "No definition of it was found.",
+    "listing": "Nothing to list was found.",
+    "structure": "The layout could not be read.",
+    "history": "No commit that changed it was found.",
+    "together": "No file was found that changes together with it.",
+}
+
+_NO_REPOSITORY = "Its history cannot be told: the folder is no git repository with commits."
+_NO_ORIGIN = "The commit that brought it in was not found."
+_NOT_COMMITTED = "Its history cannot be told: it is not committed to git."
+_SHALLOW = "Its history cannot be told: the clone is shallow and has no commit that changed it."
+
+
+# Sections that stand right behind the lead, by the kind of question.
+_FIRST: dict[str, tuple[ClaimRole, ...]] = {
+    "changed": ("change",),
+    "changes_with": ("together",),
+    "tested": ("test",),
+    "who_calls": ("caller", "caveat", "importer"),
+    "configured": ("setting",),
+    "compare": ("difference",),
+    "why": ("change",),
+}
+
+_NOTHING_YET = "Nothing worth citing had been found when the run was ended."
+ROUNDS_ENDED = "This answer may be incomplete, with goals left open: {because}."
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A goal and the checked claims for it."""
+
+    goal: Goal
+    claims: tuple[Claim, ...]
+
+    def as_document(self) -> dict[str, Any]:
+        """The finding as it stands in the JSON answer."""
+        return {
+            "goal": self.goal.text,
+            "status": self.goal.status if self.claims else "open",
+            "text": "\n".join(render(claim) for claim in self.claims),
+            "citations": [citation_document(citation) for claim in self.claims for citation in claim.citations],
+        }
+
+
+def history_reason(steps: Sequence[Mapping[str, Any]]) -> str:
+    """Why the steps that asked git found no commit."""
+    said = " ".join(str(error) for step in steps for error in step.get("errors") or ())
+    if "no git repository" in said:
+        return _NO_REPOSITORY
+    if "not committed" in said:
+        return _NOT_COMMITTED
+    if any(step.get("is_shallow") for step in steps):
+        return _SHALLOW
+    return "No commit was found that tells of it."
+
+
+def citation_document(citation: Citation) -> dict[str, Any]:
+    """A citation as it stands in the JSON answer: `quote` and `why` are there, be they empty."""
+    return {"quote": "", "why": "", **msgspec.to_builtins(citation)}
+
+
+def ranked_citations(findings: Sequence[Finding]) -> list[Citation]:
+    """All citations of the answer, most relevant first, each place once.
+
+    Roles decide first (what answers the question before who uses it), then the order of the claims.
+    """
+    order = {role: number for number, (role, _) in enumerate(_HEADINGS)}
+    order["related"] = order["step"]
+    claims = [claim for finding in findings for claim in finding.claims]
+    ranked: dict[tuple[str, int, int], Citation] = {}
+    for claim in sorted(claims, key=lambda claim: order[claim.role]):
+        for citation in claim.citations:
+            ranked.setdefault((citation.file, citation.start_line, citation.end_line), citation)
+    return list(ranked.values())
+
+
+def cited_commits(findings: Sequence[Finding]) -> list[CommitNote]:
+    """The commits that the answer tells of, each once, in the order in which it does."""
+    return list(dict.fromkeys(commit for found in findings for claim in found.claims for commit in claim.commits))
+
+
+def commit_document(commit: CommitNote) -> dict[str, str]:
+    """A commit as it stands in the JSON answer: its whole hash, its day."""
+    return {"sha": commit.hash, "author": commit.author, "date": commit.date, "subject": commit.subject}
+
+
+def compose(
+    question: Question,
+    findings: Sequence[Finding],
+    skipped: Mapping[str, int],
+    ended_by: str | None,
+    remarks: Sequence[str] = (),
+    reasons: Mapping[str, str] | None = None,
+) -> str:
+    """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
+
+    `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
+    `reasons`: aspect → why nothing was found for it.
+    """
+    claims = _each_once([claim for finding in findings for claim in finding.claims])
+    parts: list[str] = []
+    why = {**_MISSING, **(reasons or {})}
+    missing = [why[aspect_of(f.goal)] for f in findings if not f.claims and aspect_of(f.goal) in why]
+    if not claims and ended_by is None and findings and all(aspect_of(f.goal) in (reasons or {}) for f in findings):
+        parts += missing
+    elif not claims:
+        parts.append(_nothing_found(question) if ended_by is None else _NOTHING_YET)
+    for role, heading in _headings(question):
+        of_role = [claim for claim in claims if claim.role == role]
+        if of_role:
+            parts.append(_section(role, heading or _list_heading(question, role, of_role), of_role))
+        if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
+            parts.append(diagram)
+    if question.asks_for_origin and claims and not any("first appears in" in claim.text for claim in claims):
+        parts.append(_NO_ORIGIN)
+    if claims:
+        parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
+    if skipped:
+        listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
+        parts.append(f"Not looked at: {listed}.")
+    if claims and ended_by is None:
+        parts += remarks
+    if ended_by is not None:
+        parts.append(f"This answer is partial: the run was ended by a bound ({ended_by}).")
+    return "\n\n".join(parts)
+
+
+def _is_led_by_document(claims: Sequence[Claim]) -> bool:
+    """True when a document answers: nobody calls one, and no test mentions it."""
+    lead = next((claim for claim in claims if claim.role == "lead"), None)
+    return lead is not None and kind_of_path(lead.citations[0].file) == "docs"
+
+
+def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
+    """The sections in order: what the question asks for first, right behind what it is."""
+    asked = _FIRST.get(question.kind, ())
+    return sorted(_HEADINGS, key=lambda section: section[0] != "lead" and section[0] not in asked)
+
+
+def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) -> str:
+    """How many entries a list has, and that it may lack some where it is as long as lists are."""
+    if role != "item" or question.kind != "list_all":
+        return ""
+    more = ", and there may be more" if len(claims) >= MAX_ITEMS else ""
+    return plain(f"**{len(claims)} found for «{question.subject}»{more}**")
+
+
+def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
+    if role in {"lead", "code", "module", "caveat"}:
+        return "\n\n".join(render(claim) for claim in claims)
+    lines = "\n".join(f"- {render(claim)}" for claim in claims)
+    return f"{heading}\n\n{lines}" if heading else lines
+
+
+def _each_once(claims: list[Claim]) -> list[Claim]:
+    """Claims without repeats of the same words about the same places; of several roles the one that comes first."""
+    order = {role: number for number, (role, _) in enumerate(_HEADINGS)}
+    kept: dict[tuple[str, tuple[tuple[str, int, int], ...]], Claim] = {}
+    for claim in claims:
+        key = (claim.text, tuple((c.file, c.start_line, c.end_line) for c in claim.citations))
+        if key not in kept or order[claim.role] < order[kept[key].role]:
+            kept[key] = claim
+    return list(kept.values())
+
+
+def _not_there(question: Question, claims: Sequence[Claim]) -> list[str]:
+    """What the question names and nothing that was found bears or mentions, said in a sentence."""
+    shown = "\n".join(f"{claim.text} {claim.code} {' '.join(c.quote for c in claim.citations)}" for claim in claims)
+    names = [name for name in question.identifiers if normal_name(name).rpartition(".")[2].lower() not in shown.lower()]
+    if not names:
+        return []
+    rest = "this is what fits best" if len(names) == len(question.identifiers) else "the answer is about the rest"
+    return [plain(f"Nothing named {' or '.join(map(code_span, names))} was found; {rest}.")]
+
+
+def _nothing_found(question: Question) -> str:
+    looked_for = ", ".join(f"`{name}`" for name in (*question.identifiers, *question.paths)[:6])
+    words = ", ".join(question.terms[:8])
+    what = looked_for or words or "anything in the question"
+    return plain(
+        f"Nothing in this repository answers that: a search for {what} in symbols, text and file names found no place "
+        "worth citing. Naming a function, class, file or setting usually helps."
+    )

@@ -1,0 +1,60 @@
+"""What is told of the commits that changed a thing, and of the files that changed with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from actors.capabilities.code_analysis.answers.evidence import MAX_COMPARED, Evidence
+from actors.capabilities.code_analysis.answers.wording import change_claim, together_claim
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.analysis import Question
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.words import index_terms
+
+MAX_CHANGES = 4
+MAX_TOGETHER = 8
+
+
+def history(evidence: Evidence) -> list[Claim]:
+    """For each thing its newest commits, those first that speak of the question where it asks for reasons."""
+    by_thing: dict[str, list[Fact]] = {}
+    for fact in evidence.of("change"):
+        by_thing.setdefault(fact.about, []).append(fact)
+    claims = [claims_of_thing(evidence.question, facts) for facts in list(by_thing.values())[:MAX_COMPARED]]
+    return [claim for found in claims for claim in found]
+
+
+def claims_of_thing(question: Question, facts: Sequence[Fact]) -> list[Claim]:
+    """What is told of the changes of one thing: the commits worth telling, since when it is there, what is open."""
+    by_deed = {deed: [fact for fact in facts if fact.deed == deed] for deed in ("began", "open", "ends")}
+    changed = [fact for fact in facts if fact.deed in {"wrote", "changed"}]
+    shown = _worth_telling(question, changed)
+    order: Literal["last", "some"] = "last" if shown[:1] == changed[:1] else "some"
+    claims = [change_claim(fact, "before" if place else order) for place, fact in enumerate(shown)]
+    began = [change_claim(fact) for fact in by_deed["began"]]
+    return [*began, *claims, *map(change_claim, by_deed["open"][:1]), *map(change_claim, by_deed["ends"][:1])]
+
+
+def _worth_telling(question: Question, changed: list[Fact]) -> list[Fact]:
+    """The newest changes; where a reason is asked for, those first that share words with the question."""
+    if question.kind != "why":
+        return changed[:MAX_CHANGES]
+    wanted = set(question.terms)
+    shares = {
+        fact.name: len(wanted.intersection(index_terms(fact.commit.subject).split())) for fact in changed if fact.commit
+    }
+    best = sorted(changed, key=lambda fact: -shares[fact.name])[:MAX_CHANGES]
+    return [fact for fact in changed if fact in best]
+
+
+def together(evidence: Evidence) -> list[Claim]:
+    """Files that changed in the same commits most often, documents last; of those that did so once, a few."""
+    found = sorted(evidence.of("together"), key=lambda fact: (_is_prose(fact.name), -fact.count))
+    often = [fact for fact in found if fact.count > 1]
+    return [together_claim(fact, is_first=not place) for place, fact in enumerate((often or found[:3])[:MAX_TOGETHER])]
+
+
+def _is_prose(file: str) -> bool:
+    return kind_of_path(file) == "docs" or file.endswith((".md", ".rst", ".txt"))

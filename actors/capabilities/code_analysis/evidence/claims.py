@@ -1,0 +1,118 @@
+"""Claims: the only thing that answers are made of — a sentence and the lines that back it.
+
+`render` puts a claim's marks behind its text. Text that was quoted from a repository could itself look like a mark;
+`plain` takes that look away, so that the marks in an answer are exactly its citations.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from actors.capabilities.code_analysis.evidence.commits import CommitNote
+from runtime.tools.result import Citation
+
+ClaimRole = Literal[
+    "lead",
+    "code",
+    "step",
+    "caller",
+    "caveat",
+    "test",
+    "importer",
+    "related",
+    "module",
+    "item",
+    "setting",
+    "change",
+    "together",
+    "difference",
+    "example",
+    "hook",
+]
+
+# What may rest on commits alone; all else needs lines of a file.
+ROLES_OF_COMMITS: frozenset[ClaimRole] = frozenset({"change", "together"})
+
+# What `plain` looks at: brackets, the line numbers before a closing one, and the ends of lines, which no mark spans.
+_BRACKETS = re.compile(r"\[|(:\d+(?:-\d+)?)?\]|\n")
+_TICKS = re.compile(r"`+")
+
+
+class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One statement of an answer. `code` is an excerpt that is shown below the sentence as it stands in the file.
+
+    `subject` is what it speaks of; `source`, of a step, is what calls the subject. `commits`: those that it tells.
+    """
+
+    role: ClaimRole
+    text: str
+    citations: tuple[Citation, ...]
+    code: str = ""
+    subject: str = ""
+    source: str = ""
+    commits: tuple[CommitNote, ...] = ()
+
+
+def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:
+    """What a synthesizer wrote, as claims by goal, each once; and how many parts of it are no claims."""
+    claims: dict[str, list[Claim]] = {}
+    unreadable = 0
+    for goal, items in written.items() if isinstance(written, dict) else ():
+        known = claims.setdefault(str(goal), [])
+        for item in items if isinstance(items, list) else [items]:
+            try:
+                claim = msgspec.convert(item, Claim)
+            except msgspec.ValidationError:
+                unreadable += 1
+            else:
+                known += [] if claim in known else [claim]
+    return claims, unreadable
+
+
+def plain(text: str) -> str:
+    """Text from a repository, with round brackets around anything that reads like one of our citation marks.
+
+    The name of a file may hold brackets of its own, as in `[pages/[id].tsx:3]`, so brackets are matched in pairs.
+    """
+    opened: list[int] = []
+    shown = list(text)
+    for found in _BRACKETS.finditer(text):
+        if found.group() == "[":
+            opened.append(found.start())
+        elif found.group() == "\n":
+            opened.clear()
+        elif opened:
+            start = opened.pop()
+            if found.group(1) and found.start() > start + 1:
+                shown[start], shown[found.end() - 1] = "(", ")"
+    return "".join(shown)
+
+
+def code_span(text: str) -> str:
+    """Text as code within a line of Markdown, whatever backticks it holds."""
+    tick = "`" * (1 + _longest_ticks(text))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{tick}{pad}{text}{pad}{tick}"
+
+
+def told(commit: CommitNote) -> str:
+    """A commit in an answer: short hash, day, author and subject, the words of others as code."""
+    author, subject = code_span(commit.author or "-"), code_span(commit.subject or "-")
+    return f"`{commit.short}`, {commit.date}, {author}: {subject}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)
+
+
+def render(claim: Claim) -> str:
+    """A claim as Markdown: its text, its marks, its excerpt."""
+    marks = "".join(f" {citation.mark}" for citation in claim.citations)
+    sentence = f"{plain(claim.text)}{marks}"
+    if not claim.code:
+        return sentence
+    fence = "`" * max(3, 1 + _longest_ticks(claim.code))
+    return f"{sentence}\n\n{fence}\n{plain(claim.code)}\n{fence}"

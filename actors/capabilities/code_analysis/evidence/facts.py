@@ -1,0 +1,331 @@
+"""Facts: what travels between the agents instead of raw tool output.
+
+Each fact is one statement with the lines that back it. `facts_of` turns one tool result into facts by a rule per tool;
+a tool without a rule gives nothing, and a result's citations are the only source of lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from actors.capabilities.code_analysis.evidence.commits import CommitNote, note_of
+from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
+from runtime.tools.result import Citation, ToolResult
+
+# A symbol that merely stands in a file that was mapped was not searched for: it counts less than any hit.
+MAPPED_SCORE = 0.2
+
+# What Rust writes above a test that lies beside the code that it tests.
+_TEST_MARK = re.compile(r"\s*#\[(?:\w+::)*test\b")
+
+MAX_QUOTE_CHARS = 160
+MAX_DOC_CHARS = 400
+MAX_SIGNATURE_CHARS = 200
+
+FactKind = Literal[
+    "definition",
+    "namesake",
+    "excerpt",
+    "code",
+    "caller",
+    "callee",
+    "reference",
+    "importer",
+    "test",
+    "module",
+    "trace",
+    "change",
+    "together",
+]
+
+# What a commit did: wrote the cited lines; changed what the fact is about; brought its name in; is where a shallow
+# clone ends. `open`: the cited lines are not committed.
+Deed = Literal["", "wrote", "changed", "began", "ends", "open"]
+
+
+class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that a tool showed. `score` orders facts of one kind within a step, higher first.
+
+    `about` is the symbol whose uses were explored, for facts about uses, and what calls it, for traced calls. `at_line`
+    is the line of a call in the file of the caller, 0 when it is not known. `also_by`: other steps that found it.
+    `commit` and `deed`, of facts about changes; lines are cited as those of a commit only where it `wrote` them.
+    `count` is in how many commits two files changed together, and of a definition how many bear its name. `branch`: the
+    first and the last line of what meets the case that the question asks about. `by_name`, of a call: nothing but its
+    name tells what is called.
+    """
+
+    kind: FactKind
+    citation: Citation
+    step: str = ""
+    name: str = ""
+    symbol_kind: str = ""
+    signature: str = ""
+    docstring: str = ""
+    text: str = ""
+    about: str = ""
+    score: float = 0.0
+    is_test: bool = False
+    at_line: int = 0
+    commit: CommitNote | None = None
+    deed: Deed = ""
+    count: int = 0
+    also_by: tuple[str, ...] = ()
+    branch: tuple[int, ...] = ()
+    by_name: bool = False
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """File and lines, to tell facts about one place from others."""
+        return (self.citation.file, self.citation.start_line, self.citation.end_line)
+
+
+class ProducedRange(msgspec.Struct, frozen=True, array_like=True):
+    """Lines that a tool call of this run really returned: the only ones that an answer may cite."""
+
+    file: str
+    start_line: int
+    end_line: int
+    content_sha256: str
+
+
+def facts_of(step: str, tool: str, result: ToolResult) -> list[Fact]:
+    """The facts in a tool result, best first; empty when the call gave nothing usable."""
+    rule = _RULES.get(tool)
+    if rule is None or not result.usable:
+        return []
+    return [_lean(msgspec.structs.replace(fact, step=step)) for fact in rule(result)]
+
+
+def _lean(fact: Fact) -> Fact:
+    """The fact without what nobody reads of it. The hash of a file stands with the ranges that tools returned.
+
+    A quote that is cut is still a part of its lines.
+    """
+    quote = fact.citation.quote[:MAX_QUOTE_CHARS].rstrip()
+    citation = msgspec.structs.replace(fact.citation, why="", content_sha256="", quote=quote)
+    if fact.kind == "code":
+        citation = msgspec.structs.replace(citation, quote="")
+    doc = fact.docstring
+    return msgspec.structs.replace(
+        fact,
+        citation=citation,
+        docstring=doc if len(doc) <= MAX_DOC_CHARS else doc[:MAX_DOC_CHARS].rsplit(" ", 1)[0],
+        signature=fact.signature[:MAX_SIGNATURE_CHARS],
+        score=round(fact.score, 4),
+    )
+
+
+def ranges_of(result: ToolResult) -> list[ProducedRange]:
+    """Every range that a tool result cites."""
+    return [ProducedRange(c.file, c.start_line, c.end_line, c.content_sha256) for c in result.citations]
+
+
+def distinct(facts: Iterable[Fact]) -> list[Fact]:
+    """Facts without repeats of the same kind at the same place: the first one, with the steps that found it again."""
+    kept: dict[tuple[str, tuple[str, int, int], str], Fact] = {}
+    for fact in facts:
+        key = (
+            fact.kind,
+            fact.place,
+            fact.name if fact.commit is not None else fact.symbol_kind if fact.kind == "test" else "",
+        )
+        first = kept.setdefault(key, fact)
+        again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
+        if again:
+            count = max(first.count, fact.count)
+            kept[key] = msgspec.structs.replace(first, also_by=(*first.also_by, *again), count=count)
+    return list(kept.values())
+
+
+def _located(result: ToolResult) -> Iterator[Fact]:
+    rows = result.data["results"]
+    best = max((row["score"] for row in rows), default=0.0) or 1.0
+    for row, citation in zip(rows, result.citations, strict=True):
+        is_text = row["source"] == "text"
+        yield Fact(
+            kind="excerpt" if is_text or not row["kind"] else "definition",
+            citation=citation,
+            name="" if is_text else row["symbol"] or "",
+            symbol_kind="" if is_text else row["kind"] or "",
+            signature=row["signature"],
+            docstring=row["docstring"],
+            score=row["score"] / best,
+            is_test=_is_test(citation, row["symbol"]),
+            count=result.data.get("definitions", 0) if row["source"] == "symbol" else 0,
+            branch=tuple(row.get("branch") or ()),
+        )
+
+
+def _is_test(citation: Citation, symbol: str | None) -> bool:
+    """True for a place in a test file or a test module, and for a function that is marked as a test."""
+    return kind_of_place(citation.file, symbol) == "test" or _TEST_MARK.match(citation.quote) is not None
+
+
+def _read(result: ToolResult) -> Iterator[Fact]:
+    for citation in result.citations:
+        yield Fact(kind="code", citation=citation, name=result.data.get("symbol") or "", text=result.data["text"])
+
+
+def _used(result: ToolResult) -> Iterator[Fact]:
+    parts: tuple[tuple[str, FactKind], ...] = (
+        ("definitions", "definition"),
+        ("namesakes", "namesake"),
+        ("callers", "caller"),
+        ("references", "reference"),
+        ("importers", "importer"),
+        ("tests", "test"),
+        ("callees", "callee"),
+    )
+    for part, kind in parts:
+        for place, row in enumerate(result.data.get(part, [])):
+            if row["citation"] is None:
+                continue
+            citation = result.citations[row["citation"]]
+            yield Fact(
+                kind=kind,
+                citation=citation,
+                name=row.get("symbol") or row.get("enclosing") or "",
+                symbol_kind=row.get("kind") or "",
+                signature=row.get("signature") or "",
+                docstring=row.get("docstring") or "",
+                about=result.data["symbol"],
+                score=1 / (place + 2),
+                is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
+                at_line=(row.get("line") or 0) if kind == "callee" else 0,
+                by_name=row.get("by_name", False),
+            )
+    yield from _remembered(result)
+
+
+def _remembered(result: ToolResult) -> Iterator[Fact]:
+    """Uses that earlier runs were shown, of the kinds of which the index found none at all."""
+    for row in result.data.get("remembered", ()):
+        kind, parts = _REMEMBERED.get(row["relation"], (None, ()))
+        if kind is None or row["citation"] is None or any(result.data.get(part) for part in parts):
+            continue
+        citation = result.citations[row["citation"]]
+        yield Fact(
+            kind=kind,
+            citation=citation,
+            name=row["name"],
+            symbol_kind="file" if row["name"] == row["file"] else "",
+            about=result.data["symbol"],
+            is_test=kind_of_path(citation.file) == "test",
+        )
+
+
+def _traced(result: ToolResult) -> Iterator[Fact]:
+    for row in result.data.get("steps", []):
+        if row["citation"] is not None and row["called_by"]:
+            yield Fact(
+                kind="trace",
+                citation=result.citations[row["citation"]],
+                name=row["symbol"],
+                about=row["called_by"],
+                at_line=row.get("line") or 0,
+                by_name=row["by_name"],
+                score=1 / (row["depth"] + 1),
+            )
+
+
+def _changed(result: ToolResult) -> Iterator[Fact]:
+    """Commits that changed a place, newest first; the words of a commit are not the file's: they are told, not quoted.
+
+    Of a shallow clone the commits at its end are told as its end: what they changed cannot be seen.
+    """
+    data, ends = result.data, set(result.data.get("boundary", ()))
+    about = data.get("symbol") or data.get("file") or ""
+    wrote: dict[str, Citation] = {}
+    for row in data.get("blame", ()):
+        if row["citation"] is not None:
+            wrote.setdefault(row["hash"], result.citations[row["citation"]])
+    place = result.citations[0] if result.citations else Citation(str(data.get("file") or "."), 1, 1)
+    for name, lines in wrote.items():
+        if not name.strip("0"):
+            yield Fact("change", lines, name="open", about=about, deed="open", score=1.0)
+    for order, row in enumerate(data.get("commits", ())):
+        if (note := note_of(row)) is None:
+            continue
+        deed: Deed = "ends" if note.hash in ends else "wrote" if note.hash in wrote else "changed"
+        lines = wrote[note.hash] if deed == "wrote" else place
+        yield Fact("change", lines, name=note.short, about=about, commit=note, deed=deed, score=1 / (order + 2))
+    origin = note_of(data.get("origin") or {})
+    if origin is not None and origin.hash not in ends:
+        yield Fact("change", place, name=f"{origin.short} began", about=about, commit=origin, deed="began")
+
+
+def _related(result: ToolResult) -> Iterator[Fact]:
+    """Files that changed in the same commits, and tests that belong to a file."""
+    data = result.data
+    ends = set(data.get("boundary", ()))
+    for order, row in enumerate(data.get("related", ())):
+        citation, file, changes = result.citations[row["citation"]], row["file"], row.get("changes") or {}
+        about, is_test = data.get("symbol") or data["file"], row["kind"] == "test"
+        if "tests" in row["reasons"]:
+            score = 0.1 / (order + 1)
+            yield Fact("test", citation, name=file, symbol_kind="file", about=about, score=score, is_test=True)
+        note = note_of(changes)
+        if note is not None and note.hash not in ends:
+            count = int(changes["commits"])
+            score = count / (count + 1)
+            yield Fact(
+                "together",
+                citation,
+                name=file,
+                about=data["file"],
+                score=score,
+                commit=note,
+                count=count,
+                is_test=is_test,
+            )
+
+
+def _mapped(result: ToolResult) -> Iterator[Fact]:
+    for file in result.data["files"]:
+        symbols = [symbol for symbol in file["symbols"] if symbol["citation"] is not None]
+        says = file.get("docstring_citation")
+        if not symbols and says is None:
+            continue
+        yield Fact(
+            kind="module",
+            citation=result.citations[says if says is not None else symbols[0]["citation"]],
+            name=file["file"],
+            symbol_kind="module",
+            docstring=file["docstring"] or "",
+            text=", ".join(symbol["symbol"] for symbol in symbols[:6]),
+            is_test=kind_of_path(file["file"]) == "test",
+        )
+        for place, symbol in enumerate(symbols):
+            yield Fact(
+                kind="definition",
+                citation=result.citations[symbol["citation"]],
+                name=symbol["symbol"],
+                symbol_kind=symbol["kind"],
+                signature=symbol["signature"],
+                docstring=symbol["docstring"],
+                score=MAPPED_SCORE / (place + 10),
+                is_test=_is_test(result.citations[symbol["citation"]], symbol["symbol"]),
+            )
+
+
+# relation → its kind of fact, and the parts of a usage that must be empty for it to count.
+_REMEMBERED: dict[str, tuple[FactKind, tuple[str, ...]]] = {
+    "calls": ("caller", ("callers", "references")),
+    "uses": ("reference", ("callers", "references")),
+    "imports": ("importer", ("importers",)),
+    "tests": ("test", ("tests",)),
+}
+
+_RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {
+    "locate": _located,
+    "read_code": _read,
+    "explore_symbol_usage": _used,
+    "map_module": _mapped,
+    "trace_entry_point": _traced,
+    "explain_code_history": _changed,
+    "find_related": _related,
+}

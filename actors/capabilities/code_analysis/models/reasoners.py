@@ -1,0 +1,325 @@
+"""The reasoner `llm` of the four agents: asks a model, and holds what it says against what the tools showed.
+
+A model chooses, orders and words; it never makes evidence. Its claims name facts by number and take their citations
+from there; a claim that names code which its fact does not show is left out, and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.agents import critic, intent, planner, synthesizer
+from actors.capabilities.code_analysis.agents.planner import READ_LINES, READ_PLACES
+from actors.capabilities.code_analysis.answers.wording import change_claim, together_claim
+from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, plain
+from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
+from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.models import agent_context
+from actors.capabilities.code_analysis.models.planning_context import raw_tokens_of_last_pass, shown_to_planner
+from actors.capabilities.code_analysis.models.prompt_layout import laid_out
+from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
+from actors.capabilities.code_analysis.models.schemas import (
+    MOST_FACTS,
+    CriticAnswer,
+    IntentAnswer,
+    PlanAnswer,
+    PlannedStep,
+    SynthesisAnswer,
+    WrittenClaim,
+)
+from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.aspects import aspect_of
+from actors.capabilities.code_analysis.ranking.delegation import ranked_places
+from actors.capabilities.code_analysis.session import recall
+from runtime.agents.capability import StageContext, StageInput
+from runtime.codebase.files.words import looks_like_identifier
+from runtime.errors import InvalidOutputError
+from runtime.llm.stage_llm import StageLlm
+from runtime.llm.structured import strings_so_far
+from runtime.run.goals import Goal, GoalStatus
+from runtime.run.stage_view import StageView
+
+MOST_TURNS = 3
+
+# Which parameter of a tool takes what a model wrote as the target.
+TARGET_OF_TOOL: dict[str, str] = {
+    "locate": "query",
+    "explore_symbol_usage": "symbol",
+    "map_module": "path",
+    "read_code": "path",
+}
+
+_MORE_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "locate": {"max_results": planner.LOCATED_PER_STEP},
+    "read_code": {"max_lines": READ_LINES},
+}
+
+_ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
+    "definition": "lead",
+    "code": "lead",
+    "excerpt": "item",
+    "caller": "caller",
+    "reference": "caller",
+    "callee": "step",
+    "importer": "importer",
+    "test": "test",
+    "module": "module",
+    "trace": "step",
+}
+
+_STATUS: dict[str, GoalStatus] = {
+    "satisfied": "satisfied",
+    "partial": "partial",
+    "unmet": "pending",
+    "blocked": "blocked",
+}
+
+_NAMED = re.compile(r"`([^`]+)`|([A-Za-z_][\w.]*)")
+
+
+async def intent_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
+    """Intent and goals; whether there is anything to look for at all is seen from the words alone."""
+    base = await intent.by_rules(context, view, given)
+    question = msgspec.convert(base["question"], Question)
+    asked = [str(turn.get("question", "")) for turn in given.facts["turns"][-MOST_TURNS:]]
+    seen = agent_context.of_lines("intent", question.text, [], asked[::-1])
+    layout = laid_out(
+        context,
+        "intent",
+        question.text,
+        seen.context.recent[::-1],
+        hint=_one_line(given.facts.get("hint") or "(none)", 200),
+    )
+    answered = await _llm(context).generate_object(layout.messages, IntentAnswer)
+    if base["clarification_needed"]:
+        return ModelOutput(base, layout.prompt, answered.calls)
+    told = answered.object
+    goals = list({goal.aspect: goal for goal in reversed(told.goals)}.values())[::-1]
+    named = [name for name in told.names if looks_like_identifier(name) and name in question.text]
+    question = msgspec.structs.replace(
+        question,
+        kind=told.kind,
+        aspects=tuple(goal.aspect for goal in goals),
+        identifiers=tuple(dict.fromkeys((*question.identifiers, *named))),
+    )
+    wanted = [{"id": g.aspect, "text": _said(g.text) or g.aspect, "priority": n} for n, g in enumerate(goals)]
+    output = {
+        **base,
+        "intent": _said(told.intent) or base["intent"],
+        "question": msgspec.to_builtins(question),
+        "goals": wanted,
+        "goal_priorities": {goal["id"]: goal["priority"] for goal in wanted},
+    }
+    return ModelOutput(output, layout.prompt, answered.calls)
+
+
+async def plan_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
+    """Tool calls that the model chose, and reading the best of what they find."""
+    goals = msgspec.convert(given.facts["goals"], list[Goal])
+    tools = [tool for tool in given.facts["tools"] if tool in TARGET_OF_TOOL]
+    question = msgspec.convert(given.facts["question"], Question)
+    measured = await _measured(context, view)
+    texts = [goal.text for goal in goals]
+    seen = shown_to_planner(view, question.text, texts, given.facts.get("hint"), measured)
+    layout = laid_out(
+        context,
+        "planner",
+        question.text,
+        seen.context.recent,
+        goals="\n".join(f"- {goal.id}: {_one_line(goal.text, 160)}" for goal in goals),
+        round=str(given.facts["round"]),
+    )
+    choices = {"goals": [str(goal.id) for goal in goals], "tools": tools}
+    answered = await _llm(context).generate_object(layout.messages, PlanAnswer, choices)
+    steps = _steps(answered.object.steps, goals, tools)
+    # What git is asked follows from the goals: which place it is about is known when the searches have run.
+    found_by = tuple(step.id for step in steps if step.tool == "locate")
+    by_aspect = {aspect_of(goal): str(goal.id) for goal in goals}
+    of_git = planner.history_steps(question, by_aspect, found_by) if found_by or question.paths else []
+    steps += [step for step in of_git if step.tool in given.facts["tools"]]
+    if not steps:
+        raise InvalidOutputError("the plan has no step that can be carried out", problem="no usable step")
+    feasibility = answered.object.feasibility
+    output = {
+        "plan_id": f"round-{given.facts['round']}",
+        "steps": [msgspec.to_builtins(step) for step in steps],
+        "rationale": "; ".join(_said(step.why) for step in answered.object.steps),
+        "target_goals": [goal.id for goal in goals],
+        "stage_number": given.facts["round"],
+        "feasibility_score": feasibility,
+        "risk_factors": [] if feasibility >= 40 else ["the model thinks the plan unlikely to answer the question"],
+        "shown": agent_context.record(seen, raw_tokens_of_last_pass(view)),
+    }
+    return ModelOutput(output, layout.prompt, answered.calls)
+
+
+async def _measured(context: StageContext, view: StageView) -> list[dict[str, Any]]:
+    repository = view.outputs.get("perception", {}).get("repository")
+    if repository is None or context.services is None:
+        return []
+    return await recall.recall_tool_metrics(context, context.services.codebase(repository))
+
+
+def _steps(planned: list[PlannedStep], goals: list[Goal], tools: list[str]) -> list[Step]:
+    """The model's steps as the traverser takes them, each once, and a step that reads what the searches found."""
+    known = [str(goal.id) for goal in goals]
+    steps: dict[tuple[str, str], Step] = {}
+    for number, wanted in enumerate(planned):
+        target = wanted.target.strip()
+        if wanted.tool not in tools or not target:
+            continue
+        aims = tuple(goal for goal in dict.fromkeys(wanted.goals) if goal in known) or tuple(known)
+        arguments = {TARGET_OF_TOOL[wanted.tool]: target, **_MORE_ARGUMENTS.get(wanted.tool, {})}
+        step = Step(f"m{number}", wanted.tool, arguments, aims, _said(wanted.why))
+        steps.setdefault((wanted.tool, target), step)
+    searches = tuple(step.id for step in steps.values() if step.tool == "locate")
+    read = []
+    if searches and "read_code" in tools:
+        lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+        limit = {"max_lines": READ_LINES}
+        read = [Step("read", "read_code", limit, tuple(known), "read what was found", searches, READ_PLACES, lines)]
+    return [*steps.values(), *read]
+
+
+async def synthesis_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
+    """Claims that the model wrote to facts; goals that it wrote nothing usable for keep what the rules write."""
+    base = await synthesizer.by_rules(context, view, given)
+    question = msgspec.convert(given.facts["question"], Question)
+    facts = _best_first(question, msgspec.convert(given.facts["facts"], list[Fact]))[:MOST_FACTS]
+    targets = [str(goal) for goal in given.facts["target_goals"]]
+    texts = {str(goal.id): goal.text for goal in view.goals.goals}
+    seen = agent_context.of_facts(
+        "synthesizer", question.text, [texts.get(goal, goal) for goal in targets], facts, view.goals.round_number
+    )
+    layout = laid_out(
+        context,
+        "synthesizer",
+        question.text,
+        agent_context.numbered(seen),
+        goals="\n".join(f"- {goal}: {_one_line(texts.get(goal, goal), 160)}" for goal in targets),
+    )
+
+    def show(written: str) -> None:
+        context.show("\n".join(_said(text) for text in strings_so_far(written, "text")))
+
+    answered = await _llm(context).generate_object(layout.messages, SynthesisAnswer, {"goals": targets}, show)
+    claims, dropped = claims_of(answered.object.claims, facts[: layout.shown], targets)
+    hints = {goal: msgspec.to_builtins(claims[goal]) or base["hints_for_goals"].get(goal, []) for goal in targets}
+    output = {
+        **base,
+        "hints_for_goals": hints,
+        "key_flows": [claim["text"] for found in hints.values() for claim in found if claim["role"] == "step"],
+        "open_questions": [_said(text) for text in answered.object.open_questions],
+        "claims_dropped": dict(dropped),
+        "shown": agent_context.record(seen, agent_context.raw_tokens_of(view.outputs.get("execution", {}))),
+        "filled_by_rules": [goal for goal in targets if not claims[goal] and hints[goal]],
+    }
+    return ModelOutput(output, layout.prompt, answered.calls)
+
+
+def claims_of(
+    written: list[WrittenClaim], facts: list[Fact], goals: list[str]
+) -> tuple[dict[str, list[Claim]], Counter[str]]:
+    """Claims by goal with the citations of their facts, and how many were left out for each reason."""
+    claims: dict[str, list[Claim]] = {goal: [] for goal in goals}
+    dropped: Counter[str] = Counter()
+    for claim in written:
+        text = _said(claim.text)
+        if claim.goal not in claims:
+            dropped["no_such_goal"] += 1
+        elif claim.fact > len(facts):
+            dropped["no_such_fact"] += 1
+        elif not text:
+            dropped["no_text"] += 1
+        elif unsupported_names(text, facts[claim.fact - 1]):
+            dropped["names_what_is_not_there"] += 1
+        else:
+            fact = facts[claim.fact - 1]
+            made = _claim_of(fact, text)
+            claims[claim.goal] += [] if made in claims[claim.goal] else [made]
+    return claims, dropped
+
+
+def _claim_of(fact: Fact, text: str) -> Claim:
+    """The claim to a fact in the model's words; what commits did is told in ours."""
+    if fact.kind == "change":
+        return change_claim(fact)
+    if fact.kind == "together":
+        return together_claim(fact)
+    return Claim(_ROLE_OF_FACT[fact.kind], text, (fact.citation,), subject=fact.name)
+
+
+def unsupported_names(text: str, fact: Fact) -> list[str]:
+    """The names of code in a sentence that the fact behind it does not show."""
+    shown = "\n".join(
+        (
+            *(fact.name, fact.signature, fact.docstring, fact.text, fact.about),
+            *(fact.citation.quote, fact.citation.symbol or "", fact.citation.file),
+        )
+    )
+    words = [(quoted, word.rstrip(".")) for quoted, word in _NAMED.findall(text)]
+    named = [quoted or word for quoted, word in words if quoted or looks_like_identifier(word)]
+    return [name for name in named if not all(part in shown for part in re.findall(r"\w+", name))]
+
+
+async def critique_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
+    """The model's verdict; whatever it says, a goal without a claim is not met, and no claims are not approved."""
+    base = await critic.by_rules(context, view, given)
+    remaining = msgspec.convert(given.facts["remaining"], list[Goal])
+    hints: dict[str, list[dict[str, Any]]] = given.facts["hints_for_goals"]
+    lines = [f"- {goal}: {_one_line(claim.get('text', ''), 300)}" for goal, found in hints.items() for claim in found]
+    seen = agent_context.of_lines("critic", view.raw_input, [goal.text for goal in remaining], lines)
+    layout = laid_out(
+        context,
+        "critic",
+        str(view.outputs.get("intent", {}).get("question", {}).get("text", view.raw_input)),
+        seen.context.recent,
+        goals="\n".join(f"- {goal.id}: {_one_line(goal.text, 160)}" for goal in remaining),
+    )
+    choices = {"goals": [str(goal.id) for goal in remaining]}
+    answered = await _llm(context).generate_object(layout.messages, CriticAnswer, choices)
+    told = answered.object
+    status: dict[str, GoalStatus] = dict(base["goal_status"])
+    for judged in told.goals:
+        if judged.goal in status and (hints.get(judged.goal) or judged.status != "satisfied"):
+            status[judged.goal] = _STATUS[judged.status]
+    left = [goal for goal, state in status.items() if state not in {"satisfied", "blocked"}]
+    has_claims = any(hints.values())
+    verdict = told.verdict if has_claims or told.verdict != "approved" else "next_stage"
+    output = {
+        **base,
+        "verdict": "approved" if not left and verdict == "next_stage" else verdict,
+        "confidence": round(told.confidence, 2),
+        "goal_status": status,
+        "satisfied_goals": [goal for goal, state in status.items() if state == "satisfied"],
+        "remaining_goals": left,
+        "refine_intent_hint": _said(told.hint) or None,
+    }
+    return ModelOutput(output, layout.prompt, answered.calls)
+
+
+def _llm(context: StageContext) -> StageLlm:
+    assert context.llm is not None
+    return context.llm
+
+
+def _best_first(question: Question, facts: list[Fact]) -> list[Fact]:
+    """Facts of the places that rank best first, so that what has no room is what matters least."""
+    order = {
+        (entity.citation.file, entity.citation.start_line): number
+        for number, entity in enumerate(ranked_places(question, facts))
+    }
+    return sorted(facts, key=lambda fact: order.get((fact.citation.file, fact.citation.start_line), len(order)))
+
+
+def _said(text: str) -> str:
+    """A model's words on one line, with nothing in them that reads like one of our citation marks."""
+    return plain(_one_line("".join(char for char in text if char.isprintable() or char.isspace()), 300))
+
+
+def _one_line(text: str, most: int) -> str:
+    return " ".join(str(text).split())[:most]

@@ -1,0 +1,52 @@
+"""The rules stand in for a model that cannot be used, for that agent and that visit, and the record says so.
+
+Each agent's output carries who reasoned (`reasoned_by`) and everything that the rules took over so far
+(`rules_took_over`): outputs are dropped between rounds, and the record must outlive them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.answers.reasoned_by import REASONED_BY, TOOK_OVER, taken_over
+from runtime.agents.capability import Reasoner, StageContext, StageInput
+from runtime.errors import ModelFailedError
+from runtime.run.stage_view import StageView
+
+log = logging.getLogger(__name__)
+
+MAX_WHY_CHARS = 400
+
+
+class ModelOutput(msgspec.Struct, frozen=True):
+    """What an agent makes of its model's answer, the prompt that it was asked with, and how many calls it took."""
+
+    output: dict[str, Any]
+    prompt: str
+    calls: int
+
+
+ByModel = Callable[[StageContext, StageView, StageInput], Awaitable[ModelOutput]]
+
+
+def model_or_rules(agent: str, by_model: ByModel, by_rules: Reasoner) -> Reasoner:
+    """A reasoner that asks the model, and the rules where the model fails. A bound that is reached ends the run."""
+
+    async def reason(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
+        before = taken_over({**view.outputs, **{f"round {r.number}": r.synthesis for r in view.goals.finished_rounds}})
+        try:
+            made = await by_model(context, view, given)
+        except ModelFailedError as error:
+            why = error.message[:MAX_WHY_CHARS]
+            log.warning("model.rules_took_over", extra={"run_id": context.key.run_id, "stage": agent, "reason": why})
+            record = {"agent": agent, "hop": context.key.hop, "why": why}
+            output = await by_rules(context, view, given)
+            return {**output, REASONED_BY: {"reasoner": "rules", "why": why}, TOOK_OVER: [*before, record]}
+        reasoned_by = {"reasoner": "llm", "prompt": made.prompt, "calls": made.calls}
+        return {**made.output, REASONED_BY: reasoned_by, TOOK_OVER: before}
+
+    return reason

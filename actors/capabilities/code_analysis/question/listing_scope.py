@@ -1,0 +1,36 @@
+"""Questions for all that is of one kind of code: «list all functions», «what modules are there?», of all or of a path.
+
+No search by words finds these: a function is one whatever it is called. The index knows the kind of each symbol. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+
+from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.kinds import THIS_PROJECT
+
+# The step that asks for all of a kind, and the query that does.
+KINDS, ALL = "kinds", "*"
+
+TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type", "object", "protocol", "record"})
+
+_KINDS_OF_WORD: dict[str, frozenset[str]] = {
+    "functions": frozenset({"function"}),
+    "methods": frozenset({"method", "constructor"}),
+    "classes": frozenset({"class"}),
+    "interfaces": frozenset({"interface", "protocol"}),
+    "types": TYPE_KINDS,
+    "constants": frozenset({"constant"}),
+    "modules": frozenset({"module"}),
+    **{f"{kind}s": frozenset({kind}) for kind in ("struct", "trait", "enum", "record")},
+}
+_ALL_OF_IT = re.compile(rf"(\w+)(?:\s+(?:(?:in|of|from)\s+)?({THIS_PROJECT}|\S*[./]\S*))?", re.IGNORECASE)
+
+
+def kinds_listed(question: Question) -> frozenset[str]:
+    """The kinds of symbols of which all are asked for; empty when the question says more of them than their kind."""
+    found = _ALL_OF_IT.fullmatch(question.subject.strip()) if question.kind == "list_all" else None
+    if found is None or question.identifiers or (found[2] and "." in found[2] and found[2] not in question.paths):
+        return frozenset()
+    return _KINDS_OF_WORD.get(found[1].lower(), frozenset())

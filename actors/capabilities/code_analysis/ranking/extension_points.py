@@ -1,0 +1,47 @@
+"""What a thing is extended at: the open type that is called so, or the function that does it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from runtime.codebase.files.words import split_identifier, stem
+
+OPEN_TYPE_BONUS, DOER_BONUS, SHARE_BONUS = 3.0, 3.0, 0.8
+MAX_DOCSTRING_CHARS = 400
+_OPEN_KINDS = frozenset({"interface", "trait", "protocol"})
+_ABSTRACT = re.compile(r"\babstract\b|\bABC\b|\bProtocol\b|\bopen class\b|\bsealed\b")
+_SAYS_OPEN = re.compile(
+    r"\b(?:(?:abstract )?base class|subclass(?:es|ed)?\b.{0,40}\b(?:must|should|can|may|to)"
+    r"|should (?:extend|inherit|subclass)|to be (?:extended|subclassed|overridden))",
+    re.IGNORECASE,
+)
+_BASE = frozenset({"base", "abstract"})
+
+
+def extension_bonus(
+    name: str, kind: str, signature: str, docstring: str, deed: Collection[str], thing: Collection[str]
+) -> float:
+    """What a place gains as the answer to how something is added; 0 for most.
+
+    `deed` and `thing` are terms: what is done, and what it is done to, the last of them its head. An open type that is
+    called after the thing, and a function that is named after both and nothing else. A class is open as well when its
+    documentation says so.
+    """
+    if not thing:
+        return 0.0
+    last = name.rpartition(".")[2]
+    words = [stem(part) for part in split_identifier(last) if len(part) > 1]
+    if not words:
+        return 0.0
+    things = [term for term in thing if term not in deed]
+    share = sum(word in things or word in _BASE for word in words) / len(words)
+    says_so = kind == "class" and _SAYS_OPEN.search(docstring[:MAX_DOCSTRING_CHARS]) is not None
+    is_open = kind in _OPEN_KINDS or says_so or _ABSTRACT.search(signature) is not None or words[0] in _BASE
+    head = things[-1:] or list(thing)[-1:]
+    if is_open and words[-1:] == head:
+        return OPEN_TYPE_BONUS + SHARE_BONUS * share
+    is_doer = kind in {"function", "method"} and set(words) <= {*things, *deed}
+    if is_doer and set(words) & set(deed) and set(words) & set(things):
+        return DOER_BONUS
+    return 0.0

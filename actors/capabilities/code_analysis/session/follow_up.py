@@ -1,0 +1,102 @@
+"""What a later question of a session speaks of: «and who calls it?», «its tests?», «what does the first caller do?».
+
+The words are read against the entity graph of the session; a question that names something itself is left alone. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.question.analysis import ASPECTS, Question, analyse
+from actors.capabilities.code_analysis.session.entity_graph import EntityGraph, Relation
+
+_ORDINALS = {"first": 0, "only": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
+_RELATIONS: dict[str, Relation] = {
+    "caller": "called_by",
+    "user": "called_by",
+    "callee": "calls",
+    "test": "tested_by",
+    "file": "defined_in",
+    "module": "defined_in",
+    "importer": "imported_by",
+}
+_RELATED = re.compile(
+    rf"\b(?:its|the|their|that)\s+(?:(?P<which>{'|'.join(_ORDINALS)})\s+)?(?P<what>{'|'.join(_RELATIONS)})\b",
+    re.IGNORECASE,
+)
+_ELLIPSIS = re.compile(
+    r"^\W*(?:and|what about|how about|same for|now)\s+(?:for\s+|of\s+)?(?P<rest>[\w.`/:]+)\s*\??\s*$", re.IGNORECASE
+)
+_PLURAL = re.compile(r"\b(?:they|them|their|both|these|those)\b", re.IGNORECASE)
+_ASKS_FOR_RELATED = frozenset({"who_calls", "tested", "list_all"})
+_PRONOUNS = frozenset({"it", "its", "that", "this", "they", "them", "both", "these", "those"})
+
+
+def in_context(question: Question, turns: Sequence[Mapping[str, Any]], graph: EntityGraph) -> Question:
+    """The question with what it refers to, or as it is when it refers to nothing that the session knows."""
+    if not turns and not graph.focus:
+        return question
+    if (kind_of_last := _elliptical(question, turns)) is not None:
+        return kind_of_last
+    if (neighbour := _neighbour(question, graph)) is not None:
+        return _about(question, (neighbour,), neighbour)
+    if not question.refers_back:
+        return question
+    names = _referents(question, turns, graph)
+    return _about(question, names, names[0]) if names else question
+
+
+def _elliptical(question: Question, turns: Sequence[Mapping[str, Any]]) -> Question | None:
+    """«And `Mount`?»: what was asked last, of another thing."""
+    found = _ELLIPSIS.match(question.text)
+    if found is None or not turns or found["rest"].lower() in _PRONOUNS:
+        return None
+    earlier = [str(turn.get("question", "")) for turn in reversed(turns)]
+    asked_before = next((text for text in earlier if _ELLIPSIS.match(text) is None), earlier[0])
+    kind = analyse(asked_before).kind
+    rest = found["rest"].strip("`?.")
+    asked = analyse(f"`{rest}`" if "/" not in rest else rest)
+    aspects = ASPECTS[kind][:1] if asked.paths and kind in {"changed", "changes_with"} else ASPECTS[kind]
+    return msgspec.structs.replace(asked, text=question.text, kind=kind, aspects=aspects, subject=rest)
+
+
+def _neighbour(question: Question, graph: EntityGraph) -> str | None:
+    """What stands in the relation that is named to what the session is about."""
+    found = _RELATED.search(question.text)
+    if found is None or question.identifiers or question.paths or not graph.focus:
+        return None
+    which = (found["which"] or "").lower()
+    # «What are its tests?» asks for all of them; «what does its test do?» speaks of one.
+    if not which and question.kind in _ASKS_FOR_RELATED:
+        return None
+    known = graph.related(graph.focus[0], _RELATIONS[found["what"].lower()])
+    place = _ORDINALS.get(which, 0)
+    return known[place] if -len(known) <= place < len(known) else None
+
+
+def _referents(question: Question, turns: Sequence[Mapping[str, Any]], graph: EntityGraph) -> tuple[str, ...]:
+    """What «it» or «they» stand for: the last thing that the session was about, or all of them."""
+    if not graph.focus and turns and turns[-1].get("symbols"):
+        return tuple(turns[-1]["symbols"][:2])
+    names = graph.focus
+    if not names:
+        asked = [analyse(str(turn.get("question", ""))) for turn in reversed(turns)]
+        names = next((each.identifiers or each.paths for each in asked if each.identifiers or each.paths), ())
+    return names if question.kind == "compare" or _PLURAL.search(question.text) else names[:1]
+
+
+def _about(question: Question, names: Sequence[str], subject: str) -> Question:
+    """The question with those names in the place of the words that refer to them."""
+    paths = tuple(name for name in names if analyse(name).paths == (name,))
+    identifiers = tuple(name for name in names if name not in paths)
+    of_names = analyse(" ".join(f"`{name}`" for name in names)).terms
+    aspects = ASPECTS[question.kind]
+    if question.kind in {"changed", "changes_with"} and paths and not identifiers:
+        aspects = aspects[:1]
+    return msgspec.structs.replace(
+        question, identifiers=identifiers, paths=paths, terms=of_names, subject=subject, aspects=aspects
+    )

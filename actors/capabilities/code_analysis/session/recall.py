@@ -1,0 +1,186 @@
+"""What agents recall and keep: a session's turns and state (L3), and over sessions (L4) earlier answers, summaries of
+files, and how symbols and files are related.
+
+Memory helps, and is never needed: a store that cannot be asked is logged and counts as empty.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
+from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.session.traversal_state import TraversalState
+from runtime.agents.capability import StageContext
+from runtime.codebase.codebase import Codebase
+from runtime.errors import JeevesError, NoHandlerError
+from runtime.memory.earlier_answers import CitedLines, EarlierAnswer, lines_sha256
+from runtime.memory.relation import Relation
+from runtime.run.stage_view import StageView
+from runtime.tools.result import Citation, ToolResult
+
+log = logging.getLogger(__name__)
+
+MAX_SUMMARISED = 8
+MAX_SYMBOLS_IN_SUMMARY = 8
+MAX_CITED = 3
+CHARS_PER_TOKEN = 4
+ANSWER_CHARS = 600
+
+
+async def recall_session(context: StageContext, session_id: str | None) -> dict[str, Any]:
+    """The session's turns and traversal state: {turns, state}."""
+    if session_id is None:
+        return {"turns": [], "state": None}
+    return dict(await context.queries.query("session.turns", {"session_id": session_id}))
+
+
+def within_tokens(turns: Sequence[dict[str, Any]], limit_tokens: int) -> list[dict[str, Any]]:
+    """The newest turns that fit into so many tokens, oldest first."""
+    kept: list[dict[str, Any]] = []
+    left = limit_tokens * CHARS_PER_TOKEN
+    for turn in reversed(turns):
+        left -= len(str(turn.get("question", ""))) + len(str(turn.get("answer", "")))
+        if left < 0:
+            break
+        kept.append(turn)
+    return kept[::-1]
+
+
+async def recall_answers(context: StageContext, codebase: Codebase, question: str) -> list[dict[str, Any]]:
+    """Answers to similar questions whose cited lines are all unchanged, the most similar first."""
+    asked = {"repo": str(codebase.root), "terms": list(analyse(question).terms)}
+    found = await _asked(context, "memory.recall", asked)
+    answers = msgspec.convert(found.get("answers", []), list[EarlierAnswer])
+    return await context.run_blocking(_unchanged, codebase, answers)
+
+
+def _unchanged(codebase: Codebase, answers: Sequence[EarlierAnswer]) -> list[dict[str, Any]]:
+    return [msgspec.to_builtins(a) for a in answers if a.cited and all(_is_unchanged(codebase, c) for c in a.cited)]
+
+
+def _is_unchanged(codebase: Codebase, cited: CitedLines) -> bool:
+    source = codebase.try_source(cited.file)
+    if source is None or not 1 <= cited.start_line <= cited.end_line <= len(source.lines):
+        return False
+    return lines_sha256(source.lines[cited.start_line - 1 : cited.end_line]) == cited.sha256
+
+
+async def recall_summaries(context: StageContext, codebase: Codebase, files: Sequence[str]) -> list[dict[str, Any]]:
+    """What is known of files as they are now, of the last MAX_SUMMARISED of them."""
+    hashes = await context.run_blocking(_hashes, codebase, files[-MAX_SUMMARISED:])
+    if not hashes:
+        return []
+    found = (await _asked(context, "memory.summaries", {"hashes": list(hashes.values())})).get("summaries", {})
+    return [{"file": file, **found[sha256]} for file, sha256 in hashes.items() if sha256 in found]
+
+
+def _hashes(codebase: Codebase, files: Sequence[str]) -> dict[str, str]:
+    sources = {file: codebase.try_source(file) for file in files}
+    return {file: source.sha256 for file, source in sources.items() if source is not None}
+
+
+async def keep_answer(context: StageContext, codebase: Codebase, question: str, claims: Sequence[Claim]) -> bool:
+    """Keep what led an answer, with the hashes of the lines that it cites; True when that was done."""
+    leads = [claim for claim in claims if claim.role == "lead" and claim.citations][:MAX_CITED]
+    terms = analyse(question).terms
+    if not leads or not terms:
+        return False
+    cited = await context.run_blocking(_cited_lines, codebase, [claim.citations[0] for claim in leads])
+    answer = EarlierAnswer(question, terms, " ".join(claim.text for claim in leads)[:ANSWER_CHARS], cited)
+    body = {"repo": str(codebase.root), "answer": msgspec.to_builtins(answer)}
+    return await _told(context, "memory.keep_answer", body)
+
+
+def _cited_lines(codebase: Codebase, citations: Sequence[Citation]) -> tuple[CitedLines, ...]:
+    kept = []
+    for citation in citations:
+        source = codebase.try_source(citation.file)
+        if source is not None:
+            lines = source.lines[citation.start_line - 1 : citation.end_line]
+            kept.append(CitedLines(citation.file, citation.start_line, citation.end_line, lines_sha256(lines)))
+    return tuple(kept)
+
+
+async def keep_summaries(context: StageContext, facts: Sequence[Fact], ranges: Sequence[ProducedRange]) -> bool:
+    """Keep what the facts say of their files, under the hash of what was read."""
+    summaries: dict[str, dict[str, Any]] = {}
+    hash_of = {produced.file: produced.content_sha256 for produced in ranges}
+    for fact in facts:
+        sha256 = hash_of.get(fact.citation.file, "")
+        if fact.kind not in {"definition", "module"} or not sha256 or not fact.name:
+            continue
+        summary = summaries.setdefault(sha256, {"summary": "", "symbols": []})
+        if fact.kind == "module":
+            summary["summary"] = fact.docstring[:200]
+        elif fact.name not in summary["symbols"] and len(summary["symbols"]) < MAX_SYMBOLS_IN_SUMMARY:
+            summary["symbols"].append(fact.name)
+    first = dict(list(summaries.items())[:MAX_SUMMARISED])
+    return bool(first) and await _told(context, "memory.keep_summaries", {"summaries": first})
+
+
+async def recall_relations(context: StageContext, codebase: Codebase, names: Sequence[str]) -> list[Relation]:
+    """What evidence showed earlier of what is called so, in any session, the newest first."""
+    if not names:
+        return []
+    found = await _asked(context, "memory.relations", {"repo": str(codebase.root), "names": list(names)})
+    return msgspec.convert(found.get("relations", []), list[Relation])
+
+
+async def keep_relations(context: StageContext, codebase: Codebase, relations: Sequence[Relation]) -> bool:
+    """Keep what the facts of a run showed for every session that comes to this repository."""
+    if not relations:
+        return False
+    body = {"repo": str(codebase.root), "relations": msgspec.to_builtins(relations)}
+    return await _told(context, "memory.keep_relations", body)
+
+
+async def recall_tool_metrics(context: StageContext, codebase: Codebase) -> list[dict[str, Any]]:
+    """How each tool fared on this repository so far: {tool, calls, usable, mean_ms}."""
+    return list((await _asked(context, "memory.tool_metrics", {"repo": str(codebase.root)})).get("tools", []))
+
+
+async def add_tool_uses(context: StageContext, codebase: Codebase, results: Sequence[tuple[str, ToolResult]]) -> bool:
+    """Count the calls of tools by status, for the whole repository."""
+    uses: dict[tuple[str, str], list[int]] = {}
+    for tool, result in results:
+        uses.setdefault((tool, result.status), []).append(result.duration_ms)
+    rows = [
+        {"tool": tool, "status": status, "calls": len(took_ms), "duration_ms": sum(took_ms)}
+        for (tool, status), took_ms in uses.items()
+    ]
+    return bool(rows) and await _told(context, "memory.add_tool_uses", {"repo": str(codebase.root), "uses": rows})
+
+
+async def keep_state(context: StageContext, view: StageView, state: TraversalState) -> bool:
+    """Keep the session's traversal state; False without a session."""
+    if view.session_id is None:
+        return False
+    body = {"session_id": view.session_id, "state": msgspec.to_builtins(state)}
+    return await _told(context, "session.keep_state", body)
+
+
+async def _asked(context: StageContext, query: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return dict(await context.queries.query(query, dict(body)))
+    except NoHandlerError:
+        return {}
+    except JeevesError as error:
+        log.warning("memory.not_recalled", extra={"run_id": context.key.run_id, "query": query, "error": error.message})
+        return {}
+
+
+async def _told(context: StageContext, query: str, body: Mapping[str, Any]) -> bool:
+    try:
+        await context.queries.query(query, dict(body))
+    except NoHandlerError:
+        return False
+    except JeevesError as error:
+        log.warning("memory.not_kept", extra={"run_id": context.key.run_id, "query": query, "error": error.message})
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""What the agents of a system claim of its cluster, and whether it can ever have them all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runtime.errors import ClusterError
+
+_NAMES_IN_RAY = {"num_cpus": "CPU", "num_gpus": "GPU"}
+
+
+def claim_of(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn an agent's resources (wire form of `pipeline.config.AgentResources`) into options of a Ray actor."""
+    claim: dict[str, Any] = {"num_cpus": resources.get("num_cpus", 0)}
+    if resources.get("num_gpus"):
+        claim["num_gpus"] = resources["num_gpus"]
+    if resources.get("custom"):
+        claim["resources"] = dict(resources["custom"])
+    return claim
+
+
+def claimed_of(config: Mapping[str, Any]) -> dict[str, float]:
+    """What one replica of an agent claims, under the names that Ray gives to what a cluster has."""
+    claim = claim_of(config.get("resources", {}))
+    named = {ray_name: float(claim.get(name, 0)) for name, ray_name in _NAMES_IN_RAY.items()}
+    return {name: amount for name, amount in (named | claim.get("resources", {})).items() if amount}
+
+
+def check_claims(pipelines: Iterable[Mapping[str, Any]], resources: Mapping[str, float]) -> None:
+    """Raise ClusterError when a cluster with these resources (`ray.cluster_resources()`) can never start every agent.
+
+    Ray would wait for a node that has what is missing, and say nothing. `pipelines`: wire form.
+    """
+    in_all: Counter[str] = Counter()
+    problems = []
+    for pipeline in pipelines:
+        for config in pipeline["agents"]:
+            claimed = claimed_of(config)
+            if short := _short(claimed, resources):
+                problems.append(f"agent '{config['name']}' of pipeline '{pipeline['name']}' claims {short}")
+            for name, amount in claimed.items():
+                in_all[name] += amount * config.get("replicas", 1)
+    if not problems and (short := _short(in_all, resources)):
+        problems.append(f"all agents together claim {short}")
+    if problems:
+        advice = "lower the agents' `resources`, or give the cluster more"
+        raise ClusterError(f"{'; '.join(problems)}; {advice}", claimed=dict(in_all))
+
+
+def _short(claimed: Mapping[str, float], resources: Mapping[str, float]) -> str:
+    return ", ".join(
+        f"{amount:g} {name} (the cluster has {resources.get(name, 0):g})"
+        for name, amount in claimed.items()
+        if resources.get(name, 0) < amount
+    )

@@ -1,0 +1,150 @@
+"""What a capability is made of: agents' hooks, tools, pipelines and services, in one record.
+
+An agent is one class driven by its configuration plus these hooks. Agents with a reasoner (has_llm) run
+`pre_process` → reasoner → `post_process`; the others run `process`. A hook changes the run only through the
+`StageResult` that it returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from runtime.bus.queries import QueryPort
+from runtime.errors import SettingsError
+from runtime.llm.prompts import PromptRegistry
+from runtime.llm.stage_llm import StageLlm
+from runtime.pipeline.config import AgentConfig
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import StageKey
+from runtime.run.bounds import Grant
+from runtime.run.envelope import InterruptRequest
+from runtime.run.goals import GoalsPatch
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.run.stage_budget import StageBudget
+from runtime.run.stage_view import StageView
+from runtime.tools.executor import ToolExecutor
+from runtime.tools.registry import ToolRegistry
+
+T = TypeVar("T")
+
+
+class StageInput(msgspec.Struct, frozen=True):
+    """What a reasoner is given: the facts it may use, already cut to their budget."""
+
+    facts: dict[str, Any]
+
+
+class StageResult(msgspec.Struct, frozen=True):
+    """The only way in which an agent changes a run."""
+
+    output: dict[str, Any]
+    goals: GoalsPatch | None = None
+    interrupt: InterruptRequest | None = None
+
+
+class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How an agent wants its model called: what its configuration says; None leaves it to the model's own settings.
+
+    `temperature` is from 0 to 2; `max_tokens` bounds one answer.
+    """
+
+    role: str
+    prompt_key: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+    @classmethod
+    def of(cls, config: AgentConfig) -> ModelUse | None:
+        """The use that an agent makes of its model; None for an agent without one."""
+        if not config.has_llm:
+            return None
+        return cls(config.model_role or "", config.prompt_key, config.temperature, config.max_tokens)
+
+
+class StageContext:
+    """What a hook may use while its stage runs. `llm` and `prompts` are there where a model reasons."""
+
+    def __init__(
+        self,
+        key: StageKey,
+        clock: Clock,
+        tools: ToolExecutor,
+        queries: QueryPort,
+        services: Any,
+        cancelled: asyncio.Event,
+        budget: StageBudget | None = None,
+        model_use: ModelUse | None = None,
+        llm: StageLlm | None = None,
+        prompts: PromptRegistry | None = None,
+        show: Callable[[str], None] | None = None,
+    ) -> None:
+        self.key = key
+        self.clock = clock
+        self.tools = tools
+        self.queries = queries
+        self.services = services
+        self.cancelled = cancelled
+        self.budget = budget or StageBudget(Grant())
+        self.model_use = model_use
+        self.llm = llm
+        self.prompts = prompts
+        self._show = show
+
+    def show(self, text: str) -> None:
+        """Show `text` to whoever watches the run as all that this stage has written so far.
+
+        It is provisional: nothing of it is checked, recorded or sent twice. May be called as often as it changes.
+        """
+        if self._show is not None:
+            self._show(text)
+
+    async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run CPU-heavy or blocking work in a thread, so that this agent still hears a cancellation."""
+        return await asyncio.to_thread(function, *arguments)
+
+
+PreProcess = Callable[[StageContext, StageView], Awaitable[StageInput]]
+Process = Callable[[StageContext, StageView], Awaitable[StageResult]]
+PostProcess = Callable[[StageContext, StageView, dict[str, Any]], Awaitable[StageResult]]
+Policy = Callable[[StageContext, StageView, StageResult], Awaitable[PolicyVerdict]]
+Reasoner = Callable[[StageContext, StageView, StageInput], Awaitable[dict[str, Any]]]
+
+
+class AgentHooks(msgspec.Struct, frozen=True):
+    """The code of one agent. `reasoners`: name of a reasoner (`rules`, …) → what stands in for the model.
+
+    `policy` judges the result before it takes effect; the pipeline asks for that with has_policies.
+    """
+
+    process: Process | None = None
+    pre_process: PreProcess | None = None
+    reasoners: Mapping[str, Reasoner] = {}
+    post_process: PostProcess | None = None
+    policy: Policy | None = None
+
+
+class Capability(msgspec.Struct, frozen=True):
+    """One job that Jeeves can do. `open_services(settings)` makes what hooks share within one process."""
+
+    id: str
+    pipelines: tuple[str, ...]
+    agents: Mapping[str, AgentHooks]
+    tools: ToolRegistry
+    open_services: Callable[[Mapping[str, Any]], Any]
+
+
+def load_capability(spec: str) -> Capability:
+    """The capability that `"module:NAME"` names. Raises SettingsError when there is none."""
+    module_name, _, attribute = spec.partition(":")
+    try:
+        found = getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise SettingsError(f"capability '{spec}' cannot be loaded: {error}", spec=spec) from error
+    if not isinstance(found, Capability):
+        raise SettingsError(f"'{spec}' is a {type(found).__name__}, not a Capability", spec=spec)
+    return found

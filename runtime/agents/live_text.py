@@ -1,0 +1,166 @@
+"""What stages are writing right now, for whoever watches a run: provisional, never recorded, gone when the stage ends.
+
+The agent's side sends the whole text so far, a few times a second at most, so that a lost message leaves no hole
+(`TextSender`). The supervisor's side keeps the newest and gives each watcher what is new to it (`LiveTexts`): a
+`text.snapshot` first, `text.delta` for what was added since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Container
+
+import msgspec
+
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import RunId, StageKey, StageName
+from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
+
+STAGE_TEXT = "stage.text"
+
+MAX_TEXT_CHARS = 8_000
+MOST_TEXTS_PER_RUN = 16
+SENT_EVERY_S = 0.2
+
+
+class StageText(msgspec.Struct, frozen=True):
+    """All that a stage has written so far under `key`."""
+
+    key: StageKey
+    text: str
+
+
+class Mark(msgspec.Struct, frozen=True, array_like=True):
+    """How much of a text a watcher has: so many characters of that draft."""
+
+    draft: int
+    chars: int
+
+
+# Place of a text in its run (`hop/item`) → what a watcher has of it.
+Marks = dict[str, Mark]
+
+_TEXT_DECODER = msgspec.msgpack.Decoder(StageText)
+_MARKS_DECODER = msgspec.msgpack.Decoder(Marks)
+
+
+def decode_text(data: bytes) -> StageText:
+    """The text in a frame's body."""
+    return _TEXT_DECODER.decode(data)
+
+
+def decode_marks(data: bytes) -> Marks:
+    """The marks that a watcher sent."""
+    return _MARKS_DECODER.decode(data)
+
+
+def with_event(marks: Marks, event: ClientEvent) -> Marks:
+    """What a watcher has once it has seen `event`."""
+    if event.type not in TEXT_EVENTS:
+        return marks
+    given = event.data
+    seen = Mark(given["draft"], given.get("at", 0) + len(given["text"]))
+    return {**marks, _place(event.hop or 0, given["item"]): seen}
+
+
+class _Live(msgspec.Struct):
+    key: StageKey
+    stage: StageName
+    draft: int
+    at_ms: int
+    text: str
+
+
+class LiveTexts:
+    """The texts that are being written, by run."""
+
+    def __init__(self) -> None:
+        self._runs: dict[RunId, dict[str, _Live]] = {}
+
+    def show(self, stage: StageName, text: StageText, now_ms: int) -> bool:
+        """Take up what a stage that is at work says; False when that is nothing new.
+
+        A text that does not go on from the one before, as after a second try, is another draft.
+        """
+        key, shown = text.key, text.text[:MAX_TEXT_CHARS]
+        texts = self._runs.setdefault(key.run_id, {})
+        place = _place(key.hop, key.item)
+        before = texts.get(place)
+        if before is None and len(texts) >= MOST_TEXTS_PER_RUN:
+            return False
+        if before is not None and (key.attempt < before.key.attempt or shown == before.text):
+            return False
+        goes_on = before is not None and key == before.key and shown.startswith(before.text)
+        draft = before.draft if before is not None and goes_on else max(now_ms, before.draft + 1 if before else 0)
+        texts[place] = _Live(key, stage, draft, now_ms, shown)
+        return True
+
+    def keep(self, run_id: RunId, at_work: Container[str]) -> None:
+        """Forget the texts of a run but for those of the attempts that are `at_work` (their keys as text)."""
+        texts = self._runs.get(run_id)
+        if texts is None:
+            return
+        for place in [place for place, live in texts.items() if str(live.key) not in at_work]:
+            del texts[place]
+        if not texts:
+            del self._runs[run_id]
+
+    def news(self, run_id: RunId, marks: Marks, at_work: Container[str]) -> list[ClientEvent]:
+        """What is new to a watcher that has `marks` in the texts of the attempts that are `at_work`.
+
+        The events are unnumbered, since nobody will see them again.
+        """
+        events = []
+        for place, live in self._runs.get(run_id, {}).items():
+            if str(live.key) not in at_work:
+                continue
+            seen = marks.get(place)
+            if seen is None or seen.draft != live.draft or seen.chars > len(live.text):
+                events.append(_event(live, "text.snapshot", {"text": live.text}))
+            elif seen.chars < len(live.text):
+                events.append(_event(live, "text.delta", {"at": seen.chars, "text": live.text[seen.chars :]}))
+        return events
+
+
+class TextSender:
+    """Sends what stages write, at most once in `every_s` for each; `send` gets the newest."""
+
+    def __init__(
+        self, clock: Clock, send: Callable[[StageText], Awaitable[None]], every_s: float = SENT_EVERY_S
+    ) -> None:
+        self._clock = clock
+        self._send = send
+        self._every_s = every_s
+        self._newest: dict[StageKey, str] = {}
+        self._sending: dict[StageKey, asyncio.Task[None]] = {}
+
+    def show(self, key: StageKey, text: str) -> None:
+        """Show `text` as all that the stage has written so far. What is beyond MAX_TEXT_CHARS is left out."""
+        self._newest[key] = text[:MAX_TEXT_CHARS].encode("utf-8", "replace").decode()
+        if key not in self._sending:
+            self._sending[key] = asyncio.create_task(self._sent(key))
+
+    def over(self, key: StageKey) -> None:
+        """The stage has ended: what was not sent yet is of no use any more."""
+        self._newest.pop(key, None)
+        task = self._sending.pop(key, None)
+        if task is not None:
+            task.cancel()
+
+    async def _sent(self, key: StageKey) -> None:
+        """Send until nothing new has come for `every_s`."""
+        sent: str | None = None
+        while (text := self._newest[key]) != sent:
+            sent = text
+            await self._send(StageText(key, text))
+            await self._clock.sleep(self._every_s)
+        del self._sending[key], self._newest[key]
+
+
+def _place(hop: int, item: int) -> str:
+    return f"{hop}/{item}"
+
+
+def _event(live: _Live, type_: str, data: dict[str, object]) -> ClientEvent:
+    told = {**data, "draft": live.draft, "item": live.key.item, "provisional": True}
+    return ClientEvent(0, live.at_ms, live.key.run_id, type_, live.key.hop, live.stage, told)  # type: ignore[arg-type]

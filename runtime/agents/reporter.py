@@ -1,0 +1,144 @@
+"""What an agent has to tell of its stages: each report once more until it is recorded, and in order for each stage.
+
+While a report is under way, what happens meanwhile gathers, and goes as one report when the first is recorded. That a
+stage has begun, or called a tool, may wait for a moment: a short stage costs one report, however much it did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+
+from runtime.bus.outbox import CAPACITY
+from runtime.bus.reliable_sender import Courier, Parcel
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import Address, MessageId, RunId, StageKey
+from runtime.supervision.events import BudgetRequested, StageFailed, StageStarted, StageSucceeded, ToolCalled
+
+log = logging.getLogger(__name__)
+
+REPORT = "stage.report"
+RECORDED = "stage.recorded"
+GATHERED_FOR_S = 0.02
+
+StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | ToolCalled
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What became of one attempt, in order, as told by one life of its agent.
+
+    `was_refused`: it did not begin, because another process, which is gone, had begun it.
+    """
+
+    key: StageKey
+    agent: Address
+    life: str
+    payloads: tuple[StagePayload, ...]
+    was_refused: bool = False
+
+    @property
+    def has_ended(self) -> bool:
+        """True when the attempt is over."""
+        return any(isinstance(payload, StageSucceeded | StageFailed) for payload in self.payloads)
+
+
+_DECODER = msgspec.msgpack.Decoder(Report)
+
+
+def decode_report(data: bytes) -> Report:
+    """The report in a frame's body."""
+    return _DECODER.decode(data)
+
+
+class Reporter:
+    """Speaks for one life of an agent. `supervisor_of`: run → the address that records it."""
+
+    def __init__(
+        self,
+        courier: Courier,
+        clock: Clock,
+        agent: Address,
+        life: str,
+        supervisor_of: Callable[[RunId], Address],
+        most_under_way: int = CAPACITY,
+    ) -> None:
+        self._courier = courier
+        self._clock = clock
+        self._agent = agent
+        self._life = life
+        self._supervisor_of = supervisor_of
+        self._most_under_way = most_under_way
+        self._gathered: dict[StageKey, list[StagePayload]] = {}
+        self._under_way: dict[MessageId, StageKey] = {}
+        self._waiting: set[StageKey] = set()
+        self._held_back: dict[StageKey, None] = {}
+        self._numbers = itertools.count(1)
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def say(self, payload: StagePayload) -> None:
+        """Report it, after what was said of that stage before."""
+        key = payload.key
+        self._gathered.setdefault(key, []).append(payload)
+        if isinstance(payload, StageStarted | ToolCalled):
+            self._spawn(self._send_soon(key))
+        else:
+            self._send(key)
+
+    def refuse(self, key: StageKey) -> None:
+        """Another process had begun that attempt: it counts as lost with that one."""
+        self._send_report(Report(key, self._agent, self._life, (), was_refused=True))
+
+    def recorded(self, message_id: MessageId) -> None:
+        """The supervisor has recorded that report; what has gathered since goes now."""
+        self._courier.acknowledge(message_id)
+        key = self._under_way.pop(message_id, None)
+        if key is not None:
+            self._waiting.discard(key)
+            self._held_back[key] = None
+        while self._held_back and self._has_room:
+            first = next(iter(self._held_back))
+            del self._held_back[first]
+            self._send(first)
+
+    async def _send_soon(self, key: StageKey) -> None:
+        await self._clock.sleep(GATHERED_FOR_S)
+        self._send(key)
+
+    def _send(self, key: StageKey) -> None:
+        """Send what has gathered, unless a report of that stage is under way: it takes its turn then.
+
+        As many are under way as the courier sends again; the others are held back, the longest waiting first.
+        """
+        if key in self._waiting or key not in self._gathered:
+            return
+        if not self._has_room:
+            self._held_back[key] = None
+            return
+        self._waiting.add(key)
+        self._send_report(Report(key, self._agent, self._life, tuple(self._gathered.pop(key))))
+
+    def _send_report(self, report: Report) -> None:
+        run_id = report.key.run_id
+        message_id = MessageId(f"{self._life}.{next(self._numbers)}")
+        self._under_way[message_id] = report.key
+        parcel = Parcel(self._supervisor_of(run_id), REPORT, msgspec.msgpack.encode(report), run_id)
+        self._spawn(self._courier.send(message_id, parcel))
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._under_way) < self._most_under_way
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("report.not_sent", exc_info=error)

@@ -1,0 +1,306 @@
+"""One stage, executed: decode the view, run the agent's hooks, report how it ended.
+
+Used alike by the local runner and by the actors. Whatever a hook does — raise, return the wrong type, write too much —
+becomes a `StageSucceeded` or a `StageFailed`; only cancellation passes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult
+from runtime.bus.queries import QueryPort
+from runtime.effects.remote_journal import QueryJournal
+from runtime.effects.stage_effects import StageEffects
+from runtime.errors import (
+    BudgetExhaustedError,
+    JeevesError,
+    ModelFailedError,
+    SettingsError,
+    StageError,
+    ToolFailedError,
+)
+from runtime.llm.call_metrics import ModelStats
+from runtime.llm.client import ModelClient
+from runtime.llm.kept_answers import PATIENCE_S, KeptAnswers
+from runtime.llm.prompts import PromptRegistry
+from runtime.llm.stage_llm import ModelAsked, StageLlm
+from runtime.pipeline.config import AgentConfig, ToolAccess
+from runtime.pipeline.output_schema import OutputSchema
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import StageKey
+from runtime.run.bounds import Grant
+from runtime.run.policy_verdict import PolicyVerdict
+from runtime.run.stage_budget import AskForMore, StageBudget
+from runtime.run.stage_view import StageView, decode_view
+from runtime.supervision.commands import RunStage
+from runtime.supervision.events import (
+    Bound,
+    BudgetRequested,
+    FailureKind,
+    StageFailed,
+    StageSucceeded,
+    StageUsage,
+    ToolCalled,
+)
+from runtime.tools.executor import ToolExecutor
+from runtime.tools.result import ToolResult
+
+log = logging.getLogger(__name__)
+
+# The reasoner that calls a model; every other is code of the capability alone.
+MODEL_REASONER = "llm"
+
+MAX_OUTPUT_BYTES = 4_000_000
+MAX_OUTPUT_DEPTH = 100
+MAX_ERROR_CHARACTERS = 4_000
+
+Report = Callable[[ToolCalled], Awaitable[None]]
+Show = Callable[[str], None]
+More = Callable[[BudgetRequested], Awaitable[Grant]]
+
+_KIND_OF_ERROR: dict[type[JeevesError], FailureKind] = {
+    ToolFailedError: "tool",
+    ModelFailedError: "model",
+    BudgetExhaustedError: "budget",
+}
+
+_BOUNDS: dict[object, Bound] = {"llm_calls": "llm_calls", "tokens": "tokens"}
+
+_REACH: dict[ToolAccess, frozenset[str]] = {
+    "none": frozenset(),
+    "read": frozenset({"read"}),
+    "write": frozenset({"read", "write"}),
+    "all": frozenset({"read", "write"}),
+}
+
+
+class Agent:
+    """An agent of one pipeline, ready to take stages: its configuration, hooks, tools and services."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        capability: Capability,
+        reasoner: str,
+        settings: Mapping[str, Any],
+        clock: Clock,
+        queries: QueryPort,
+        services: Any = None,
+        models: ModelClient | None = None,
+        prompts: PromptRegistry | None = None,
+    ) -> None:
+        hooks = capability.agents.get(config.name)
+        if hooks is None:
+            known = ", ".join(sorted(capability.agents))
+            raise SettingsError(f"capability '{capability.id}' has no agent '{config.name}'; it has {known}")
+        if config.has_llm and reasoner not in hooks.reasoners:
+            offered = ", ".join(sorted(hooks.reasoners))
+            raise SettingsError(f"agent '{config.name}' has no reasoner '{reasoner}'; it has {offered}")
+        if config.has_llm and reasoner == MODEL_REASONER and models is None:
+            raise SettingsError(
+                f"agent '{config.name}' needs a model, and none is set up; name a model file in models.file"
+            )
+        if not config.has_llm and hooks.process is None:
+            raise SettingsError(f"agent '{config.name}' has no model and no `process` hook")
+        if config.has_policies and hooks.policy is None:
+            raise SettingsError(f"agent '{config.name}' has policies, but no `policy` hook")
+        self.config = config
+        self._schema = None if config.output_schema is None else OutputSchema(config.name, config.output_schema)
+        self._hooks = hooks
+        self._model_use = ModelUse.of(config)
+        self._registry = capability.tools
+        self._reasoner = reasoner
+        self._clock = clock
+        self._queries = queries
+        self._models = models if config.has_llm and reasoner == MODEL_REASONER else None
+        self._prompts = prompts
+        self._services = services if services is not None else capability.open_services(settings)
+        self._allowed = self._permitted()
+        self._journal = QueryJournal(queries, clock) if self._has_effects() else None
+        keeps_answers = self._models is not None and settings.get("journal_models", True)
+        self._answers = QueryJournal(queries, clock, PATIENCE_S) if keeps_answers else None
+
+    async def may_begin(self, key: StageKey, by: str) -> bool:
+        """False when another process than `by` has begun the attempt: what it did outside may be under way there.
+
+        Only asked of agents that may call tools that write; the others lose nothing by beginning twice.
+        """
+        return self._journal is None or await self._journal.begin(key, by)
+
+    async def run(
+        self,
+        command: RunStage,
+        cancelled: asyncio.Event,
+        report: Report | None = None,
+        more: More | None = None,
+        show: Show | None = None,
+    ) -> StageSucceeded | StageFailed:
+        """Execute one stage; `more` asks for budget beyond the grant, `show` gets what is being written.
+
+        Raises only asyncio.CancelledError.
+        """
+        started_s = time.perf_counter()
+        budget = StageBudget(command.grant, _asking(command.key, more))
+        tools = self._tools(command, budget, report)
+        kind: FailureKind = "internal"
+        bound: Bound | None = None
+        recoverable = False
+        try:
+            view = decode_view(command.input)
+            context = StageContext(
+                command.key,
+                self._clock,
+                tools,
+                self._queries,
+                self._services,
+                cancelled,
+                budget,
+                self._model_use,
+                self._llm(command, budget, view.user_id),
+                self._prompts,
+                show,
+            )
+            result = _on_the_wire(await self._hooked(context, view))
+            failure = result if isinstance(result, str) else self._against_schema(result)
+            if isinstance(result, StageResult) and failure is None:
+                policy = await self._judged(context, view, result)
+                usage = _usage(budget, started_s)
+                return StageSucceeded(command.key, result.output, result.goals, result.interrupt, usage, policy)
+        except JeevesError as error:
+            kind = next((k for cls, k in _KIND_OF_ERROR.items() if isinstance(error, cls)), "internal")
+            recoverable = bool(error.values.get("recoverable"))
+            bound = next((b for name, b in _BOUNDS.items() if error.values.get("bound") == name), None)
+            failure = str(error.message)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            failure = "the hook gave up: something that it awaited was cancelled, though the stage was not"
+        except (Exception, SystemExit) as error:
+            log.exception("stage.hook_failed", extra={"run_id": command.key.run_id, "stage": self.config.name})
+            failure = f"{type(error).__name__}: {error}"
+        usage = _usage(budget, started_s)
+        return StageFailed(command.key, kind, _speakable(failure or ""), bound, recoverable, usage)
+
+    def model_stats(self) -> ModelStats | None:
+        """What has been counted of its calls of models; None for an agent without one."""
+        return None if self._models is None else self._models.stats()
+
+    async def close(self) -> None:
+        """Give back the connections to models; agents of a process may share them."""
+        if self._models is not None:
+            await self._models.close()
+
+    async def _judged(self, context: StageContext, view: StageView, result: StageResult) -> PolicyVerdict | None:
+        if not self.config.has_policies or self._hooks.policy is None:
+            return None
+        verdict: object = await self._hooks.policy(context, view, result)
+        if not isinstance(verdict, PolicyVerdict):
+            raise StageError(f"the policy returned a {type(verdict).__name__}, not a PolicyVerdict")
+        try:
+            read = msgspec.convert(msgspec.to_builtins(verdict), PolicyVerdict)
+        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+            raise StageError(f"the policy's verdict cannot be put on the wire: {error}") from error
+        return msgspec.structs.replace(read, reason=_speakable(read.reason))
+
+    def _against_schema(self, result: StageResult) -> str | None:
+        if self._schema is None or result.interrupt is not None:
+            return None
+        return self._schema.fault(result.output)
+
+    async def _hooked(self, context: StageContext, view: StageView) -> StageResult:
+        hooks = self._hooks
+        if not self.config.has_llm:
+            assert hooks.process is not None
+            return await hooks.process(context, view)
+        given = await hooks.pre_process(context, view) if hooks.pre_process else StageInput(dict(view.outputs))
+        output = await hooks.reasoners[self._reasoner](context, view, given)
+        if hooks.post_process is None:
+            return StageResult(output)
+        return await hooks.post_process(context, view, output)
+
+    def _llm(self, command: RunStage, budget: StageBudget, user_id: str) -> StageLlm | None:
+        if self._models is None or self._model_use is None:
+            return None
+        use = self._model_use
+        asked = ModelAsked(use.role, use.temperature, use.max_tokens)
+        kept = None if self._answers is None else KeptAnswers(self._answers, command.key, command.retries)
+        caller = (str(command.key), user_id)
+        return StageLlm(self._models, asked, budget, *caller, self._clock, command.deadline_ms, kept)
+
+    def _tools(self, command: RunStage, budget: StageBudget, report: Report | None) -> ToolExecutor:
+        async def on_call(name: str, result: ToolResult) -> None:
+            if report is not None:
+                await report(ToolCalled(command.key, name, result.status, result.duration_ms))
+
+        effects = None if self._journal is None else StageEffects(self._journal, command.key)
+        return ToolExecutor(self._registry, self._allowed, budget, on_call, effects)
+
+    def _permitted(self) -> frozenset[str]:
+        reach = _REACH[self.config.tool_access] if self.config.has_tools else frozenset()
+        out_of_reach = {tool.name for tool in self._registry if tool.access not in reach}
+        return frozenset(self.config.allowed_tools) - out_of_reach if reach else frozenset()
+
+    def _has_effects(self) -> bool:
+        return any(tool.access == "write" and tool.name in self._allowed for tool in self._registry)
+
+
+def _asking(key: StageKey, more: More | None) -> AskForMore | None:
+    if more is None:
+        return None
+
+    async def ask(asked: Grant) -> Grant:
+        return await more(BudgetRequested(key, asked.llm_calls, asked.tool_calls, asked.tokens or 0))
+
+    return ask
+
+
+def _usage(budget: StageBudget, started_s: float) -> StageUsage:
+    return StageUsage(
+        llm_calls=budget.llm_calls,
+        tool_calls=budget.tool_calls,
+        tokens_in=budget.tokens_in,
+        tokens_out=budget.tokens_out,
+        duration_ms=int((time.perf_counter() - started_s) * 1000),
+    )
+
+
+def _on_the_wire(result: object) -> StageResult | str:
+    """What the supervisor will read of a hook's return value, or why it cannot be taken.
+
+    Going through the wire here makes a run the same in every host and in a replay: tuples become lists, for one.
+    """
+    if not isinstance(result, StageResult):
+        return f"the hook returned a {type(result).__name__}, not a StageResult"
+    try:
+        data = msgspec.msgpack.encode(result)
+        if len(data) > MAX_OUTPUT_BYTES:
+            return f"the hook's output takes {len(data)} bytes, limit {MAX_OUTPUT_BYTES}"
+        read = _RESULT_DECODER.decode(data)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        return f"the hook's output cannot be put on the wire: {error}"
+    if _deeper_than(MAX_OUTPUT_DEPTH, [read.output, read.interrupt.data if read.interrupt else None]):
+        return f"the hook's output cannot be put on the wire: nested more than {MAX_OUTPUT_DEPTH} levels deep"
+    return read
+
+
+_RESULT_DECODER = msgspec.msgpack.Decoder(StageResult)
+
+
+def _deeper_than(levels: int, value: object) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    return levels < 0 or any(_deeper_than(levels - 1, part) for part in parts)
+
+
+def _speakable(text: str) -> str:
+    """An error text that any log and wire can take: cut, and without lone surrogates."""
+    return text[:MAX_ERROR_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")

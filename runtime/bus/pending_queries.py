@@ -1,0 +1,98 @@
+"""The asking side of an endpoint: queries that wait for their replies, each no longer than its time.
+
+Whoever stops waiting says so with a cancel frame that tells a timeout from a cancellation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, NoReturn
+
+import msgspec
+
+from runtime.bus.frames import CancelReason, Frame, Header, SendOutcome, cancel_of, unpack_body
+from runtime.bus.queries import error_from_wire
+from runtime.bus.sender import Sender
+from runtime.errors import BusError, NoHandlerError, QueryCancelledError, QueryTimeoutError
+from runtime.primitives.clock import Clock, wait_at_most
+from runtime.primitives.ids import MessageId
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    frame: Frame
+    reply: asyncio.Future[Frame]
+
+
+class Asking:
+    """Queries of one endpoint that have no answer yet."""
+
+    def __init__(self, sender: Sender, clock: Clock) -> None:
+        self._sender = sender
+        self._clock = clock
+        self._waiting: dict[MessageId, _Waiting] = {}
+        self._tasks: set[asyncio.Task[SendOutcome]] = set()
+
+    async def ask(self, query: Frame, timeout_s: float) -> dict[str, Any]:
+        """The answer to a query. Raises BusErrors, and the error that a failed reply carries."""
+        header = query.header
+        waiting = _Waiting(query, asyncio.get_running_loop().create_future())
+        self._waiting[header.message_id] = waiting
+        try:
+            reply = await wait_at_most(self._clock, timeout_s, self._exchange(waiting))
+        except TimeoutError as error:
+            self._call_off(header, "timeout")
+            raise QueryTimeoutError(
+                f"no answer to '{header.type}' within {timeout_s:g} s", type=header.type, timeout_s=timeout_s
+            ) from error
+        except (asyncio.CancelledError, QueryCancelledError):
+            self._call_off(header, "cancelled")
+            raise
+        finally:
+            self._waiting.pop(header.message_id, None)
+        answer = unpack_body(reply.body)
+        if reply.header.failed:
+            raise error_from_wire(answer)
+        return answer
+
+    def take_reply(self, reply: Frame) -> None:
+        """Hand a reply to whoever waits for it; one that comes too late, or twice, is passed over."""
+        query_id = reply.header.correlation_id
+        waiting = self._waiting.get(query_id) if query_id else None
+        if waiting is not None and not waiting.reply.done():
+            waiting.reply.set_result(reply)
+
+    def send_again(self) -> None:
+        """Send all that has no answer to a bus that may have forgotten it; copies are dropped on the way."""
+        for waiting in self._waiting.values():
+            self._spawn(self._sender.send_once(waiting.frame))
+
+    def close(self) -> None:
+        """Fail all that has no answer with QueryCancelledError."""
+        for query_id, waiting in self._waiting.items():
+            if not waiting.reply.done():
+                type_ = waiting.frame.header.type
+                error = QueryCancelledError(f"'{type_}' was called off: its asker closed", type=type_, query=query_id)
+                waiting.reply.set_exception(error)
+
+    async def _exchange(self, waiting: _Waiting) -> Frame:
+        outcome = await self._sender.send(waiting.frame)
+        if outcome != "accepted" and not waiting.reply.done():
+            _raise_unsent(waiting.frame.header.type, outcome)
+        return await waiting.reply
+
+    def _call_off(self, query: Header, reason: CancelReason) -> None:
+        self._spawn(self._sender.send(cancel_of(query, reason)))
+
+    def _spawn(self, work: Coroutine[Any, Any, SendOutcome]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _raise_unsent(type_: str, outcome: SendOutcome) -> NoReturn:
+    if outcome == "refused":
+        raise NoHandlerError(f"nobody handles '{type_}'", type=type_)
+    if outcome == "full":
+        raise BusError(f"the bus is full; '{type_}' was not sent", type=type_)
+    raise BusError(f"the bus is not reachable; '{type_}' was not sent", type=type_)

@@ -1,0 +1,88 @@
+"""Commands that are sent again until they are acknowledged, however often the bus or the receiver dies meanwhile.
+
+Each sending is a message of its own to the bus, which drops copies; what makes them one is the `correlation_id`, under
+which the receiver acknowledges, and knows a double.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import msgspec
+
+from runtime.bus.endpoint import Endpoint
+from runtime.bus.frames import SendOutcome
+from runtime.bus.outbox import Outbox
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import Address, MessageId, RunId
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.25
+FIRST_WAIT_MS = 1_000
+
+
+class Parcel(msgspec.Struct, frozen=True):
+    """What is to be sent. `epoch` is that of the owner of the run's log, for receivers that heed the newest alone."""
+
+    target: Address
+    type: str
+    body: bytes
+    run_id: RunId | None = None
+    epoch: int = 0
+
+
+class Courier:
+    """The outbox of one endpoint, with the loop that sends what is due."""
+
+    def __init__(
+        self, endpoint: Endpoint, clock: Clock, outbox: Outbox[tuple[MessageId, Parcel]] | None = None
+    ) -> None:
+        self._endpoint = endpoint
+        self._clock = clock
+        self._outbox = Outbox(first_wait_ms=FIRST_WAIT_MS) if outbox is None else outbox
+        self._loop: asyncio.Task[Any] | None = None
+
+    async def send(self, message_id: MessageId, parcel: Parcel) -> SendOutcome:
+        """Send now, and again until `acknowledge(message_id)`; says what became of the first try.
+
+        With a full outbox the first try is the only one: then the stage's own timeout is what is left.
+        """
+        if self._loop is None:
+            self._loop = asyncio.create_task(self._send_again())
+        if not self._outbox.put(message_id, (message_id, parcel), self._now_ms()):
+            log.warning("courier.full", extra={"type": parcel.type, "run_id": parcel.run_id})
+        return await self._hand_over(message_id, parcel)
+
+    def acknowledge(self, message_id: MessageId) -> bool:
+        """It arrived, or is not wanted any more. False when it did not wait here."""
+        return self._outbox.acknowledge(message_id)
+
+    def close(self) -> None:
+        """Send nothing more."""
+        if self._loop is not None:
+            self._loop.cancel()
+
+    def __len__(self) -> int:
+        return len(self._outbox)
+
+    async def _send_again(self) -> None:
+        while True:
+            await self._clock.sleep(POLL_S)
+            for message_id, parcel in self._outbox.due(self._now_ms()):
+                if message_id not in self._outbox:
+                    continue  # acknowledged, or called off, while those before it were on their way
+                try:
+                    await self._hand_over(message_id, parcel)
+                except Exception:
+                    log.exception("courier.not_sent", extra={"type": parcel.type, "run_id": parcel.run_id})
+
+    async def _hand_over(self, message_id: MessageId, parcel: Parcel) -> SendOutcome:
+        return await self._endpoint.command(
+            parcel.target, parcel.type, parcel.body, parcel.run_id, message_id, parcel.epoch
+        )
+
+    def _now_ms(self) -> int:
+        return round(self._clock.monotonic_s() * 1000)

@@ -1,0 +1,35 @@
+"""The trace of what is being worked on: which message led to the frames that are sent now.
+
+It lives in a context variable, so tasks that a handler starts belong to the same trace.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+import msgspec
+
+from runtime.bus.frames import Header
+from runtime.primitives.ids import MessageId, RunId
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """Where new frames come from; all None outside a handler."""
+
+    trace_id: str | None = None
+    parent_id: MessageId | None = None
+    run_id: RunId | None = None
+
+
+_NONE = Trace()
+_CURRENT: ContextVar[Trace] = ContextVar("jeeves_trace", default=_NONE)
+
+
+def current_trace() -> Trace:
+    """The trace that this task belongs to."""
+    return _CURRENT.get()
+
+
+def continue_trace(header: Header) -> None:
+    """From here on, what this task sends descends from `header`."""
+    _CURRENT.set(Trace(header.trace_id or header.message_id, header.message_id, header.run_id))

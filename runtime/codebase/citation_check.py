@@ -1,0 +1,123 @@
+"""The check that every citation of an answer must pass.
+
+    produced = ranges_of(results)                         what tools really returned, by file
+    verdict = check_citation(codebase, citation, produced)
+    kept, dropped = verify(codebase, citations, produced)
+
+A citation holds when its file lies below the root and exists, its range lies in the file and within one range that a
+tool produced, the file is unchanged since it was read (when a hash is given), and its quote is text of those lines
+(blanks compared as one). Whoever wrote the citation, a model or a tool, makes no difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.paths import is_denied, readable_path
+from runtime.codebase.files.source_text import SourceText, read_source
+from runtime.errors import RepositoryError
+from runtime.tools.result import Citation, ToolResult
+
+ProducedRanges = Mapping[str, Sequence[tuple[int, int]]]
+
+_BLANKS = re.compile(r"\s+")
+
+
+class VerdictReason(StrEnum):
+    """Why a citation holds or not; the first that applies, in this order."""
+
+    VALID = "valid"
+    PATH_DENIED = "path_denied"
+    FILE_MISSING = "file_missing"
+    RANGE_INVALID = "range_invalid"
+    NOT_PRODUCED = "not_produced"
+    FILE_CHANGED = "file_changed"
+    QUOTE_MISSING = "quote_missing"
+
+
+class EvidenceVerdict(msgspec.Struct, frozen=True):
+    """The verdict on one citation."""
+
+    citation: Citation
+    reason: VerdictReason
+
+    @property
+    def valid(self) -> bool:
+        """True when the citation may be used."""
+        return self.reason is VerdictReason.VALID
+
+
+def ranges_of(results: Iterable[ToolResult]) -> dict[str, list[tuple[int, int]]]:
+    """The ranges that tool results cite, by file, both ends included."""
+    produced: dict[str, list[tuple[int, int]]] = {}
+    for result in results:
+        for citation in result.citations:
+            produced.setdefault(citation.file, []).append((citation.start_line, citation.end_line))
+    return produced
+
+
+def check_citation(where: Codebase | Path, citation: Citation, produced_ranges: ProducedRanges) -> EvidenceVerdict:
+    """The verdict on one citation; never raises for a bad one. `where`: the codebase, or the root alone."""
+    return EvidenceVerdict(citation, _reason(where, citation, produced_ranges))
+
+
+def _reason(where: Codebase | Path, citation: Citation, produced: ProducedRanges) -> VerdictReason:
+    try:
+        source, relative = _read(where, citation.file)
+    except RepositoryError as error:
+        return VerdictReason.PATH_DENIED if is_denied(error) else VerdictReason.FILE_MISSING
+    except OSError:
+        return VerdictReason.FILE_MISSING
+    # The path must be written as tools write it: the same file under another name was produced by nobody.
+    if relative != citation.file:
+        return VerdictReason.NOT_PRODUCED
+    lines = source.lines
+    if not 1 <= citation.start_line <= citation.end_line <= len(lines):
+        return VerdictReason.RANGE_INVALID
+    ranges = produced.get(citation.file, ())
+    if not any(start <= citation.start_line and citation.end_line <= end for start, end in ranges):
+        return VerdictReason.NOT_PRODUCED
+    if citation.content_sha256 and citation.content_sha256 != source.sha256:
+        return VerdictReason.FILE_CHANGED
+    if not quote_occurs(citation.quote, lines[citation.start_line - 1 : citation.end_line]):
+        return VerdictReason.QUOTE_MISSING
+    return VerdictReason.VALID
+
+
+def _read(where: Codebase | Path, file: str) -> tuple[SourceText, str]:
+    if isinstance(where, Codebase):
+        return where.source(file), where.relative(file)
+    root = where.resolve()
+    relative = readable_path(root, file)
+    source = read_source(root / relative) if (root / relative).is_file() else None
+    if source is None:
+        raise RepositoryError(f"{relative} is missing or binary", path=relative)
+    return source, relative
+
+
+def quote_occurs(quote: str, lines: Sequence[str]) -> bool:
+    """True when the quote, runs of blanks taken as one, is part of the lines; an empty quote always is."""
+    wanted = _BLANKS.sub(" ", quote).strip()
+    return wanted in _BLANKS.sub(" ", "\n".join(lines))
+
+
+def verify(
+    where: Codebase | Path, citations: Iterable[Citation], produced_ranges: ProducedRanges
+) -> tuple[list[Citation], dict[str, int]]:
+    """The citations that hold, in order, and how many were dropped for each reason."""
+    kept: list[Citation] = []
+    dropped: Counter[str] = Counter()
+    for citation in citations:
+        verdict = check_citation(where, citation, produced_ranges)
+        if verdict.valid:
+            kept.append(citation)
+        else:
+            dropped[str(verdict.reason)] += 1
+    return kept, dict(dropped)

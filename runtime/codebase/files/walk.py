@@ -1,0 +1,257 @@
+"""Which files a repository has, and why some of them are left alone.
+
+    walk(root, options) -> Walk(entries, notes)
+
+The root is exactly the given folder. `.gitignore` files at and below it count, those above it do not; a few folders
+that never hold source (`node_modules`, caches, virtual environments) are left out always. Ignored files do not appear
+at all; a file that was seen but must not be read appears with a `skip_reason`. Only names and sizes are looked at here:
+binary content, broken encodings and the language of a script by its first line are found when a file is read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pathspec
+
+from runtime.codebase.files.languages import language_of
+from runtime.errors import RepositoryError
+
+SkipReason = Literal[
+    "too_large", "secret", "symlink_outside", "symlink_duplicate", "unreadable", "not_a_file", "binary"
+]
+
+EXCLUDED_FOLDERS: frozenset[str] = frozenset(
+    {
+        *(".git", ".hg", ".svn"),
+        *("node_modules", "bower_components", ".venv", "venv", ".tox", ".nox", ".eggs"),
+        *("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".import_linter_cache"),
+        *(".gradle", ".terraform", ".next", ".nuxt", ".cache", ".benchmarks", ".ipynb_checkpoints"),
+    }
+)
+OUTPUT_FOLDERS: frozenset[str] = frozenset({"build", "dist", "target"})
+_OF_GIT = frozenset({"HEAD", "objects", "refs", "config"})
+_EXCLUDED_SUFFIXES = (".egg-info", ".dist-info")
+
+_SECRET_NAME = re.compile(
+    r"""(?:\.env(?:\..+)?|.+\.env|.+\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)|id_(?:rsa|dsa|ecdsa|ed25519).*
+    |\.netrc|_netrc|\.pypirc|\.npmrc|\.pgpass|\.htpasswd|\.git-credentials|\.dockercfg
+    |credentials(?:\.(?:json|ya?ml|toml|ini|csv|txt))?|client_secrets?.*\.json|service[-_]account.*\.json
+    |secrets?\.(?:json|ya?ml|toml|ini|env|txt))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_TEMPLATE_SUFFIXES = (".example", ".sample", ".template", ".dist")
+
+
+@dataclass(frozen=True, slots=True)
+class WalkOptions:
+    """What to leave out. `excludes` are further patterns in `.gitignore` form; sizes in bytes."""
+
+    excludes: tuple[str, ...] = ()
+    max_file_bytes: int = 1_000_000
+    max_files: int = 200_000
+    allow_secrets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file: `path` relative to the root with forward slashes; `skip_reason` is None when it may be read."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    language: str | None
+    skip_reason: SkipReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Files in the order of their paths, and notes on folders that could not be entered."""
+
+    entries: tuple[FileEntry, ...]
+    notes: tuple[str, ...] = ()
+
+
+def is_secret(path: str) -> bool:
+    """True when the file's name says that it holds keys or passwords; `.env.example` and the like do not."""
+    name = path.rpartition("/")[2]
+    return _SECRET_NAME.fullmatch(name) is not None and not name.lower().endswith(_TEMPLATE_SUFFIXES)
+
+
+def resolve_root(root: Path) -> Path:
+    """The root as an absolute path without links. RepositoryError when it is no folder that can be read."""
+    try:
+        is_folder = stat.S_ISDIR(root.stat().st_mode)
+        resolved = root.resolve()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        message = f"no folder at {root}; give the path of an existing repository"
+        raise RepositoryError(message, path=str(root)) from error
+    except (OSError, ValueError) as error:
+        raise RepositoryError(f"the folder {root} cannot be reached: {error}", path=str(root)) from error
+    if not is_folder:
+        raise RepositoryError(f"{root} is a file, not a folder; give the folder that holds it", path=str(root))
+    if not os.access(root, os.R_OK | os.X_OK):
+        raise RepositoryError(f"the folder {root} cannot be read; check its permissions", path=str(root))
+    return resolved
+
+
+def is_git_directory(folder: Path) -> bool:
+    """True for the inside of a repository of git, bare or not, which holds git's own files and no work tree."""
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
+
+
+def walk(root: Path, options: WalkOptions = WalkOptions()) -> Walk:
+    """Every file under `root` that is not ignored, sorted by path.
+
+    RepositoryError when the root cannot be used, is a bare repository, or holds more than `options.max_files` files.
+    """
+    resolved = resolve_root(root)
+    if is_git_directory(resolved):
+        raise RepositoryError(
+            f"{root} holds the data of git and no files of a work tree; clone it, or give the folder of its work tree",
+            path=str(root),
+        )
+    walker = _Walker(resolved, options)
+    entries = list(walker.files())
+    entries.sort(key=lambda entry: entry.path)
+    return Walk(tuple(entries), tuple(walker.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _IgnoreRules:
+    """The patterns of one ignore file, which hold for paths below `prefix` (empty or ending in a slash)."""
+
+    prefix: str
+    spec: pathspec.GitIgnoreSpec
+
+    def verdict(self, path: str) -> bool | None:
+        return self.spec.check_file(path[len(self.prefix) :]).include
+
+
+class _Walker:
+    def __init__(self, root: Path, options: WalkOptions) -> None:
+        self.notes: list[str] = []
+        self._root = str(root)
+        self._options = options
+        self._extra = _IgnoreRules("", pathspec.GitIgnoreSpec.from_lines(options.excludes))
+        self._count = 0
+
+    def files(self) -> Iterator[FileEntry]:
+        pending: list[tuple[str, tuple[_IgnoreRules, ...]]] = [("", ())]
+        while pending:
+            prefix, rules = pending.pop()
+            found = self._scan(prefix)
+            if _is_no_source(prefix, {item.name for item in found}):
+                continue
+            rules = self._with_own_rules(prefix, rules, found)
+            for item in found:
+                path = prefix + item.name
+                if item.is_dir(follow_symlinks=False):
+                    if not self._leaves_out_folder(item, path, rules):
+                        pending.append((path + "/", rules))
+                elif item.name not in EXCLUDED_FOLDERS and not self._ignored(path, rules):
+                    entry = self._entry(item, path)
+                    if entry is not None:
+                        self._count_one()
+                        yield entry
+
+    def _scan(self, prefix: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(os.path.join(self._root, prefix)) as items:  # noqa: PTH118 - joined once per folder, hot
+                found = list(items)
+        except OSError as error:
+            self.notes.append(f"{prefix or '.'} cannot be read: {error.strerror}")
+            return []
+        usable = [item for item in found if _is_usable_name(item.name)]
+        if len(usable) < len(found):
+            count = len(found) - len(usable)
+            self.notes.append(f"{prefix or '.'} has {count} names that are no UTF-8 or hold a line break: left out")
+        return usable
+
+    def _with_own_rules(
+        self, prefix: str, rules: tuple[_IgnoreRules, ...], found: list[os.DirEntry[str]]
+    ) -> tuple[_IgnoreRules, ...]:
+        if not any(item.name == ".gitignore" for item in found):
+            return rules
+        try:
+            text = Path(self._root, prefix, ".gitignore").read_text(encoding="utf-8", errors="replace")
+            own = pathspec.GitIgnoreSpec.from_lines(text.splitlines())
+        except (OSError, ValueError) as error:
+            self.notes.append(f"{prefix}.gitignore is not used: {error}")
+            return rules
+        return (*rules, _IgnoreRules(prefix, own))
+
+    def _leaves_out_folder(self, item: os.DirEntry[str], path: str, rules: tuple[_IgnoreRules, ...]) -> bool:
+        name = item.name
+        if name in EXCLUDED_FOLDERS or name.endswith(_EXCLUDED_SUFFIXES):
+            return True
+        return self._ignored(path + "/", rules)
+
+    def _ignored(self, path: str, rules: tuple[_IgnoreRules, ...]) -> bool:
+        if self._options.excludes and self._extra.verdict(path):
+            return True
+        for rule in reversed(rules):
+            verdict = rule.verdict(path)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _entry(self, item: os.DirEntry[str], path: str) -> FileEntry | None:
+        if item.is_symlink():
+            return self._link(item, path)
+        try:
+            status = item.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return FileEntry(path, 0, 0, None, "unreadable")
+        return FileEntry(path, status.st_size, status.st_mtime_ns, language_of(path), self._skip_reason(path, status))
+
+    def _skip_reason(self, path: str, status: os.stat_result) -> SkipReason | None:
+        if not stat.S_ISREG(status.st_mode):
+            return "not_a_file"
+        if not self._options.allow_secrets and is_secret(path):
+            return "secret"
+        return "too_large" if status.st_size > self._options.max_file_bytes else None
+
+    def _link(self, item: os.DirEntry[str], path: str) -> FileEntry | None:
+        try:
+            target = Path(item.path).resolve(strict=True)
+        except (OSError, RuntimeError):
+            return FileEntry(path, 0, 0, None, "unreadable")
+        inside = target.is_relative_to(self._root)
+        return FileEntry(path, 0, 0, None, "symlink_duplicate" if inside else "symlink_outside")
+
+    def _count_one(self) -> None:
+        self._count += 1
+        if self._count > self._options.max_files:
+            raise RepositoryError(
+                f"{self._root} holds more than {self._options.max_files} files; "
+                "choose a folder below it, exclude some, or raise code_index.max_files",
+                path=self._root,
+                count=self._count,
+                limit=self._options.max_files,
+            )
+
+
+def _is_no_source(prefix: str, names: set[str]) -> bool:
+    """True inside a virtual environment, a bare repository of git, and a build folder at the top that is no package."""
+    if not prefix:
+        return False
+    if names >= _OF_GIT:
+        return True
+    return "pyvenv.cfg" in names or (prefix.rstrip("/") in OUTPUT_FOLDERS and "__init__.py" not in names)
+
+
+def _is_usable_name(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return "\n" not in name

@@ -1,0 +1,187 @@
+"""Questions to an index file in SQL; nothing here looks at the repository itself.
+
+Each thread that asks gets a connection of its own, opened read-only on its first question.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from runtime.codebase.index import tables
+from runtime.codebase.index.records import ImportRecord, IndexedFile, ReferenceRecord, SymbolRecord
+from runtime.errors import StateStorageError
+
+QUERY_TIMEOUT_S = 10.0
+_IDS_PER_QUERY = 500
+_STEPS_BETWEEN_LOOKS = 200_000
+
+_SYMBOLS = """SELECT s.id, f.path, s.name, s.qualified_name, s.kind, s.start_line, s.end_line, s.name_line, s.signature,
+    s.docstring, s.parent_id FROM symbols s JOIN files f ON f.id = s.file_id """
+_REFERENCES = """SELECT f.path, r.line, r.name, r.kind, r.qualifier, s.qualified_name, r.symbol_id FROM refs r
+    JOIN files f ON f.id = r.file_id LEFT JOIN symbols s ON s.id = r.symbol_id """
+_IMPORTS = (
+    """SELECT f.path, i.line, i.module, i.name, i.alias, i.target FROM imports i JOIN files f ON f.id = i.file_id """
+)
+_FILES = "SELECT path, size, sha256, language, lines, status, note FROM files "
+
+
+class IndexReader:
+    """A read-only view of one index file; results come in a fixed order."""
+
+    def __init__(self, index_path: Path, *, timeout_s: float = QUERY_TIMEOUT_S) -> None:
+        self._path = index_path
+        self._timeout_s = timeout_s
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        version = tables.schema_version(self._connection)
+        if version != tables.SCHEMA_VERSION:
+            self.close()
+            raise StateStorageError(
+                f"the index {index_path} has version {version}, this program reads {tables.SCHEMA_VERSION}; refresh it",
+                path=str(index_path),
+            )
+
+    def close(self) -> None:
+        """Close the connections of all threads; the reader cannot be used afterwards."""
+        with self._guard:
+            for connection in self._open:
+                connection.close()
+            self._open.clear()
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            try:
+                connection = tables.connect_reader(self._path)
+            except sqlite3.Error as error:
+                raise StateStorageError(
+                    f"the index {self._path} cannot be opened: {error}; refresh it", path=str(self._path)
+                ) from error
+            # A thread cannot be killed; a statement that takes too long is ended from within.
+            connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_LOOKS)
+            self._local.connection = connection
+            with self._guard:
+                self._open.append(connection)
+        return connection
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > getattr(self._local, "deadline_s", math.inf)
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query. StateStorageError when the index file is damaged, or after ten seconds."""
+        connection = self._connection
+        self._local.deadline_s = time.monotonic() + self._timeout_s
+        try:
+            return connection.execute(sql, values).fetchall()
+        except UnicodeEncodeError:
+            # A value with half a surrogate pair is in no index, since it is no text that could be stored.
+            return []
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                raise StateStorageError(
+                    f"a question to the index {self._path} took longer than {self._timeout_s:g} s and was ended; "
+                    "ask for less, or name a scope",
+                    path=str(self._path),
+                ) from error
+            raise StateStorageError(
+                f"the index {self._path} cannot be read: {error}; refresh it", path=str(self._path)
+            ) from error
+
+    def generation(self) -> str:
+        """A mark that changes with every refresh that changed something."""
+        return tables.read_meta(self._connection, "generation") or ""
+
+    def root(self) -> str:
+        """The root that was indexed."""
+        return tables.read_meta(self._connection, "root") or ""
+
+    def files(self) -> list[IndexedFile]:
+        """Every file, skipped ones too, by path."""
+        return [IndexedFile(*row) for row in self.rows(_FILES + "ORDER BY path")]
+
+    def file(self, path: str) -> IndexedFile | None:
+        """The file at a path, or None."""
+        found = self.rows(_FILES + "WHERE path = ?", (path,))
+        return IndexedFile(*found[0]) if found else None
+
+    def symbols(self, where: str, values: Sequence[Any], limit: int = 1000) -> list[SymbolRecord]:
+        """Symbols for which an SQL condition over `s` and `f` holds, by file and line."""
+        sql = f"{_SYMBOLS} WHERE {where} ORDER BY f.path, s.start_line, s.end_line DESC, s.id LIMIT ?"
+        return [SymbolRecord(*row) for row in self.rows(sql, (*values, limit))]
+
+    def symbols_of_name(self, name: str, limit: int = 5000) -> list[SymbolRecord]:
+        """Symbols of a simple name in any case, by file and line."""
+        return self.symbols("s.name = ? COLLATE NOCASE", (name,), limit)
+
+    def symbol(self, symbol_id: int) -> SymbolRecord | None:
+        """The symbol of an id, or None when it is gone."""
+        return next(iter(self.symbols("s.id = ?", (symbol_id,))), None)
+
+    def references(self, where: str, values: Sequence[Any], limit: int = 5000) -> list[ReferenceRecord]:
+        """References for which an SQL condition over `r` and `f` holds, by file and line."""
+        sql = f"{_REFERENCES} WHERE {where} ORDER BY f.path, r.line LIMIT ?"
+        return [ReferenceRecord(*row) for row in self.rows(sql, (*values, limit))]
+
+    def imports(self, where: str, values: Sequence[Any], limit: int = 5000) -> list[ImportRecord]:
+        """Imports for which an SQL condition over `i` and `f` holds, by file and line."""
+        sql = f"{_IMPORTS} WHERE {where} ORDER BY f.path, i.line LIMIT ?"
+        return [ImportRecord(*row) for row in self.rows(sql, (*values, limit))]
+
+    def files_with_term(self, term: str, limit: int) -> list[str]:
+        """Paths of files with a chunk that has a term of the full-text index, by path."""
+        sql = """SELECT DISTINCT f.path FROM chunk_text t JOIN chunks c ON c.id = t.rowid
+            JOIN files f ON f.id = c.file_id WHERE chunk_text MATCH ? ORDER BY f.path LIMIT ?"""
+        return [path for (path,) in self.rows(sql, (f'body : "{term}"', limit))]
+
+    def document_counts(self, terms: Sequence[str]) -> dict[str, int]:
+        """In how many chunks each term occurs; terms that occur nowhere are left out."""
+        counts: dict[str, int] = {}
+        for term in terms:
+            for (count,) in self.rows("SELECT doc FROM chunk_terms WHERE term = ?", (term,)):
+                counts[term] = count
+        return counts
+
+    def terms_from(self, start: str, limit: int) -> list[str]:
+        """Terms of the full-text index that begin with some letters, in order."""
+        sql = "SELECT term FROM chunk_terms WHERE term >= ? AND term < ? LIMIT ?"
+        return [term for (term,) in self.rows(sql, (start, start + "{", limit))]
+
+    def chunk_count(self) -> int:
+        """Number of chunks in the index."""
+        return int(self.rows("SELECT count(*) FROM chunks")[0][0])
+
+    def ranked_chunks(
+        self, match: str, weights: Sequence[float], limit: int, scope: str | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """(chunk id, path, start, end, symbol id, qualified name, BM25 score) of the best chunks, best first."""
+        marks = ", ".join("?" * len(weights))
+        inside = ""
+        values: tuple[Any, ...] = ()
+        if scope is not None:
+            inside = """AND rowid IN (SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id
+                WHERE f.path = ? OR substr(f.path, 1, ?) = ?)"""
+            values = (scope, len(scope) + 1, scope + "/")
+        sql = f"""SELECT c.id, f.path, c.start_line, c.end_line, c.symbol_id, s.qualified_name, t.score FROM
+            (SELECT rowid, -bm25(chunk_text, {marks}) AS score FROM chunk_text WHERE chunk_text MATCH ? {inside}
+             ORDER BY score DESC, rowid LIMIT ?) t
+            JOIN chunks c ON c.id = t.rowid JOIN files f ON f.id = c.file_id LEFT JOIN symbols s ON s.id = c.symbol_id
+            ORDER BY t.score DESC, c.id"""
+        return iter(self.rows(sql, (*weights, match, *values, limit)))
+
+    def chunk_texts(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, str, str, str]]:
+        """The indexed terms of chunks: body, names, path, doc."""
+        texts: dict[int, tuple[str, str, str, str]] = {}
+        for at in range(0, len(chunk_ids), _IDS_PER_QUERY):
+            ids = chunk_ids[at : at + _IDS_PER_QUERY]
+            marks = ", ".join("?" * len(ids))
+            rows = self.rows(f"SELECT rowid, body, names, path, doc FROM chunk_text WHERE rowid IN ({marks})", ids)
+            texts.update({chunk_id: (body, names, path, doc) for chunk_id, body, names, path, doc in rows})
+        return texts

@@ -1,0 +1,129 @@
+"""What a reader of the index gets back: paths relative to the root, lines from 1, ranges with both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file as the index knows it. `status`: parsed, text, failed, unsupported, or skipped (`note` tells why)."""
+
+    path: str
+    size: int
+    sha256: str
+    language: str | None
+    lines: int
+    status: str
+    note: str
+
+    @property
+    def is_readable(self) -> bool:
+        """False for what was skipped: binary, too large, secret, a link …"""
+        return self.status != "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRecord:
+    """A definition. `start_line` includes decorators, `name_line` is where the name stands."""
+
+    id: int
+    file: str
+    name: str
+    qualified_name: str
+    kind: str
+    start_line: int
+    end_line: int
+    name_line: int
+    signature: str
+    docstring: str
+    parent_id: int | None
+
+    @property
+    def owner(self) -> str:
+        """The qualified name of the class or function around it, or an empty string."""
+        return self.qualified_name[: -len(self.name) - 1]
+
+
+def around(symbols: Sequence[SymbolRecord]) -> list[SymbolRecord]:
+    """Definitions of one file without the values that a callable among them makes: those enclose nothing.
+
+    `self.depth = 1` in a constructor is an attribute of its class, and a line of the constructor.
+    """
+    bodies = [symbol for symbol in symbols if symbol.kind in CALLABLE_KINDS]
+    return [
+        symbol
+        for symbol in symbols
+        if symbol.kind not in VALUE_KINDS
+        or not any(body.start_line <= symbol.start_line and symbol.end_line <= body.end_line for body in bodies)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRecord:
+    """A use of a name; `enclosing` is the qualified name of the definition around it, None at the top of a file.
+
+    `qualifier`: as in `runtime.codebase.parsing.syntax.Reference`.
+
+    `kind`: call, base, decorator, import, reference (any other mention in code).
+    """
+
+    file: str
+    line: int
+    name: str
+    kind: str
+    qualifier: str = ""
+    enclosing: str | None = None
+    enclosing_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRecord:
+    """An import statement's one name; `target` is the file (a folder for Go) that it means, None outside the root."""
+
+    file: str
+    line: int
+    module: str
+    name: str
+    alias: str
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A call inside a symbol, and the definition that it most likely means (None when outside the root or unclear).
+
+    `by_name`: nothing but the name speaks for that definition, a method of a type that the object before the dot may or
+    may not be of.
+    """
+
+    name: str
+    line: int
+    qualifier: str
+    definition: SymbolRecord | None
+    by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextHit:
+    """A line that a text search found; `text` is cut to 400 characters around the match."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHit:
+    """A ranked piece of a file; `symbol` is the qualified name that it belongs to; higher scores are better."""
+
+    file: str
+    start_line: int
+    end_line: int
+    symbol: str | None
+    score: float
+    symbol_id: int | None = None
+    source: str = "chunk"

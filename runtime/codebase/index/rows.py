@@ -1,0 +1,209 @@
+"""Rows of the index as the writer makes and removes them.
+
+`RowWriter` collects the rows of several files and writes them together; ids are given out here, since nobody else
+writes while a refresh holds the transaction.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runtime.codebase.files.languages import DATA, GRAMMARS, language_of_content
+from runtime.codebase.files.path_kinds import is_listed_only
+from runtime.codebase.files.source_text import SourceText, try_read_source
+from runtime.codebase.files.walk import FileEntry
+from runtime.codebase.files.words import index_terms
+from runtime.codebase.parsing.chunks import Chunk, cut
+from runtime.codebase.parsing.import_resolution import ImportResolver
+from runtime.codebase.parsing.parse import parse
+from runtime.codebase.parsing.syntax import FileSyntax
+
+MAX_CHUNK_CHARS = 20_000
+MAX_LINE_CHARS_OF_CODE = 20_000
+_ROWS_PER_FLUSH = 4_000
+
+_COMMENT_LINE = re.compile(r"^[ \t]*(?:#|//|/\*|\*|--|;;).*$", re.MULTILINE)
+_GO_MODULE = re.compile(r"^\s*module\s+(\S+)", re.MULTILINE)
+
+_INSERTS: dict[str, str] = {
+    "files": "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "symbols": "INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "refs": "INSERT INTO refs VALUES (?, ?, ?, ?, ?, ?)",
+    "imports": "INSERT INTO imports VALUES (?, ?, ?, ?, ?, NULL)",
+    "chunks": "INSERT INTO chunks VALUES (?, ?, ?, ?, ?)",
+    "chunk_text": "INSERT INTO chunk_text (rowid, body, names, path, doc) VALUES (?, ?, ?, ?, ?)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """What the index says of a file that it saw before."""
+
+    id: int
+    size: int
+    mtime_ns: int
+    sha256: str
+    status: str
+    note: str
+
+    @property
+    def skip_reason_by_walk(self) -> str | None:
+        """The reason for which a walk skipped it; None when it was read, even if it turned out binary."""
+        return self.note if self.status == "skipped" and self.note != "binary" else None
+
+
+def known_files(connection: sqlite3.Connection) -> dict[str, KnownFile]:
+    """Every file in the index by its path."""
+    rows = connection.execute("SELECT path, id, size, mtime_ns, sha256, status, note FROM files")
+    return {path: KnownFile(*values) for path, *values in rows}
+
+
+class RowWriter:
+    """Adds and removes files inside the caller's transaction; `flush` must be called at the end."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERTS}
+        self._next_file = _next_id(connection, "files")
+        self._next_symbol = _next_id(connection, "symbols")
+        self._next_chunk = _next_id(connection, "chunks")
+
+    def add(self, entry: FileEntry, source: SourceText | None, skip_reason: str) -> int:
+        """Add a file that is not in the index; `source` is None when it is skipped. Returns its id."""
+        file_id = self._next_file
+        self._next_file += 1
+        if source is None:
+            row = (file_id, entry.path, entry.size, entry.mtime_ns, "", entry.language, 0, "skipped", skip_reason)
+            self._rows["files"].append(row)
+            return file_id
+        lines = source.lines
+        language = language_of_content(entry.path, entry.language, source.text)
+        syntax = _parse(source, lines, entry.path, language)
+        note = "; ".join(part for part in (source.note, syntax.note) if part)
+        self._rows["files"].append(
+            (
+                *(file_id, entry.path, entry.size, entry.mtime_ns, source.sha256),
+                *(language, len(lines), syntax.status, note),
+            )
+        )
+        first_symbol = self._add_syntax(file_id, syntax)
+        if not is_listed_only(entry.path):
+            chunks = cut(lines, syntax.symbols, is_data=language in DATA or syntax.note == _MINIFIED)
+            self._add_chunks(file_id, entry.path, lines, syntax, chunks, first_symbol)
+        if len(self._rows["refs"]) + len(self._rows["chunk_text"]) > _ROWS_PER_FLUSH:
+            self.flush()
+        return file_id
+
+    def _add_syntax(self, file_id: int, syntax: FileSyntax) -> int:
+        first = self._next_symbol
+        self._next_symbol += len(syntax.symbols)
+        self._rows["symbols"].extend(
+            (first + place, file_id, *symbol[:-1], None if symbol.parent is None else first + symbol.parent)
+            for place, symbol in enumerate(syntax.symbols)
+        )
+        self._rows["refs"].extend(
+            (file_id, line, name, kind, qualifier, None if enclosing is None else first + enclosing)
+            for name, line, kind, qualifier, enclosing in syntax.references
+        )
+        self._rows["imports"].extend(
+            (file_id, line, module, name, alias) for module, name, alias, line in syntax.imports
+        )
+        return first
+
+    def _add_chunks(
+        self,
+        file_id: int,
+        path: str,
+        lines: Sequence[str],
+        syntax: FileSyntax,
+        chunks: Iterable[Chunk],
+        first_symbol: int,
+    ) -> None:
+        path_terms = index_terms(path.rpartition(".")[0] or path)
+        doc_lines = {line for start, end in syntax.doc_ranges for line in range(start, end + 1)}
+        for start, end, symbol in chunks:
+            chunk_id = self._next_chunk
+            self._next_chunk += 1
+            text = "\n".join(lines[start - 1 : end])[:MAX_CHUNK_CHARS]
+            names = "" if symbol is None else syntax.symbols[symbol].qualified_name
+            doc = "\n".join(_COMMENT_LINE.findall(text))
+            if doc_lines:
+                doc += "\n" + "\n".join(lines[line - 1] for line in range(start, end + 1) if line in doc_lines)
+            symbol_id = None if symbol is None else first_symbol + symbol
+            self._rows["chunks"].append((chunk_id, file_id, start, end, symbol_id))
+            row = (chunk_id, index_terms(text), index_terms(names), path_terms, index_terms(doc[:MAX_CHUNK_CHARS]))
+            self._rows["chunk_text"].append(row)
+
+    def touch(self, file_id: int, entry: FileEntry) -> None:
+        """Note a new size and time for a file whose content is the same."""
+        self._connection.execute(
+            "UPDATE files SET size = ?, mtime_ns = ? WHERE id = ?", (entry.size, entry.mtime_ns, file_id)
+        )
+
+    def remove(self, file_id: int) -> None:
+        """Take a file and all that was found in it out of the index."""
+        self._connection.execute(
+            "DELETE FROM chunk_text WHERE rowid IN (SELECT id FROM chunks WHERE file_id = ?)", (file_id,)
+        )
+        for table in ("chunks", "imports", "refs", "symbols"):
+            self._connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))
+        self._connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
+
+    def flush(self) -> None:
+        """Write what was collected."""
+        for table, rows in self._rows.items():
+            if rows:
+                self._connection.executemany(_INSERTS[table], rows)
+                rows.clear()
+
+
+_MINIFIED = "minified or generated: lines too long to parse"
+
+
+def _parse(source: SourceText, lines: Sequence[str], path: str, language: str | None) -> FileSyntax:
+    if language in GRAMMARS and max(map(len, lines), default=0) > MAX_LINE_CHARS_OF_CODE:
+        return parse(source, path, None)._replace(note=_MINIFIED)
+    return parse(source, path, language)
+
+
+def _next_id(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").fetchone()[0])
+
+
+def readable_paths(connection: sqlite3.Connection) -> list[str]:
+    """Paths of the files whose content is in the index, in order."""
+    return [path for (path,) in connection.execute("SELECT path FROM files WHERE status != 'skipped' ORDER BY path")]
+
+
+def go_modules(root: Path, paths: Collection[str]) -> dict[str, str]:
+    """Module paths that the repository's `go.mod` files declare, by their folders."""
+    modules: dict[str, str] = {}
+    for path in paths:
+        if path == "go.mod" or path.endswith("/go.mod"):
+            source = try_read_source(root / path)
+            declared = _GO_MODULE.search(source.text) if source else None
+            if declared:
+                modules[path.removesuffix("go.mod").rstrip("/")] = declared.group(1)
+    return modules
+
+
+def resolve_imports(connection: sqlite3.Connection, resolver: ImportResolver, file_ids: list[int] | None) -> None:
+    """Set the target of imports: of the given files, or of all when `file_ids` is None."""
+    query = (
+        "SELECT i.rowid, f.path, f.language, i.module, i.name, i.target FROM imports i JOIN files f ON f.id = i.file_id"
+    )
+    if file_ids is None:
+        rows = connection.execute(query).fetchall()
+    else:
+        rows = [row for one in file_ids for row in connection.execute(query + " WHERE i.file_id = ?", (one,))]
+    changed = []
+    for rowid, path, language, module, name, target in rows:
+        resolved = resolver.resolve(path, language, module, name)
+        if resolved != target:
+            changed.append((resolved, rowid))
+    connection.executemany("UPDATE imports SET target = ? WHERE rowid = ?", changed)

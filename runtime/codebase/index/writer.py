@@ -1,0 +1,257 @@
+"""The one writer of an index: bring the index file up to date with the repository.
+
+    stats = refresh(root, index_path, IndexOptions(), on_progress)
+
+Only files whose size or time changed are read, and only those whose content changed are parsed; everything happens in
+one transaction, so that readers see the index as it was before or as it is after. Writers of the same index wait for
+one another. The repository is only read.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runtime.codebase.files.source_text import SourceText, from_bytes, is_binary
+from runtime.codebase.files.walk import FileEntry, WalkOptions, resolve_root, walk
+from runtime.codebase.index import rows, tables
+from runtime.codebase.index.lock import writer_lock
+from runtime.codebase.index.stats import IndexStats, collect_stats, skipped_counts
+from runtime.codebase.parsing.import_resolution import ImportResolver
+from runtime.errors import RepositoryError, StateStorageError
+
+# A file changed again within this time of the last refresh may keep its size and time: its content is compared.
+_RACY_NS = 50_000_000
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """What goes into the index; `max_index_pages` caps the index file, 4096 bytes a page (None: no cap)."""
+
+    walk: WalkOptions = field(default_factory=WalkOptions)
+    max_index_pages: int | None = None
+
+
+def refresh(
+    root: Path, index_path: Path, options: IndexOptions = IndexOptions(), on_progress: Progress | None = None
+) -> IndexStats:
+    """Bring the index at `index_path` up to date with the files under `root`, and say what was done.
+
+    `on_progress(done, total)` is called with files looked at. RepositoryError when the root cannot be used or holds no
+    text; StateStorageError when the index cannot be written, which then stays as it was.
+    """
+    started = time.monotonic()
+    root = resolve_root(root)
+    try:
+        index_path.parent.mkdir(parents=True, exist_ok=True)
+        with writer_lock(index_path):
+            return _refresh_or_rebuild(root, index_path, options, on_progress or _no_progress, started)
+    except sqlite3.Error as error:
+        raise _storage_error(index_path, error) from error
+    except OSError as error:
+        raise _storage_error(index_path, error) from error
+
+
+def _no_progress(_done: int, _total: int) -> None:
+    return None
+
+
+def _refresh_or_rebuild(
+    root: Path, index_path: Path, options: IndexOptions, on_progress: Progress, started: float
+) -> IndexStats:
+    if index_path.exists() and not _is_usable(index_path, root):
+        _remove(index_path)
+    is_new = not index_path.exists()
+    try:
+        return _refresh(root, index_path, options, on_progress, started)
+    except BaseException as error:
+        damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+        if is_new or damaged:
+            _remove(index_path)
+        if not damaged or is_new:
+            raise
+    return _refresh(root, index_path, options, on_progress, started)
+
+
+def _is_usable(index_path: Path, root: Path) -> bool:
+    try:
+        with closing(tables.connect_writer(index_path)) as connection:
+            if tables.schema_version(connection) != tables.SCHEMA_VERSION:
+                return False
+            return tables.read_meta(connection, "root") == str(root)
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _remove(index_path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        index_path.with_name(index_path.name + suffix).unlink(missing_ok=True)
+
+
+def _refresh(root: Path, index_path: Path, options: IndexOptions, on_progress: Progress, started: float) -> IndexStats:
+    with closing(tables.connect_writer(index_path, max_pages=options.max_index_pages)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if tables.schema_version(connection) == 0:
+                tables.create_tables(connection)
+                tables.write_meta(connection, "root", str(root))
+            stats = _Refresh(root, index_path, options, connection, started).run(on_progress)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    return stats
+
+
+@dataclass(slots=True)
+class _Changes:
+    parsed_now: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    paths_changed: bool = False
+    changed_ids: list[int] = field(default_factory=list)
+
+
+class _Refresh:
+    """One pass over the repository inside an open transaction."""
+
+    def __init__(
+        self, root: Path, index_path: Path, options: IndexOptions, connection: sqlite3.Connection, started: float
+    ) -> None:
+        self._root = root
+        self._index_name = _relative_name(root, index_path)
+        self._options = options
+        self._connection = connection
+        self._started = started
+        self._changes = _Changes()
+
+    def run(self, on_progress: Progress) -> IndexStats:
+        found = walk(self._root, self._options.walk)
+        entries = [entry for entry in found.entries if not self._is_index_file(entry.path)]
+        if not entries:
+            raise RepositoryError(
+                f"{self._root} holds no files to read; give a folder with source", path=str(self._root)
+            )
+        known = rows.known_files(self._connection)
+        last_ns = int(tables.read_meta(self._connection, "refreshed_ns") or 0)
+        begun_ns = time.time_ns()
+        writer = rows.RowWriter(self._connection)
+        for done, entry in enumerate(entries, 1):
+            self._visit(entry, known.pop(entry.path, None), writer, last_ns)
+            on_progress(done, len(entries))
+        for row in known.values():
+            writer.remove(row.id)
+            self._changes.removed += 1
+        writer.flush()
+        self._require_text()
+        self._resolve_imports(bool(known))
+        tables.write_meta(self._connection, "refreshed_ns", str(begun_ns))
+        if self._changes.removed or self._changes.changed_ids:
+            tables.write_meta(self._connection, "generation", str(begun_ns))
+        return self._stats(found.notes)
+
+    def _is_index_file(self, path: str) -> bool:
+        return self._index_name is not None and path.startswith(self._index_name)
+
+    def _visit(self, entry: FileEntry, row: rows.KnownFile | None, writer: rows.RowWriter, last_ns: int) -> None:
+        same_place = row is not None and row.size == entry.size and row.mtime_ns == entry.mtime_ns
+        settled = entry.skip_reason is not None or entry.mtime_ns + _RACY_NS < last_ns
+        if row is not None and same_place and settled and row.skip_reason_by_walk == entry.skip_reason:
+            self._changes.unchanged += 1
+            return
+        if entry.skip_reason is not None:
+            self._replace(entry, row, writer, None, entry.skip_reason)
+            return
+        try:
+            data = (self._root / entry.path).read_bytes()
+        except FileNotFoundError:
+            if row is not None:
+                writer.remove(row.id)
+                self._changes.removed += 1
+            return
+        except OSError:
+            self._replace(entry, row, writer, None, "unreadable")
+            return
+        self._take(entry, row, writer, data)
+
+    def _take(self, entry: FileEntry, row: rows.KnownFile | None, writer: rows.RowWriter, data: bytes) -> None:
+        if is_binary(data):
+            self._replace(entry, row, writer, None, "binary")
+            return
+        source = from_bytes(data)
+        if row is not None and row.sha256 == source.sha256:
+            self._changes.unchanged += 1
+            if (row.size, row.mtime_ns) != (entry.size, entry.mtime_ns):
+                writer.touch(row.id, entry)
+            return
+        self._replace(entry, row, writer, source, "")
+        self._changes.parsed_now += 1
+
+    def _replace(
+        self,
+        entry: FileEntry,
+        row: rows.KnownFile | None,
+        writer: rows.RowWriter,
+        source: SourceText | None,
+        skip_reason: str,
+    ) -> None:
+        if row is not None and source is None and row.status == "skipped" and row.note == skip_reason:
+            self._changes.unchanged += 1
+            writer.touch(row.id, entry)
+            return
+        if row is not None:
+            writer.remove(row.id)
+        else:
+            self._changes.paths_changed = True
+        self._changes.changed_ids.append(writer.add(entry, source, skip_reason))
+
+    def _require_text(self) -> None:
+        (readable,) = self._connection.execute("SELECT count(*) FROM files WHERE status != 'skipped'").fetchone()
+        if readable == 0:
+            reasons = skipped_counts(self._connection)
+            told = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
+            raise RepositoryError(
+                f"{self._root} holds no text that may be read ({told}); give a folder with source", path=str(self._root)
+            )
+
+    def _resolve_imports(self, paths_removed: bool) -> None:
+        if not self._changes.changed_ids and not paths_removed:
+            return
+        paths = rows.readable_paths(self._connection)
+        resolver = ImportResolver(paths, self._root.name, rows.go_modules(self._root, paths))
+        everything = self._changes.paths_changed or paths_removed
+        rows.resolve_imports(self._connection, resolver, None if everything else self._changes.changed_ids)
+
+    def _stats(self, notes: tuple[str, ...]) -> IndexStats:
+        return collect_stats(
+            self._connection,
+            parsed_now=self._changes.parsed_now,
+            unchanged=self._changes.unchanged,
+            removed=self._changes.removed,
+            notes=notes,
+            duration_ms=int((time.monotonic() - self._started) * 1000),
+        )
+
+
+def _relative_name(root: Path, index_path: Path) -> str | None:
+    """The index file's path from the root, None when it lies outside as it should."""
+    full = index_path.resolve()
+    return full.relative_to(root).as_posix() if full.is_relative_to(root) else None
+
+
+def _storage_error(index_path: Path, error: sqlite3.Error | OSError) -> StateStorageError:
+    full = (isinstance(error, OSError) and error.errno == errno.ENOSPC) or "full" in str(error)
+    cure = "free some room" if full else "check the folder and its permissions"
+    return StateStorageError(
+        f"the index {index_path} cannot be written: {error}; {cure}, or set another state_dir", path=str(index_path)
+    )

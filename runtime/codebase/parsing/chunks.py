@@ -1,0 +1,123 @@
+"""Cutting a file into the pieces that are searched and cited: along its syntax, at most 60 lines each.
+
+A function is one chunk, together with the comment above it; a class that is small is one, a larger one becomes its
+header and its members; a section of a document is one. What lies between definitions makes chunks of its own, and
+anything longer than the limit is cut at the blank line nearest before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS, Symbol
+
+MAX_CHUNK_LINES = 60
+WHOLE_CONTAINER_LINES = 12
+MAX_DATA_LINES = 600
+_LEADING_LINES = 12
+_LEAST_WINDOW_LINES = 20
+
+_CHUNKED_KINDS: frozenset[str] = (CONTAINER_KINDS | CALLABLE_KINDS | {"section"}) - {"namespace"}
+
+
+class Chunk(NamedTuple):
+    """Lines `start_line` to `end_line` (both included) and the symbol that they belong to, as a position."""
+
+    start_line: int
+    end_line: int
+    symbol: int | None
+
+
+def cut(lines: Sequence[str], symbols: Sequence[Symbol], *, is_data: bool = False) -> list[Chunk]:
+    """Chunks of a file in order, never overlapping, without gaps except for lines without a word: blanks and brackets.
+
+    Of data files (JSON, CSV …) the first 600 lines are cut, the rest is left to text search.
+    """
+    if is_data:
+        return list(_windows(lines, 1, min(len(lines), MAX_DATA_LINES), None))
+    children: dict[int | None, list[int]] = {}
+    for index, symbol in enumerate(symbols):
+        if symbol.kind in _CHUNKED_KINDS and not _is_whole_file(symbol, index, lines):
+            children.setdefault(_chunked_parent(symbols, symbol, lines), []).append(index)
+    return list(_cut_range(lines, symbols, children, 1, len(lines), None))
+
+
+def _is_whole_file(symbol: Symbol, index: int, lines: Sequence[str]) -> bool:
+    return index == 0 and symbol.kind == "module" and symbol.start_line == 1 and symbol.end_line >= len(lines)
+
+
+def _chunked_parent(symbols: Sequence[Symbol], symbol: Symbol, lines: Sequence[str]) -> int | None:
+    parent = symbol.parent
+    while parent is not None:
+        holder = symbols[parent]
+        if holder.kind in _CHUNKED_KINDS and not _is_whole_file(holder, parent, lines):
+            return parent
+        parent = holder.parent
+    return None
+
+
+def _cut_range(
+    lines: Sequence[str],
+    symbols: Sequence[Symbol],
+    children: dict[int | None, list[int]],
+    start: int,
+    end: int,
+    owner: int | None,
+) -> Iterator[Chunk]:
+    at = start
+    inner = sorted(children.get(owner, ()), key=lambda index: symbols[index].start_line)
+    for index in inner:
+        symbol = symbols[index]
+        first, last = max(symbol.start_line, at), min(symbol.end_line, end)
+        if last < first:
+            continue
+        leading = _leading_comment(lines, at, first)
+        yield from _windows(lines, at, leading - 1, owner)
+        is_leaf = symbol.kind in CALLABLE_KINDS or index not in children
+        if is_leaf or last - leading < WHOLE_CONTAINER_LINES:
+            yield from _windows(lines, leading, last, index)
+        else:
+            yield from _cut_range(lines, symbols, children, leading, last, index)
+        at = last + 1
+    yield from _windows(lines, at, end, owner)
+
+
+def _leading_comment(lines: Sequence[str], floor: int, first: int) -> int:
+    """The line where the unbroken block of text above `first` begins, not before `floor`."""
+    at = first
+    while at > floor and first - at < _LEADING_LINES and _is_comment(lines[at - 2]):
+        at -= 1
+    return at
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith(("#", "//", "/*", "*", "--", ";;", "@"))
+
+
+def _windows(lines: Sequence[str], start: int, end: int, symbol: int | None) -> Iterator[Chunk]:
+    while start <= end and not lines[start - 1].strip():
+        start += 1
+    while end >= start and not lines[end - 1].strip():
+        end -= 1
+    while end - start + 1 > MAX_CHUNK_LINES:
+        last = _break_before(lines, start, start + MAX_CHUNK_LINES - 1)
+        if _has_words(lines, start, last):
+            yield Chunk(start, last, symbol)
+        start = last + 1
+        while start <= end and not lines[start - 1].strip():
+            start += 1
+    if _has_words(lines, start, end):
+        yield Chunk(start, end, symbol)
+
+
+def _has_words(lines: Sequence[str], start: int, end: int) -> bool:
+    return any(character.isalnum() for line in lines[start - 1 : end] for character in line)
+
+
+def _break_before(lines: Sequence[str], start: int, last: int) -> int:
+    """The last line of a window: the one before a blank line, if there is one in its later part."""
+    for line in range(last, start + _LEAST_WINDOW_LINES - 1, -1):
+        if not lines[line].strip():
+            return line
+    return last

@@ -1,0 +1,26 @@
+"""One door to the parsers: the syntax of a file, by its language."""
+
+from __future__ import annotations
+
+from runtime.codebase.files.languages import GRAMMARS
+from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.parsing.python_symbols import extract_python
+from runtime.codebase.parsing.syntax import FileSyntax
+from runtime.codebase.parsing.tag_symbols import extract_tags
+from runtime.codebase.parsing.text_symbols import extract_text
+
+
+def parse(source: SourceText, path: str, language: str | None) -> FileSyntax:
+    """Symbols, references and imports of a file.
+
+    A grammar that is missing or does not fit gives status `failed` with the reason as note; the symbols are then those
+    that text heuristics find.
+    """
+    if language not in GRAMMARS:
+        return extract_text(source.text, language)
+    data = source.text.encode("utf-8", "replace")
+    try:
+        return extract_python(data, path) if language == "python" else extract_tags(data, language)
+    except (ImportError, AttributeError, ValueError) as error:
+        # A grammar package of another version: its query or its ABI is refused with one of these.
+        return extract_text(source.text, language)._replace(status="failed", note=f"{type(error).__name__}: {error}")

@@ -1,0 +1,133 @@
+"""Which definitions the calls in the lines of a symbol mean, by what each is called on and from where.
+
+Nothing is executed and no types are inferred: what a method is called on, the imports of the file, and the types that
+the caller takes or makes have to do. Where nothing but the name speaks for a definition, that is told with it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection
+
+from runtime.codebase.files.languages import language_of, may_call
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
+from runtime.codebase.resolution.builtin_methods import is_named_like, standard_names
+
+# How a method calls another one of the same object or class.
+OWN_OBJECT = frozenset({"self", "cls", "this", "super()", "$this", "Self", "static", "self.class"})
+
+_CALLED = sorted(CALLABLE_KINDS | CONTAINER_KINDS)
+_CALLED_MARKS = ", ".join("?" * len(_CALLED))
+_WORD = re.compile(r"\w+")
+_TYPE_NAME = re.compile(r"[A-Z]\w*")
+_ASIDE = frozenset({"test", "example", "benchmark", "docs"})
+
+
+def callees(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[Callee]:
+    """Calls in the lines of a symbol, each name and qualifier once."""
+    where = "f.path = ? AND r.line BETWEEN ? AND ? AND r.kind = 'call'"
+    calls = index.references(where, (symbol.file, symbol.start_line, symbol.end_line))
+    first_uses = {(call.name, call.qualifier): call for call in reversed(calls)}
+    in_order = sorted(first_uses.values(), key=lambda call: (call.line, call.name))[:limit]
+    if not in_order:
+        return []
+    imported = {item.alias or item.name or item.module: item for item in index.imports("f.path = ?", (symbol.file,))}
+    # Types that the symbol speaks of: those of its parameters, and those that it makes an object of.
+    spoken_of = {*_WORD.findall(symbol.signature), *(call.name for call in calls)}
+    found = [(call, _definition_of(index, call, symbol, imported)) for call in in_order]
+    return [
+        Callee(call.name, call.line, call.qualifier, means, _is_by_name(call, means, symbol, imported, spoken_of))
+        for call, means in found
+    ]
+
+
+def _is_by_name(
+    call: ReferenceRecord,
+    found: SymbolRecord | None,
+    inside: SymbolRecord,
+    imported: dict[str, ImportRecord],
+    spoken_of: Collection[str],
+) -> bool:
+    """Whether neither what a method is called on nor what is around says anything of the type that has it."""
+    if found is None or not call.qualifier or not found.owner or call.qualifier in OWN_OBJECT:
+        return False
+    if found.owner.rpartition(".")[2] in {*spoken_of, *_WORD.findall(call.qualifier)}:
+        return False
+    if call.qualifier.partition(".")[0] in imported or is_named_like(call.qualifier, found.owner):
+        return False
+    # In Go a method speaks of its own object by a short name.
+    return not (language_of(inside.file) == "go" and found.owner == inside.owner)
+
+
+def _definition_of(
+    index: IndexReader, call: ReferenceRecord, inside: SymbolRecord, imported: dict[str, ImportRecord]
+) -> SymbolRecord | None:
+    via = imported.get(call.qualifier.partition(".")[0] or call.name)
+    own_class = inside.owner if inside.kind in CALLABLE_KINDS else inside.qualified_name
+    if via is None and _is_of_the_language(index, call.qualifier, inside.file):
+        return None
+    candidates = _meant_by(index, call, inside, own_class, is_imported=via is not None)
+    if not candidates:
+        return None
+
+    def points(candidate: SymbolRecord) -> int:
+        same_file = candidate.file == inside.file
+        total = 2 * same_file + (kind_of_path(candidate.file) == "source")
+        if via is not None and via.target is not None:
+            total += 6 * (candidate.file == via.target or posixpath.dirname(candidate.file) == via.target)
+        if call.qualifier in OWN_OBJECT:
+            total += 6 * (same_file and bool(own_class) and candidate.owner == own_class) + bool(candidate.owner)
+        elif call.qualifier:
+            total += 4 * (candidate.owner.rpartition(".")[2] == call.qualifier.rpartition(".")[2])
+        else:
+            total += 3 * (same_file and not candidate.owner)
+        return total
+
+    best = max(candidates, key=lambda candidate: (points(candidate), -candidate.id))
+    outside = via is not None and via.target is None
+    is_clear = points(best) >= 4 or (len(candidates) == 1 and not outside)
+    return best if is_clear and not (outside and best.file != inside.file) else None
+
+
+def _meant_by(
+    index: IndexReader, call: ReferenceRecord, inside: SymbolRecord, own_class: str, *, is_imported: bool
+) -> list[SymbolRecord]:
+    """Definitions of the name of a call that it can mean, by what it is called on and from where."""
+    named = index.symbols(f"s.name = ? COLLATE NOCASE AND s.kind IN ({_CALLED_MARKS})", (call.name, *_CALLED), 400)
+    found = [symbol for symbol in named if symbol.name == call.name and may_call(inside.file, symbol.file)]
+    if not call.qualifier:
+        # A bare name never means the method of another class.
+        found = [
+            symbol
+            for symbol in found
+            if not symbol.owner
+            or symbol.owner in (own_class, inside.qualified_name)
+            # In C++ the owner of a function is its namespace.
+            or (symbol.kind == "function" and language_of(symbol.file) == "cpp")
+        ]
+    if not is_imported and call.name in standard_names(language_of(inside.file) or ""):
+        found = [symbol for symbol in found if _is_no_standard_call(call, symbol, inside)]
+    if kind_of_path(inside.file) == "source":
+        # Examples and tests call the sources, not the other way round.
+        found = [symbol for symbol in found if kind_of_path(symbol.file) not in _ASIDE]
+    return found
+
+
+def _is_no_standard_call(call: ReferenceRecord, symbol: SymbolRecord, inside: SymbolRecord) -> bool:
+    """Whether a call of what everyday objects have, too, can mean a definition: what it is called on says so."""
+    if call.qualifier in OWN_OBJECT or (language_of(inside.file) == "go" and symbol.owner == inside.owner):
+        return True
+    if not call.qualifier:
+        return symbol.file == inside.file or language_of(inside.file) != "kotlin"
+    return is_named_like(call.qualifier, symbol.owner)
+
+
+def _is_of_the_language(index: IndexReader, qualifier: str, file: str) -> bool:
+    """True for a type that is neither imported nor defined here, like `Object` in `Object.create()`."""
+    if language_of(file) == "python" or qualifier in OWN_OBJECT or _TYPE_NAME.fullmatch(qualifier) is None:
+        return False
+    return not any(symbol.name == qualifier for symbol in index.symbols_of_name(qualifier, 50))

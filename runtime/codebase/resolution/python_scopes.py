@@ -1,0 +1,211 @@
+"""Which Python uses of a name can mean a definition: by scopes, imports, and the class of the object before the dot.
+
+Nothing is executed. What the file tells of an object is believed: an annotation, a call of a class, a literal, `self`.
+A use on an object of which nothing is known can mean any method of that name, and stays.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import posixpath
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from runtime.codebase.files.languages import language_of
+from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord
+from runtime.codebase.resolution.class_family import ClassFamily
+from runtime.codebase.resolution.python_uses import PythonFile, Use
+
+ImportsOf = Callable[[str], Sequence[ImportRecord]]
+
+MAX_REEXPORTS = 3
+MAX_READ_FILES = 300
+READ_TIMEOUT_S = 5.0
+# A tree takes some twenty times the room of its text.
+_CACHED_FILES = 16
+_BUILTINS = frozenset(name for name in dir(builtins) if isinstance(getattr(builtins, name), type)) | {
+    "None",
+    "open",
+    "sorted",
+}
+
+
+@functools.lru_cache(maxsize=_CACHED_FILES)
+def python_file(source: SourceText) -> PythonFile:
+    """The tree of a file, kept for the next question about it."""
+    return PythonFile(source.text)
+
+
+def aliases_of(symbol: SymbolRecord, importing: Iterable[ImportRecord]) -> dict[str, set[str]]:
+    """Other names that importing files give a top-level definition, and the files that do."""
+    names: dict[str, set[str]] = {}
+    for item in importing:
+        if item.name == symbol.name and item.alias and item.alias != symbol.name:
+            names.setdefault(item.alias, set()).add(item.file)
+    return names
+
+
+class FileUses:
+    """Every place of a name, file by file; after 300 files, or five seconds, the rest is not read."""
+
+    def __init__(self, read: Callable[[str], SourceText | None]) -> None:
+        self._read = read
+        self._by_line: dict[tuple[str, str], dict[int, list[Use]]] = {}
+        self._files: set[str] = set()
+        self._deadline_s = time.monotonic() + READ_TIMEOUT_S
+
+    def of(self, file: str, name: str) -> dict[int, list[Use]] | None:
+        """Every place of a name in a file by line; None for a file that is not read."""
+        if (file, name) not in self._by_line:
+            is_over = len(self._files) >= MAX_READ_FILES or time.monotonic() > self._deadline_s
+            if is_over and file not in self._files:
+                return None
+            self._files.add(file)
+            source = self._read(file)
+            by_line: dict[int, list[Use]] = {}
+            for use in python_file(source).uses(name) if source is not None else ():
+                by_line.setdefault(use.line, []).append(use)
+            self._by_line[file, name] = by_line
+        return self._by_line[file, name]
+
+
+class AnyMeaning:
+    """Answers for a name of which no definition was chosen: only what a function keeps to itself is none of it."""
+
+    def __init__(self, index: IndexReader, read: Callable[[str], SourceText | None], name: str) -> None:
+        self.uses = FileUses(read)
+        self._inside = any(s.owner and s.kind == "function" for s in index.symbols_of_name(name))
+
+    def includes(self, reference: ReferenceRecord) -> bool:
+        """False for a local variable, a parameter, or no code at all."""
+        if language_of(reference.file) != "python" or reference.kind == "import":
+            return True
+        uses = self.uses.of(reference.file, reference.name)
+        here = uses.get(reference.line, ()) if uses is not None else ()
+        return uses is None or any(use.qualifier or self._inside or use.where != "local" for use in here)
+
+
+class Meaning:
+    """Answers for one definition; what stands in a file that is not read is taken as meant."""
+
+    def __init__(self, index: IndexReader, read: Callable[[str], SourceText | None], symbol: SymbolRecord) -> None:
+        self.uses = FileUses(read)
+        self._index = index
+        self._symbol = symbol
+        self._imports_of: ImportsOf = functools.cache(lambda file: index.imports("f.path = ?", (file,)))
+        parent = index.symbol(symbol.parent_id) if symbol.owner and symbol.parent_id is not None else None
+        self._owner_class = parent.name if parent is not None and parent.kind == "class" else ""
+        self._family = ClassFamily(index, self._owner_class, symbol.file, symbol.name)
+        self._is_class = functools.cache(lambda name: any(s.kind == "class" for s in index.symbols_of_name(name, 50)))
+
+    def includes(self, reference: ReferenceRecord) -> bool:
+        """False when the scopes of a file rule the definition out for what stands at a line of it."""
+        if language_of(reference.file) != "python":
+            return True
+        uses = self.uses.of(reference.file, reference.name)
+        if uses is None:
+            return True
+        return any(self.may_be(use, reference.file, reference.name) for use in uses.get(reference.line, ()))
+
+    def may_be(self, use: Use, file: str, name: str) -> bool:
+        """True when one place of a name in a file can mean the definition."""
+        symbol = self._symbol
+        if self._owner_class:
+            return self._may_be_member(use, file)
+        if symbol.owner:
+            return not use.qualifier and use.where == "local" and file == symbol.file and self._is_inside(use)
+        return self._may_be_top_level(use, file, name)
+
+    def _is_inside(self, use: Use) -> bool:
+        parent = self._index.symbol(self._symbol.parent_id or 0)
+        return parent is not None and parent.start_line <= use.line <= parent.end_line
+
+    def _may_be_top_level(self, use: Use, file: str, name: str) -> bool:
+        same_file = file == self._symbol.file
+        if not use.qualifier:
+            if use.where in ("local", "class"):
+                return False
+            if use.where == "module":
+                return same_file
+            return same_file or brings(file, name, self._symbol, self._imports_of)
+        if use.is_self or use.is_super or use.receivers or use.where in ("local", "class", "module"):
+            return False
+        head, _, rest = use.qualifier.partition(".")
+        bound = [item for item in self._imports_of(file) if bound_name(item) == head and item.target is not None]
+        if rest:
+            return bool(bound) and rest.rpartition(".")[2] == _module_name(self._symbol.file)
+        return any(leads_to(item, self._symbol, self._imports_of) for item in bound)
+
+    def _may_be_member(self, use: Use, file: str) -> bool:
+        if not use.qualifier:
+            inside = self._is_inside(use) and file == self._symbol.file
+            return inside and use.where == "class"
+        if use.is_super:
+            return self._family.inherits(_last(use.owner), file)
+        if use.is_self:
+            return self._family.includes(_last(use.owner), file)
+        if use.receivers:
+            known = [self._class_named(name, file) for name in use.receivers]
+            return any(name is None or self._family.includes(name, file) for name in known)
+        return use.where != "import" or self._imported_may_have_it(use, file)
+
+    def _class_named(self, name: str, file: str) -> str | None:
+        """The class that a file means by a name; None when that is not known."""
+        items = [item for item in self._imports_of(file) if bound_name(item) == name]
+        real = next((item.name for item in items if item.name and item.name != "*"), name)
+        outside = bool(items) and all(item.target is None for item in items)
+        return real if outside or real in _BUILTINS or self._is_class(real) else None
+
+    def _imported_may_have_it(self, use: Use, file: str) -> bool:
+        """Whether what a qualifier leads to through an import can be an object of the class, or the class."""
+        head, _, rest = use.qualifier.partition(".")
+        items = [item for item in self._imports_of(file) if bound_name(item) == head]
+        if items and all(item.target is None for item in items):
+            return any(self._family.includes(item.name, file) for item in items if item.name)
+        last = _last(rest) if rest else next((item.name for item in items if item.name), "")
+        if self._is_class(last):
+            return self._family.includes(last, file)
+        # A module has no methods; what it holds may be an object of any class.
+        return bool(rest) or not any(_is_module(item, head) for item in items)
+
+
+def _last(dotted: str) -> str:
+    return dotted.rpartition(".")[2]
+
+
+def _module_name(file: str) -> str:
+    stem = posixpath.splitext(posixpath.basename(file))[0]
+    return posixpath.basename(posixpath.dirname(file)) if stem == "__init__" else stem
+
+
+def _is_module(item: ImportRecord, head: str) -> bool:
+    return not item.name or (item.target is not None and _module_name(item.target) == (item.name or head))
+
+
+def bound_name(item: ImportRecord) -> str:
+    """The name that an import puts into its file: `import a.b` binds `a`."""
+    return item.alias or item.name or item.module.partition(".")[0]
+
+
+def brings(file: str, name: str, symbol: SymbolRecord, imports_of: ImportsOf, depth: int = 0) -> bool:
+    """True when a file's imports give `name` the meaning of the symbol, through up to three files that hand it on."""
+    for item in imports_of(file):
+        if item.name != "*" and bound_name(item) != name:
+            continue
+        if item.target == symbol.file and item.name in ("*", symbol.name):
+            return True
+        handed_on = item.name if item.name != "*" else name
+        may_hand_on = item.target is not None and item.target != file and depth < MAX_REEXPORTS and handed_on
+        if item.target and may_hand_on and brings(item.target, handed_on, symbol, imports_of, depth + 1):
+            return True
+    return False
+
+
+def leads_to(item: ImportRecord, symbol: SymbolRecord, imports_of: ImportsOf) -> bool:
+    """True when what an import binds is the symbol's module, or a package that hands the symbol on."""
+    if item.target is None:
+        return False
+    return item.target == symbol.file or brings(item.target, symbol.name, symbol, imports_of, 1)

@@ -1,0 +1,294 @@
+"""Which definition a name means, and who uses it: name, text and import evidence over the index.
+
+Nothing is executed and no types are inferred. Where several definitions share a name the likeliest come first: those
+in the same class or file, then those in files that the caller imports, then a definition that is the only one.
+"""
+
+from __future__ import annotations
+
+import functools
+import posixpath
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from runtime.codebase.files.languages import DATA, PROSE, language_of, may_call
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.words import index_terms, looks_like_identifier
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord, around
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
+from runtime.codebase.resolution.builtin_methods import is_named_like, standard_names
+from runtime.codebase.resolution.call_targets import OWN_OBJECT
+from runtime.codebase.resolution.python_scopes import AnyMeaning, Meaning, aliases_of, brings
+
+MAX_MENTION_FILES = 200
+
+_KIND_ORDER: dict[str, int] = {
+    **dict.fromkeys(CONTAINER_KINDS, 0),
+    **dict.fromkeys(CALLABLE_KINDS, 0),
+    "module": 2,
+    "prototype": 2,
+    "section": 4,
+    "key": 4,
+}
+_OTHER_KIND_ORDER = 1
+_NAME_NOISE = re.compile(r"\(.*\)$|[`'\"\s]")
+_SEPARATORS = re.compile(r"::|#|->|/")
+
+Read = Callable[[str], SourceText | None]
+
+
+def normal_name(name: str) -> str:
+    """A symbol name as people write it, in the form of the index: dots between parts, no call brackets."""
+    return _SEPARATORS.sub(".", _NAME_NOISE.sub("", name.strip())).strip(".")
+
+
+def dotted_path(path: str) -> str:
+    """A file's path as a module name: `pkg/app.py` is `pkg.app`, `pkg/__init__.py` is `pkg`."""
+    base = posixpath.splitext(path)[0]
+    return base.removesuffix("/__init__").removesuffix("/index").replace("/", ".")
+
+
+def symbols_named(index: IndexReader, name: str, *, fuzzy: bool, limit: int) -> list[SymbolRecord]:
+    """Definitions of a simple or dotted name, best first."""
+    wanted = normal_name(name)
+    last = wanted.rpartition(".")[2]
+    if not last:
+        return []
+    same_last = index.symbols_of_name(last)
+    exact = [symbol for symbol in same_last if _means(symbol, wanted)]
+    exact.sort(key=lambda symbol: _order(symbol, last))
+    if not fuzzy or len(exact) >= limit:
+        return exact[:limit]
+    pattern = "%" + last.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_") + "%"
+    partial = index.symbols("s.name LIKE ? ESCAPE '\\' AND s.kind NOT IN ('key', 'section')", (pattern,), 5000)
+    seen = {symbol.id for symbol in exact}
+    rest = [symbol for symbol in (*same_last, *partial) if symbol.id not in seen]
+    rest = list({symbol.id: symbol for symbol in rest}.values())
+    rest.sort(key=lambda symbol: (len(symbol.name) - len(last), *_order(symbol, last)))
+    return [*exact, *rest][:limit]
+
+
+def _means(symbol: SymbolRecord, wanted: str) -> bool:
+    if "." not in wanted:
+        return True
+    full = f".{dotted_path(symbol.file)}.{symbol.qualified_name}".lower()
+    if symbol.kind == "module":
+        full = f".{dotted_path(symbol.file)}".lower()
+    return full.endswith("." + wanted.lower())
+
+
+def _order(symbol: SymbolRecord, last: str) -> tuple[int, int, int, int, str, int]:
+    return (
+        int(symbol.name != last),
+        int(kind_of_path(symbol.file) != "source"),
+        _KIND_ORDER.get(symbol.kind, _OTHER_KIND_ORDER),
+        symbol.qualified_name.count("."),
+        symbol.file,
+        symbol.start_line,
+    )
+
+
+def references(index: IndexReader, read: Read, name: str | SymbolRecord, limit: int) -> list[ReferenceRecord]:
+    """Uses that the parsers found, then other mentions in code; source files before tests and the like.
+
+    Of a definition in Python only those that its scopes, imports and known classes let mean it.
+    """
+    symbol = name if isinstance(name, SymbolRecord) else None
+    last = symbol.name if symbol is not None else normal_name(str(name)).rpartition(".")[2]
+    if not last:
+        return []
+    meaning: Meaning | AnyMeaning = AnyMeaning(index, read, last)
+    if symbol is not None and language_of(symbol.file) == "python":
+        meaning = Meaning(index, read, symbol)
+    found = index.references("r.name = ?", (last,))
+    found += [
+        ReferenceRecord(item.file, item.line, last, "import", item.module)
+        for item in index.imports("i.name = ? OR i.module = ? OR i.module LIKE ?", (last, last, f"%.{last}"))
+    ]
+    taken = {(item.file, item.line) for item in found}
+    taken.update((other.file, other.name_line) for other in index.symbols_of_name(last) if other.name == last)
+    found += _mentions(index, read, last, taken, meaning, limit)
+    found.sort(key=lambda item: (kind_of_path(item.file) != "source", item.kind == "reference", item.file, item.line))
+    unique = {(item.file, item.line): item for item in reversed(found)}
+    once = (item for item in found if unique.get((item.file, item.line)) is item)
+    return _with_tests(list(filter(meaning.includes, once)), limit)
+
+
+def _with_tests(found: Sequence[ReferenceRecord], limit: int) -> list[ReferenceRecord]:
+    """The first of them, at most `limit`; what is used all over is still shown in tests, in a quarter of the room,
+    tests whose file has the name first."""
+    if len(found) <= limit:
+        return list(found)
+    tests = [item for item in found if kind_of_path(item.file) == "test"]
+    tests.sort(key=lambda item: item.name.lower() not in posixpath.basename(item.file).lower())
+    others = [item for item in found if kind_of_path(item.file) != "test"]
+    room = max(limit - len(tests), limit - max(1, limit // 4))
+    return [*others[:room], *tests[: limit - len(others[:room])]]
+
+
+def _mentions(
+    index: IndexReader, read: Read, name: str, taken: set[tuple[str, int]], meaning: Meaning | AnyMeaning, limit: int
+) -> list[ReferenceRecord]:
+    term = index_terms(name).partition(" ")[0]
+    if not term:
+        return []
+    mentions: list[ReferenceRecord] = []
+    paths = index.files_with_term(term, MAX_MENTION_FILES)
+    for path in sorted(paths, key=lambda path: (kind_of_path(path) != "source", path)):
+        if len(mentions) >= limit:
+            break
+        if kind_of_path(path) == "source" and len(mentions) >= limit - limit // 4:
+            continue
+        source = None if language_of(path) in PROSE | DATA else read(path)
+        if source is None or name not in source.text:
+            continue
+        is_python = language_of(path) == "python"
+        lines = sorted(meaning.uses.of(path, name) or ()) if is_python else _lines_like_code(source, name)
+        fresh = [line for line in lines if (path, line) not in taken and meaning.includes(_bare(path, line, name))]
+        mentions += [_mention(index, path, line, name) for line in fresh[: limit - len(mentions)]]
+    return mentions
+
+
+def _bare(path: str, line: int, name: str) -> ReferenceRecord:
+    return ReferenceRecord(path, line, name, "reference")
+
+
+def _lines_like_code(source: SourceText, name: str) -> list[int]:
+    word = re.compile(_shape(name))
+    return [number for number, line in enumerate(source.lines, 1) if name in line and word.search(line)]
+
+
+def _shape(name: str) -> str:
+    """A pattern for uses of a name; a plain word counts only where it stands like code, not within prose."""
+    escaped = re.escape(name)
+    if looks_like_identifier(name.strip("_")) or not name.islower():
+        return rf"(?<!\w){escaped}(?!\w)"
+    return rf"[.@`]{escaped}(?!\w)|(?<!\w){escaped}\s?(?:[(=\[]|\)$)"
+
+
+def _mention(index: IndexReader, path: str, line: int, name: str) -> ReferenceRecord:
+    where = "f.path = ? AND s.start_line <= ? AND s.end_line >= ? AND s.kind NOT IN ('module', 'key', 'section')"
+    outer = around(index.symbols(where, (path, line, line)))
+    inner = min(outer, key=lambda symbol: symbol.end_line - symbol.start_line, default=None)
+    if inner is None:
+        return ReferenceRecord(path, line, name, "reference")
+    return ReferenceRecord(path, line, name, "reference", "", inner.qualified_name, inner.id)
+
+
+def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: int) -> list[ReferenceRecord]:
+    """Calls of a name; for a definition, those from its own class, file and importers come first."""
+    if isinstance(symbol, str):
+        last = normal_name(symbol).rpartition(".")[2]
+        calls = _calls_of(index, last)
+        calls.sort(key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
+        return calls[:limit]
+    means = _called(index, symbol)
+    calls = _calls_of(index, means.name)
+    imports = importers(index, symbol.file, 5000)
+    importing = {item.file for item in imports}
+    is_python = language_of(symbol.file) == "python"
+    if is_python and not means.owner:
+        for alias, files in aliases_of(means, imports).items():
+            calls += [call for call in _calls_of(index, alias) if call.file in files]
+    calls = [call for call in calls if may_call(call.file, symbol.file)]
+    calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
+    if not is_python:
+        others = _other_owners(index, symbol)
+        calls = [call for call in calls if call.qualifier.rpartition(".")[2].lower() not in others]
+        return _with_tests([call for call in calls if _may_mean(call, symbol)], limit)
+    meaning = Meaning(index, read, means)
+    return list(islice((call for call in calls if meaning.includes(call)), limit))
+
+
+def _may_mean(call: ReferenceRecord, symbol: SymbolRecord) -> bool:
+    """Whether a call can mean a method; of a name that everyday objects have, too, what it is called on has to say so.
+
+    Calls within the same type count, and so do those on something that is called like it.
+    """
+    if not symbol.owner or symbol.name not in standard_names(language_of(symbol.file) or ""):
+        return True
+    is_inside = (call.enclosing or "").startswith(f"{symbol.owner}.")
+    if is_inside and (not call.qualifier or call.qualifier in OWN_OBJECT or language_of(symbol.file) == "go"):
+        return True
+    return is_named_like(call.qualifier, symbol.owner)
+
+
+def _other_owners(index: IndexReader, symbol: SymbolRecord) -> frozenset[str]:
+    """The names, in small letters, of other types that define a method of that name: a receiver that is called like
+    one of them is of that type."""
+    if not symbol.owner:
+        return frozenset()
+    owners = {
+        other.owner.rpartition(".")[2].lower()
+        for other in index.symbols_of_name(symbol.name, 400)
+        if other.owner and other.name == symbol.name and other.kind in CALLABLE_KINDS
+    }
+    return frozenset(owners - {symbol.owner.rpartition(".")[2].lower()})
+
+
+def _calls_of(index: IndexReader, name: str) -> list[ReferenceRecord]:
+    return index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (name,))
+
+
+def _called(index: IndexReader, symbol: SymbolRecord) -> SymbolRecord:
+    """What calls of a symbol name: a class is called where it is instantiated, its constructor is never named."""
+    if symbol.name not in ("__init__", "constructor") or not symbol.owner:
+        return symbol
+    holder = index.symbol(symbol.parent_id) if symbol.parent_id is not None else None
+    return holder or symbol
+
+
+def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]) -> int:
+    """How likely a call means a symbol: greater is likelier."""
+    owner = symbol.owner.rpartition(".")[2]
+    points = 4 * (kind_of_path(call.file) == "source")
+    points += 3 * (call.file == symbol.file) + 2 * (call.file in importing)
+    if owner and call.qualifier.rpartition(".")[2] in (owner, owner.lower()):
+        points += 3
+    if call.qualifier in OWN_OBJECT - {"super()"}:
+        points += 3 if call.enclosing is not None and call.enclosing.startswith(f"{symbol.owner}.") else -3
+    if not owner and call.qualifier and call.file == symbol.file:
+        points -= 2
+    return points
+
+
+def importers_of_symbol(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[ImportRecord]:
+    """Imports of a definition by name, through files that hand it on as well; when there are none, of its file."""
+    top = symbol.qualified_name.partition(".")[0]
+    by_name = [item for item in importers(index, symbol.file, limit) if item.name in (symbol.name, top)]
+    if language_of(symbol.file) == "python":
+        head = replace(symbol, name=top, qualified_name=top)
+        imports_of = functools.cache(lambda file: index.imports("f.path = ?", (file,)))
+        named = index.imports("i.name = ? AND i.target IS NOT NULL", (top,), limit)
+        direct = {(item.file, item.line) for item in by_name}
+        by_name += [
+            item
+            for item in named
+            if item.target is not None
+            and (item.file, item.line) not in direct
+            and brings(item.target, top, head, imports_of, 1)
+        ]
+    if by_name:
+        return sorted(by_name, key=lambda item: (item.file, item.line))
+    imports = importers(index, symbol.file, limit)
+    return [item for item in imports if item.name in ("", "*") or symbol.kind == "module"] or imports
+
+
+def importers(index: IndexReader, module_or_path: str, limit: int) -> list[ImportRecord]:
+    """Imports that mean a file, a folder or a module name, by file and line."""
+    wanted = module_or_path.strip().strip("/").removeprefix("./")
+    if index.file(wanted) is not None:
+        folder = posixpath.dirname(wanted) or "."
+        if wanted.endswith(".go"):
+            return index.imports("i.target IN (?, ?)", (wanted, folder), limit)
+        return index.imports("i.target = ?", (wanted,), limit)
+    below = index.imports("i.target = ? OR substr(i.target, 1, ?) = ?", (wanted, len(wanted) + 1, wanted + "/"), limit)
+    below = [item for item in below if not item.file.startswith(wanted + "/")]
+    if below:
+        return below
+    where = "i.module = ? OR substr(i.module, 1, ?) = ? OR i.module || '.' || i.name = ?"
+    return index.imports(where, (wanted, len(wanted) + 1, wanted + ".", wanted), limit)

@@ -1,0 +1,144 @@
+"""Searching the lines of files for a string or a regular expression."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import regex as regular
+
+from runtime.codebase.files.source_text import UTF16_MARKS, SourceText
+from runtime.codebase.index.records import TextHit
+from runtime.codebase.search.ripgrep import files_with
+from runtime.errors import ToolArgumentsError
+
+MAX_PATTERN_CHARS = 1000
+MAX_LINE_CHARS = 4000
+MAX_HIT_CHARS = 400
+
+
+class FoundText(NamedTuple):
+    """Hits; whether there may be more; and whether the time limit ended the search."""
+
+    hits: list[TextHit]
+    more: bool
+    timed_out: bool
+
+
+class Pattern(Protocol):
+    """What both kinds of pattern have: `re` for plain strings, `regex` for expressions, which can be stopped."""
+
+    def search(self, text: str, /, *, timeout: float | None = None) -> re.Match[str] | None:
+        """The first match; TimeoutError after `timeout` seconds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """A string, searched for in time that grows with the text alone."""
+
+    compiled: re.Pattern[str]
+
+    def search(self, text: str, /, *, timeout: float | None = None) -> re.Match[str] | None:
+        return self.compiled.search(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expression:
+    """A regular expression, which lets other threads run while it searches."""
+
+    compiled: Any
+
+    def search(self, text: str, /, *, timeout: float | None = None) -> re.Match[str] | None:
+        found: re.Match[str] | None = self.compiled.search(text, timeout=timeout, concurrent=True)
+        return found
+
+
+def compile_pattern(pattern: str, *, regex: bool, case_sensitive: bool) -> Pattern:
+    """The pattern to search lines with. ToolArgumentsError when it is empty, too long, or invalid."""
+    if not pattern or len(pattern) > MAX_PATTERN_CHARS:
+        raise ToolArgumentsError(f"a pattern has 1 to {MAX_PATTERN_CHARS} characters, not {len(pattern)}")
+    flags = re.MULTILINE if case_sensitive else re.MULTILINE | re.IGNORECASE
+    try:
+        # Also what Python's own module refuses is refused, so that patterns mean what its documentation says.
+        plain = re.compile(pattern if regex else re.escape(pattern), flags)
+        return _Expression(regular.compile(pattern, int(flags))) if regex else _Plain(plain)
+    except (re.error, regular.error, OverflowError, RecursionError) as error:
+        raise ToolArgumentsError(f"{pattern!r} is no regular expression: {error}") from error
+
+
+def search_files(
+    pattern: Pattern,
+    paths: Iterable[str],
+    read: Callable[[str], SourceText | None],
+    *,
+    may_have: Callable[[str], bool],
+    max_hits: int,
+    deadline_s: float,
+) -> FoundText:
+    """Hits in the order of `paths` and lines; what was found when the time is up counts.
+
+    `may_have` tells cheaply which files are worth reading; `read` gives None for a file that cannot be read now;
+    `deadline_s` is an instant of `time.monotonic`, which also ends a search within a line.
+    """
+    hits: list[TextHit] = []
+    try:
+        for path in paths:
+            source = read(path) if may_have(path) else None
+            if source is None or pattern.search(source.text, timeout=_left(deadline_s)) is None:
+                continue
+            for hit in hits_in(pattern, path, source, deadline_s):
+                if len(hits) == max_hits:
+                    return FoundText(hits, more=True, timed_out=False)
+                hits.append(hit)
+    except TimeoutError:
+        return FoundText(hits, more=True, timed_out=True)
+    return FoundText(hits, more=False, timed_out=False)
+
+
+def _left(deadline_s: float) -> float:
+    left_s = deadline_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    return left_s
+
+
+def byte_filter(root: Path, literal: str, *, case_sensitive: bool, rg: str | None = None) -> Callable[[str], bool]:
+    """Whether a file's bytes may hold a literal: always True for an empty one, or when case cannot be told by bytes.
+
+    `rg` is the path of ripgrep, which looks through all files at once.
+    """
+    if not literal or (not case_sensitive and not literal.isascii()):
+        return lambda _path: True
+    listed = None
+    if rg is not None and literal.isprintable():
+        listed = files_with(root, literal, case_sensitive=case_sensitive, command=[rg])
+    if listed is not None:
+        return listed.__contains__
+    needle = literal.encode("utf-8", "replace") if case_sensitive else literal.lower().encode()
+
+    def may_have(path: str) -> bool:
+        try:
+            data = (root / path).read_bytes()
+        except OSError:
+            return False
+        # Encodings other than UTF-8 are recognised by their marks, and left to the reader.
+        return data.startswith(UTF16_MARKS) or needle in (data if case_sensitive else data.lower())
+
+    return may_have
+
+
+def hits_in(pattern: Pattern, path: str, source: SourceText, deadline_s: float) -> Iterator[TextHit]:
+    """The lines of one file that the pattern finds; of longer lines the first 4000 characters are looked at.
+
+    TimeoutError at `deadline_s`.
+    """
+    for number, line in enumerate(source.lines, 1):
+        found = pattern.search(line[:MAX_LINE_CHARS], timeout=_left(deadline_s))
+        if found is not None:
+            start = max(0, min(found.start() - 80, len(line) - MAX_HIT_CHARS)) if len(line) > MAX_HIT_CHARS else 0
+            yield TextHit(path, number, line[start : start + MAX_HIT_CHARS])

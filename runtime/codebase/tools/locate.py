@@ -1,0 +1,313 @@
+"""The tool `locate`: where is a thing in the code.
+
+A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, into
+which names and paths are weighed, and one for values alone (constants, fields …) by their names. When nothing is found
+the search is broadened once, then moved up from its scope; values that merely share a word are no broader find.
+`data["results"]` and the citations are in the same order, one citation for each row.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
+from runtime.codebase.files.words import looks_like_identifier, query_terms
+from runtime.codebase.index.records import ChunkHit, SymbolRecord, TextHit
+from runtime.codebase.resolution.symbol_links import normal_name
+from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
+from runtime.codebase.search.named_values import VALUES, values_for
+from runtime.codebase.tools.citing import cite, cite_chunk, cite_symbol
+from runtime.errors import RepositoryError
+from runtime.tools.result import Citation, ToolResult
+
+MAX_RESULTS = 100
+MAX_QUERY_CHARS = 20_000
+MAX_COUNTED = 5_000
+ALL_OF_KINDS = "*"
+# A branch that meets the whole case counts as much as this share of the best score.
+BRANCH_WEIGHT = 0.6
+# How much less of the case than the best branch meets another one may meet, and still be told as one.
+BRANCH_MARGIN = 0.25
+# So many more pieces are ranked where only those of some kinds are wanted.
+HOLDER_KINDS = frozenset({"class", "struct", "impl"})
+CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
+
+_NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?(?:\(\))?[`'\"]?")
+
+# A row of the result and the citation that backs it.
+_Located = tuple[dict[str, Any], Citation]
+
+
+def locate(
+    codebase: Codebase,
+    query: str,
+    max_results: int = 20,
+    kinds: Collection[str] | None = None,
+    scope: str | None = None,
+    *,
+    join: bool = False,
+    wait: bool = False,
+) -> ToolResult:
+    """The places that fit a name or a question, best first, at most `max_results`.
+
+    `kinds` keeps only definitions of those kinds (class, function, method …), and with the query `*` all there are of
+    them are meant; `scope` is a file or folder to look in;
+    `join` and `wait` are those of `Codebase.search_chunks`.
+    `data`: query, scope (as it ended up), results [{file, start_line, end_line, symbol, kind, signature, docstring,
+    score, source}], and `branch` [first line, last line] of what meets the case of a question «what happens when …?»;
+    `definitions`, of a name or of kinds: how many there are outside tests, those beyond the results counted too.
+    Status `empty` when nothing fits, `denied` when the scope leads outside the root.
+    """
+    log = AttemptLog(codebase.max_retries)
+    query = query[:MAX_QUERY_CHARS].strip()
+    limit = max(1, min(max_results, MAX_RESULTS))
+    try:
+        place = None if scope in (None, "", ".") else codebase.relative(scope or ".")
+    except RepositoryError as error:
+        return log.result("denied", {"query": query, "results": []}, [], error=error.message)
+    search = _Search(codebase, query, limit, frozenset(kinds or ()), join=join, wait=wait)
+    found = search.first(log, place)
+    if not found and not search.is_of_values:
+        found = log.retry("broadened", lambda: search.broadened(place))
+    if not found and place is not None and not search.is_of_values and log.may_retry:
+        parent = posixpath.dirname(place)
+        place = parent or None
+        found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
+    data = {"query": query, "scope": place, "results": [row for row, _ in found], "definitions": search.definitions}
+    return log.result("ok" if found else "empty", data, [citation for _, citation in found])
+
+
+class _Search:
+    """The strategies of one call."""
+
+    def __init__(
+        self, codebase: Codebase, query: str, limit: int, kinds: frozenset[str], *, join: bool, wait: bool
+    ) -> None:
+        self._codebase = codebase
+        self._query = query
+        self._limit = limit
+        self._kinds = kinds
+        self._join = join and not kinds
+        self._wait = wait
+        self._terms = frozenset(query_terms(query).counts)
+        self._case = None if join else case_of(query)
+        self._is_name = _NAME.fullmatch(query) is not None
+        self.definitions = 0
+
+    @property
+    def is_of_values(self) -> bool:
+        """True for a question in words that wants values alone: those that merely share a word are none of them."""
+        return not self._is_name and bool(self._kinds) and self._kinds <= VALUES
+
+    def first(self, log: AttemptLog, scope: str | None) -> list[_Located]:
+        """A name: its definitions, then what else speaks of it; a question: the ranked chunks."""
+        if not self._query:
+            return []
+        if self._query == ALL_OF_KINDS and self._kinds:
+            return log.run("symbol_kinds", lambda: self.of_kinds(scope))
+        if self.is_of_values:
+            return log.run("named_values", lambda: self.values(scope))
+        if not self._is_name:
+            found = log.run("ranked_chunks", lambda: self.chunks(scope))
+            if self._kinds and len(self._terms) == 1:
+                found = log.run("names_with_it", lambda: self.with_names(found, scope))
+            return found if self._case is None else log.run("branches", lambda: self.with_branches(found))
+        named = log.run("symbol_index", lambda: self.named(scope, fuzzy=False))
+        if named and self._kinds:
+            return named[: self._limit]
+        texts = [] if named else log.run("text", lambda: self.text(scope, case_sensitive=True))
+        ranked = log.run("ranked_chunks", lambda: self.chunks(scope))
+        # What is spelt like an identifier is best met where it stands; a plain word says little by standing somewhere.
+        others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
+        return _merged([named, *others], self._limit)
+
+    def of_kinds(self, scope: str | None) -> list[_Located]:
+        """All definitions of the kinds, source before tests, by file and line."""
+        symbols = self._codebase.symbols_of_kinds(sorted(self._kinds), limit=MAX_COUNTED)
+        kept = [symbol for symbol in symbols if _within(symbol.file, scope)]
+        self.definitions = sum(kind_of_path(symbol.file) == "source" for symbol in kept)
+        kept.sort(key=lambda symbol: kind_of_path(symbol.file) != "source")
+        return self._rows(kept, "symbol")
+
+    def with_names(self, found: list[_Located], scope: str | None) -> list[_Located]:
+        """The places found, then the definitions whose names have the one word of the question, each once."""
+        seen = {(row["file"], row["symbol"]) for row, _ in found}
+        named = self.named(scope, fuzzy=True, name=next(iter(self._terms)))
+        return [*found, *(place for place in named if (place[0]["file"], place[0]["symbol"]) not in seen)][
+            : self._limit
+        ]
+
+    def broadened(self, scope: str | None) -> list[_Located]:
+        """Partial names of every identifier or word, and the text in any case."""
+        words = [self._query] if self._is_name else sorted(self._terms, key=lambda term: (-len(term), term))[:4]
+        partial = [row for word in words for row in self.named(scope, fuzzy=True, name=word)]
+        return _merged([partial, self.text(scope, case_sensitive=False)], self._limit)
+
+    def everything(self, scope: str | None) -> list[_Located]:
+        """All strategies at once, for a wider scope."""
+        if not self._query:
+            return []
+        named = self.named(scope, fuzzy=False) if self._is_name else []
+        return _merged([named, self.chunks(scope)], self._limit) or self.broadened(scope)
+
+    def named(self, scope: str | None, *, fuzzy: bool, name: str | None = None) -> list[_Located]:
+        wanted = normal_name(self._query if name is None else name)
+        symbols = self._codebase.symbols_named(wanted, fuzzy=fuzzy, limit=10 * self._limit if fuzzy else MAX_COUNTED)
+        kept = [symbol for symbol in symbols if _within(symbol.file, scope) and self._fits(symbol.kind)]
+        if not fuzzy:
+            self.definitions = sum(_is_defined(symbol, wanted) for symbol in kept)
+        return self._rows(kept, "symbol_partial" if fuzzy else "symbol")
+
+    def _rows(self, symbols: Sequence[SymbolRecord], source: str) -> list[_Located]:
+        rows = []
+        for place, symbol in enumerate(symbols[: self._limit]):
+            citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
+            if citation is not None:
+                rows.append((_symbol_row(symbol, round(1 / (1 + place), 6), source), citation))
+        return rows
+
+    def values(self, scope: str | None) -> list[_Located]:
+        """Constants, fields and other values whose names meet the question."""
+        index, read = self._codebase.index, self._codebase.try_source
+        rows = []
+        for symbol, share in values_for(index, read, self._query, self._kinds, self._limit):
+            citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
+            if citation is not None and _within(symbol.file, scope):
+                rows.append((_symbol_row(symbol, share, "value"), citation))
+        return rows
+
+    def text(self, scope: str | None, *, case_sensitive: bool) -> list[_Located]:
+        if self._kinds:
+            return []
+        needle = self._query.strip("`'\"")
+        if not 2 <= len(needle) <= 1000:
+            return []
+        found = self._codebase.search_text(needle, case_sensitive=case_sensitive, max_hits=self._limit, scope=scope)
+        located = (self._text_row(hit, place) for place, hit in enumerate(found.hits))
+        return [found for found in located if found is not None]
+
+    def chunks(self, scope: str | None) -> list[_Located]:
+        wanted = self._limit * (5 if self._kinds else 1 if self._case is None else 3)
+        hits = self._codebase.search_chunks(self._query, wanted, scope=scope, join=self._join, wait=self._wait)
+        rows = []
+        for hit in hits:
+            found = self._chunk_row(hit)
+            if found is not None:
+                rows.append(found)
+        return rows[: self._limit if self._case is None else wanted]
+
+    def with_branches(self, found: list[_Located]) -> list[_Located]:
+        """The places found, those raised that have a branch for the case asked about; it stands as `branch`."""
+        assert self._case is not None
+        gain = BRANCH_WEIGHT * max((row["score"] for row, _ in found), default=0.0)
+        raised: list[_Located] = []
+        branches = [self._branch(row, self._case) for row, _ in found]
+        least = max((branch.share for branch in branches if branch is not None), default=0.0) - BRANCH_MARGIN
+        for (row, citation), branch in zip(found, branches, strict=True):
+            if branch is None or branch.share < least:
+                raised.append((row, citation))
+                continue
+            lines = [branch.start_line, branch.end_line]
+            score = round(row["score"] + gain * branch.share, 6)
+            inner = self._codebase.symbol_at(row["file"], branch.start_line)
+            cited = None if inner is None else cite_symbol(self._codebase, inner, "meets the case")
+            if row["kind"] in HOLDER_KINDS and inner is not None and cited is not None:
+                raised.append(({**_symbol_row(inner, score, "branch"), "branch": lines}, cited))
+            else:
+                raised.append(({**row, "score": score, "branch": lines, "source": "branch"}, citation))
+        return sorted(raised, key=lambda located: -located[0]["score"])[: self._limit]
+
+    def _branch(self, row: dict[str, Any], case: Case) -> Branch | None:
+        source = self._codebase.try_source(row["file"]) if row["kind"] in CODE_KINDS else None
+        if source is None or kind_of_place(row["file"], row["symbol"]) not in {"source", "vendored"}:
+            return None
+        lines = source.lines[row["start_line"] - 1 : row["end_line"]]
+        return branch_for(case, lines, row["start_line"], f"{row['symbol']} {row['signature']}")
+
+    def _fits(self, kind: str | None) -> bool:
+        return not self._kinds or kind in self._kinds
+
+    def _chunk_row(self, hit: ChunkHit) -> _Located | None:
+        symbol = None if hit.symbol_id is None else self._codebase.index.symbol(hit.symbol_id)
+        if not self._fits(symbol.kind if symbol else None):
+            return None
+        if self._kinds and symbol is not None and not hit.start_line <= symbol.name_line <= hit.end_line:
+            # Who wants classes wants to see them defined, not the fields between two of their methods.
+            citation = cite_symbol(self._codebase, symbol, "fits the question")
+        else:
+            citation = cite_chunk(self._codebase, hit, self._terms, "fits the question")
+        if citation is None:
+            return None
+        row = {
+            "file": hit.file,
+            "start_line": citation.start_line,
+            "end_line": citation.end_line,
+            "symbol": hit.symbol,
+            "kind": symbol.kind if symbol else None,
+            "signature": symbol.signature if symbol else "",
+            "docstring": symbol.docstring if symbol else "",
+            "score": hit.score,
+            "source": hit.source,
+        }
+        return row, citation
+
+    def _text_row(self, hit: TextHit, place: int) -> _Located | None:
+        around = self._codebase.symbol_at(hit.file, hit.line)
+        name = around.qualified_name if around else None
+        citation = cite(self._codebase, hit.file, hit.line, hit.line, why="has the text", symbol=name)
+        if citation is None:
+            return None
+        row = {
+            "file": hit.file,
+            "start_line": hit.line,
+            "end_line": hit.line,
+            "symbol": name,
+            "kind": around.kind if around else None,
+            "signature": around.signature if around else "",
+            "docstring": "",
+            "score": round(1 / (2 + place), 6),
+            "source": "text",
+        }
+        return row, citation
+
+
+def _symbol_row(symbol: SymbolRecord, score: float, source: str) -> dict[str, Any]:
+    return {
+        "file": symbol.file,
+        "start_line": symbol.start_line,
+        "end_line": symbol.end_line,
+        "symbol": symbol.qualified_name,
+        "kind": symbol.kind,
+        "signature": symbol.signature,
+        "docstring": symbol.docstring,
+        "score": score,
+        "source": source,
+    }
+
+
+def _is_defined(symbol: SymbolRecord, wanted: str) -> bool:
+    """True for code that bears the name as it is written, tests left out: what a question of the name may mean."""
+    is_code = symbol.kind not in {"module", "section", "key", "prototype", "field", "variable", "property"}
+    return is_code and symbol.name == wanted.rpartition(".")[2] and kind_of_path(symbol.file) == "source"
+
+
+def _within(file: str, scope: str | None) -> bool:
+    return scope is None or file == scope or file.startswith(scope + "/")
+
+
+def _merged(lists: Sequence[list[_Located]], limit: int) -> list[_Located]:
+    """The lists one after the other, without what lies inside something that came before."""
+    kept: list[_Located] = []
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    for row, citation in (located for rows in lists for located in rows):
+        taken = ranges.setdefault(citation.file, [])
+        if any(start <= citation.start_line and citation.end_line <= end for start, end in taken):
+            continue
+        taken.append((citation.start_line, citation.end_line))
+        kept.append((row, citation))
+    return kept[:limit]

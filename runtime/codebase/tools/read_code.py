@@ -1,0 +1,104 @@
+"""The tool `read_code`: lines of a file, by path or by symbol.
+
+A path or a symbol that does not exist is looked for twice more; `runtime.codebase.tools.fallbacks` says how.
+"""
+
+from __future__ import annotations
+
+from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.paths import is_denied
+from runtime.codebase.index.records import SymbolRecord
+from runtime.codebase.tools.citing import cite
+from runtime.codebase.tools.fallbacks import find_file, find_symbols
+from runtime.errors import RepositoryError
+from runtime.tools.result import ToolResult, ToolStatus
+
+MAX_LINES = 2_000
+MAX_LINE_CHARS = 2_000
+MAX_TEXT_CHARS = 60_000
+
+
+def read_code(
+    codebase: Codebase,
+    path: str | None = None,
+    symbol: str | None = None,
+    start_line: int | None = None,
+    end_line: int | None = None,
+    max_lines: int = 200,
+) -> ToolResult:
+    """Lines `start_line` to `end_line` (both included; by default all) of a file, or of a symbol, at most `max_lines`.
+
+    `data`: file, start_line, end_line (of what is returned), total_lines, language, symbol, text, asked_path. With both
+    a path and a symbol the symbol is looked for in that file first. Status `partial` and `truncated` when lines or ends
+    of very long lines were left out; `not_found`, `denied`, `unsupported` (binary, too large) otherwise.
+    """
+    log = AttemptLog(codebase.max_retries)
+    limit = max(1, min(max_lines, MAX_LINES))
+    try:
+        if symbol:
+            found = _find_symbol(codebase, symbol, path, log)
+            if found is None:
+                return log.result("not_found", {"symbol": symbol}, [], error=f"no symbol {symbol} in the index")
+            first, last = found.start_line, found.end_line
+            return _read(codebase, found.file, start_line or first, end_line or last, limit, log, found, path)
+        if not path:
+            return log.result("error", {}, [], error="give a path or a symbol")
+        file = find_file(codebase, path, log)
+        if file is None:
+            return log.result("not_found", {"asked_path": path}, [], error=f"no file {path} in the repository")
+        return _read(codebase, file, start_line or 1, end_line, limit, log, None, path)
+    except RepositoryError as error:
+        status: ToolStatus = "denied" if is_denied(error) else "unsupported"
+        return log.result(status, {"asked_path": path}, [], error=error.message)
+
+
+def _find_symbol(codebase: Codebase, name: str, path: str | None, log: AttemptLog) -> SymbolRecord | None:
+    found = find_symbols(codebase, name, log)
+    if path:
+        wanted = codebase.relative(path)
+        found = [item for item in found if item.file == wanted] or found
+    return found[0] if found else None
+
+
+def _read(
+    codebase: Codebase,
+    file: str,
+    start: int,
+    end: int | None,
+    limit: int,
+    log: AttemptLog,
+    symbol: SymbolRecord | None,
+    asked_path: str | None,
+) -> ToolResult:
+    lines = codebase.source(file).lines
+    total = len(lines)
+    start = max(1, start)
+    wanted_end = total if end is None else min(end, total)
+    name = symbol.qualified_name if symbol else None
+    data = {"file": file, "asked_path": asked_path, "total_lines": total, "symbol": name}
+    if start > wanted_end:
+        error = f"{file} has {total} lines; lines {start} to {end if end is not None else total} are not among them"
+        return log.result("empty" if total == 0 else "not_found", data, [], error=error)
+    last, text, cut = _text_of(lines, start, min(wanted_end, start + limit - 1))
+    telling = symbol.name_line if symbol else None
+    citation = cite(codebase, file, start, last, why="was read", symbol=name, telling_line=telling)
+    known = codebase.file(file)
+    truncated = cut or last < wanted_end
+    data |= {"start_line": start, "end_line": last, "text": text, "language": known.language if known else None}
+    return log.result("partial" if truncated else "ok", data, [citation] if citation else [], truncated=truncated)
+
+
+def _text_of(lines: list[str], start: int, end: int) -> tuple[int, str, bool]:
+    """The last line taken, the text, and whether the end of a long line was left out."""
+    taken: list[str] = []
+    chars = 0
+    cut = False
+    for line in lines[start - 1 : end]:
+        shown = line[:MAX_LINE_CHARS]
+        if taken and chars + len(shown) > MAX_TEXT_CHARS:
+            break
+        cut = cut or len(shown) < len(line)
+        chars += len(shown) + 1
+        taken.append(shown)
+    return start + len(taken) - 1, "\n".join(taken), cut

@@ -1,0 +1,44 @@
+"""What is remembered of a symbol, held against the files as they are now."""
+
+from __future__ import annotations
+
+import re
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.records import SymbolRecord
+from runtime.memory.relation import Relation, RelationKind, last_part
+
+# These are shown by lines that name their target; tests of a file and files that change together need not.
+_NAMED_IN_LINES: frozenset[RelationKind] = frozenset({"calls", "uses"})
+
+
+def relations_that_hold(codebase: Codebase, symbol: SymbolRecord) -> list[Relation]:
+    """What a codebase remembers of who calls, mentions, imports or tests a symbol or its file, in its order.
+
+    A relation holds while the file that shows it is unchanged and has those lines; one of a namesake elsewhere is none
+    of this symbol.
+    """
+    return [
+        relation
+        for relation in codebase.remembered or ()
+        if relation.kind != "defined_in" and _is_of(relation, symbol) and holds(codebase, relation)
+    ]
+
+
+def holds(codebase: Codebase, relation: Relation) -> bool:
+    """True while the file that shows a relation is the one that was read, and its lines still say so."""
+    source = codebase.try_source(relation.source_file)
+    if source is None or source.sha256 != relation.content_sha256:
+        return False
+    if not 1 <= relation.start_line <= relation.end_line <= len(source.lines):
+        return False
+    if relation.kind not in _NAMED_IN_LINES:
+        return True
+    lines = "\n".join(source.lines[relation.start_line - 1 : relation.end_line])
+    return re.search(rf"(?<!\w){re.escape(last_part(relation.target))}(?!\w)", lines) is not None
+
+
+def _is_of(relation: Relation, symbol: SymbolRecord) -> bool:
+    if relation.target_file != symbol.file:
+        return False
+    return relation.target in (symbol.qualified_name, symbol.file)

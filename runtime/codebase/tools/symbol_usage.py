@@ -1,0 +1,304 @@
+"""The tool `explore_symbol_usage`: where a symbol is defined, who uses it, and what it uses.
+
+Each row of `data` has `citation`, its position in the result's citations, or None when a line could not be cited.
+Citations come in the order of the parts: definitions, namesakes, callers, other references, importers, tests, callees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.languages import language_of
+from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
+from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
+from runtime.codebase.resolution.symbol_links import importers_of_symbol, normal_name
+from runtime.codebase.tools.citing import cite, cite_symbol
+from runtime.codebase.tools.remembered_relations import relations_that_hold
+from runtime.memory.relation import Relation, RelationKind
+from runtime.tools.result import Citation, ToolResult
+
+MAX_RESULTS = 500
+MAX_DEFINITIONS = 10
+MAX_NAMESAKES = 3
+SCANNED_LINES = 400
+_Row = dict[str, Any]
+_T = TypeVar("_T")
+_SHOWS: dict[RelationKind, str] = {
+    "calls": "calls",
+    "uses": "mentions",
+    "imports": "imports",
+    "tests": "tests",
+    "changes_with": "changes with",
+    "defined_in": "defines",
+}
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50) -> ToolResult:
+    """Definitions, callers, references, importers, tests and callees of a symbol, at most `max_results` of each.
+
+    Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
+    kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, where calls
+    are told by name alone), callers and references and tests [{file, line, kind, enclosing, text}], importers
+    [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}],
+    remembered [{relation, name, file, start_line, end_line, text}]: what a codebase that remembers was shown earlier,
+    in files that are unchanged since, and none of the other parts has.
+    When nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are
+    its references, those that assign it first; else partial names are tried, then imports and the text at large. All
+    of these have the status `partial`; `not_found` otherwise.
+    """
+    log = AttemptLog(codebase.max_retries)
+    limit = max(1, min(max_results, MAX_RESULTS))
+    wanted = normal_name(symbol)
+    if not wanted:
+        return log.result("error", {"symbol": symbol}, [], error="give the name of a symbol")
+    found = log.run("symbol_index", lambda: codebase.symbols_named(wanted, limit=MAX_DEFINITIONS), "not_found")
+    is_exact = bool(found)
+    sheet = _Sheet(codebase, limit)
+    if not found:
+        lines, found = _by_other_names(codebase, wanted, limit, log)
+        if lines:
+            return log.result("partial", _unlisted(wanted, lines, sheet), sheet.citations, truncated=sheet.truncated)
+    if found:
+        data, truncated = _usage(codebase, found, sheet, log)
+        return log.result(
+            "ok" if is_exact else "partial", {"symbol": wanted, **data}, sheet.citations, truncated=truncated
+        )
+    outside = log.retry("imports_and_text", lambda: _mentions(codebase, wanted, limit), "not_found")
+    rows = [sheet.reference(item, "mentions it") for item in outside]
+    data = {"symbol": wanted, "definitions": [], "references": rows}
+    if rows:
+        return log.result("partial", data, sheet.citations, error=f"{wanted} is not defined in this repository")
+    return log.result("not_found", data, [], error=f"nothing in the repository is named {wanted}")
+
+
+def _by_other_names(
+    codebase: Codebase, wanted: str, limit: int, log: AttemptLog
+) -> tuple[list[ReferenceRecord], list[SymbolRecord]]:
+    """One try more: lines that assign the name, which is then no symbol of its own, else symbols of names like it."""
+    lines: list[ReferenceRecord] = []
+    symbols: list[SymbolRecord] = []
+
+    def look() -> list[Any]:
+        lines.extend(_lines_with(codebase, wanted, limit))
+        if not lines:
+            symbols.extend(codebase.symbols_named(wanted, fuzzy=True, limit=MAX_DEFINITIONS))
+        return lines or symbols
+
+    log.retry("lines_or_partial_symbol", look, "not_found")
+    return lines, symbols
+
+
+def _usage(
+    codebase: Codebase, found: list[SymbolRecord], sheet: _Sheet, log: AttemptLog
+) -> tuple[dict[str, Any], bool]:
+    main = found[0]
+    many = sheet.limit + 1
+    calls = log.run("callers", lambda: codebase.callers(main, limit=4 * many))
+    uses = log.run("references", lambda: codebase.references(main, limit=4 * many))
+    imports = log.run("importers", lambda: importers_of_symbol(codebase.index, main, 500))
+    callees = log.run("callees", lambda: codebase.callees(main, limit=many))
+    called = {(call.file, call.line) for call in calls}
+    if main.kind in VALUE_KINDS:
+        told = {(use.file, use.line) for use in uses} | {(main.file, main.name_line)}
+        uses += [line for line in _given(codebase, main) if (line.file, line.line) not in told]
+    others = [use for use in uses if (use.file, use.line) not in called and use.kind != "import"]
+    in_tests = [use for use in (*calls, *others) if _is_test(use)]
+    callers = [call for call in calls if not _is_test(call)]
+    references = [use for use in others if not _is_test(use)]
+    parts: dict[str, Any] = {
+        "definitions": [sheet.definition(symbol) for symbol in found],
+        "namesakes": [sheet.definition(symbol) for symbol in _namesakes(codebase, main)],
+        "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
+        "references": sheet.rows(references, lambda item: sheet.reference(item, f"mentions {main.name}")),
+        "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
+        "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
+        "callees": sheet.rows(callees, sheet.callee),
+    }
+    if codebase.remembered is not None:
+        known = log.run("entity_graph", lambda: relations_that_hold(codebase, main))
+        seen = {(use.file, use.line) for use in (*calls, *uses)} | {(one.file, one.line) for one in imports}
+        fresh = [relation for relation in known if (relation.source_file, relation.start_line) not in seen]
+        parts["remembered"] = sheet.rows(fresh, lambda item: sheet.remembered(item, main.name))
+    return parts, sheet.truncated
+
+
+def _given(codebase: Codebase, main: SymbolRecord) -> list[ReferenceRecord]:
+    """The lines of its class that give a field its value or a parameter of its name a default: `depth: int = 3,`."""
+    owners = [owner for owner in codebase.symbols_named(main.owner) if owner.file == main.file] if main.owner else []
+    source = codebase.try_source(main.file)
+    if source is None or not owners:
+        return []
+    given = re.compile(rf"^\s*(?:(?:async\s+)?def\b.*[(,]\s*|self\.)?{re.escape(main.name)}\s*(?::|=(?!=))")
+    lines = range(owners[0].start_line, min(owners[0].end_line, len(source.lines)) + 1)
+    found = [line for line in lines if _is_given(source.lines[line - 1], main.name, given)]
+    outer = [codebase.symbol_at(main.file, line) for line in found]
+    return [
+        ReferenceRecord(main.file, line, main.name, "reference", enclosing=holder.qualified_name)
+        for line, holder in zip(found, outer, strict=True)
+        if holder is not None
+    ]
+
+
+def _is_given(line: str, name: str, given: re.Pattern[str]) -> bool:
+    # What begins like this is said of it: comments, and documentation of a parameter.
+    is_said = line.lstrip().startswith(("#", "//", "*", ":", ">>>"))
+    return name in line and not is_said and given.search(line) is not None
+
+
+def _assigned(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])[\"']?\]?\s*(?::[^=:]*)?(?::=|=(?!=)|:(?!:|\s*$))")
+
+
+def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
+    """Methods of other types that calls of that name may mean as well; none in Python, where scopes tell."""
+    if not main.owner or language_of(main.file) == "python":
+        return []
+    named = codebase.symbols_named(main.name, limit=20 * MAX_NAMESAKES)
+    others = [other for other in named if other.owner and other.kind in CALLABLE_KINDS and other.name == main.name]
+    by_owner = {other.owner: other for other in reversed(others) if kind_of_path(other.file) != "test"}
+    return [other for owner, other in reversed(by_owner.items()) if owner != main.owner][:MAX_NAMESAKES]
+
+
+def _is_test(use: ReferenceRecord) -> bool:
+    return kind_of_place(use.file, f"{use.enclosing}." if use.enclosing else None) == "test"
+
+
+def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
+    last = wanted.rpartition(".")[2]
+    found = codebase.references(last, limit=limit)
+    if found:
+        return found
+    hits = codebase.search_text(last, case_sensitive=False, max_hits=limit).hits
+    return [ReferenceRecord(hit.file, hit.line, last, "reference") for hit in hits]
+
+
+def _lines_with(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
+    """The lines that have the last part of a name as a word of its own, those that assign it first, then by place.
+
+    None for a name that no line of code assigns: that is something of another package, and no field.
+    """
+    last = wanted.rpartition(".")[2]
+    if not _NAME.fullmatch(last):
+        return []
+    word = re.compile(rf"(?<![\w$]){re.escape(last)}(?![\w$])")
+    assigned = _assigned(last)
+    hits = [hit for hit in codebase.search_text(last, max_hits=SCANNED_LINES).hits if word.search(hit.text)]
+    if not any(kind_of_path(hit.file) in {"source", "test"} and assigned.search(hit.text) for hit in hits):
+        return []
+    hits.sort(key=lambda hit: (kind_of_path(hit.file) == "docs", assigned.search(hit.text) is None, hit.file, hit.line))
+    kept = hits[: limit + 1]
+    return [ReferenceRecord(hit.file, hit.line, last, "reference", enclosing=_around(codebase, hit)) for hit in kept]
+
+
+def _around(codebase: Codebase, hit: TextHit) -> str | None:
+    symbol = codebase.symbol_at(hit.file, hit.line)
+    return symbol.qualified_name if symbol else None
+
+
+def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _Row:
+    """The parts of a name that the index has no definition of: its lines alone, those of tests apart."""
+    used = [line for line in lines if not _is_test(line)]
+    tests = [line for line in lines if _is_test(line)]
+    return {
+        "symbol": wanted,
+        "definitions": [],
+        "callers": [],
+        "references": sheet.rows(used, lambda item: sheet.reference(item, "names it")),
+        "importers": [],
+        "tests": sheet.rows(tests, lambda item: sheet.reference(item, "names it in a test")),
+        "callees": [],
+    }
+
+
+class _Sheet:
+    """Rows and their citations, numbered together."""
+
+    def __init__(self, codebase: Codebase, limit: int) -> None:
+        self.citations: list[Citation] = []
+        self.limit = limit
+        self.truncated = False
+        self._codebase = codebase
+
+    def rows(self, items: Sequence[_T], row: Callable[[_T], _Row]) -> list[_Row]:
+        """One row for each item up to the limit; more of them make the result truncated."""
+        self.truncated = self.truncated or len(items) > self.limit
+        return [row(item) for item in items[: self.limit]]
+
+    def definition(self, symbol: SymbolRecord) -> _Row:
+        citation = cite_symbol(self._codebase, symbol, f"defines {symbol.qualified_name}")
+        return {
+            "file": symbol.file,
+            "start_line": symbol.start_line,
+            "end_line": symbol.end_line,
+            "symbol": symbol.qualified_name,
+            "kind": symbol.kind,
+            "signature": symbol.signature,
+            "docstring": symbol.docstring,
+            "citation": self._number(citation),
+        }
+
+    def reference(self, item: ReferenceRecord, why: str) -> _Row:
+        citation = cite(self._codebase, item.file, item.line, item.line, why=why, symbol=item.enclosing)
+        return {
+            "file": item.file,
+            "line": item.line,
+            "kind": item.kind,
+            "enclosing": item.enclosing,
+            "text": citation.quote if citation else "",
+            "citation": self._number(citation),
+        }
+
+    def importer(self, item: ImportRecord, symbol: SymbolRecord) -> _Row:
+        citation = cite(self._codebase, item.file, item.line, item.line, why=f"imports {symbol.file}")
+        return {
+            "file": item.file,
+            "line": item.line,
+            "module": item.module,
+            "name": item.name,
+            "text": citation.quote if citation else "",
+            "citation": self._number(citation),
+        }
+
+    def remembered(self, item: Relation, name: str) -> _Row:
+        citation = cite(
+            *(self._codebase, item.source_file, item.start_line, item.end_line),
+            why=f"{_SHOWS[item.kind]} {name}",
+            symbol=None if item.source == item.source_file else item.source,
+        )
+        return {
+            "relation": item.kind,
+            "name": item.source,
+            "file": item.source_file,
+            "start_line": item.start_line,
+            "end_line": item.end_line,
+            "text": citation.quote if citation else "",
+            "citation": self._number(citation),
+        }
+
+    def callee(self, item: Callee) -> _Row:
+        target = item.definition
+        citation = cite_symbol(self._codebase, target, f"defines {target.qualified_name}") if target else None
+        return {
+            "name": item.name,
+            "line": item.line,
+            "symbol": target.qualified_name if target else None,
+            "kind": target.kind if target else None,
+            "docstring": target.docstring if target else "",
+            "file": target.file if target else None,
+            "start_line": target.start_line if target else None,
+            "end_line": target.end_line if target else None,
+            "by_name": item.by_name,
+            "citation": self._number(citation),
+        }
+
+    def _number(self, citation: Citation | None) -> int | None:
+        if citation is None:
+            return None
+        self.citations.append(citation)
+        return len(self.citations) - 1

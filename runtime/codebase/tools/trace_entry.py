@@ -1,0 +1,206 @@
+"""The tool `trace_entry_point`: from where a program is entered, along its calls.
+
+An entry point is a symbol, a file (its `main`, or what its top level calls), or, when none is named, the likeliest one
+of the repository. Calls are followed breadth first and each definition is visited once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Any
+
+from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.index.records import Callee, SymbolRecord
+from runtime.codebase.parsing.syntax import CALLABLE_KINDS
+from runtime.codebase.tools.citing import cite, cite_symbol
+from runtime.codebase.tools.fallbacks import similar_paths
+from runtime.errors import RepositoryError
+from runtime.tools.result import Citation, ToolResult, ToolStatus
+
+MAX_DEPTH = 10
+MAX_STEPS = 60
+MAX_CALLEES = 25
+MAX_ENTRY_POINTS = 30
+
+# What tells an entry point by the line above a definition or by its signature: CLI commands, routes, event handlers.
+_MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("route", re.compile(r"@\w*(?:app|router|api|blueprint|bp)\w*\.(?:route|get|post|put|delete|patch|websocket)\b")),
+    ("route", re.compile(r"@(?:Get|Post|Put|Delete|Patch|Request)Mapping\b|\[Http(?:Get|Post|Put|Delete|Patch)\b")),
+    ("command", re.compile(r"@\w+(?:\.\w+)*\.(?:command|group|callback)\b|@click\.|@app\.default\b")),
+    ("task", re.compile(r"@(?:\w+\.)?(?:task|shared_task|actor|job|periodic_task)\b")),
+    ("handler", re.compile(r"@(?:\w+\.)?(?:on_event|event|listener|EventListener|receiver|handler|subscribe)\b")),
+)
+# A definition, its depth, who calls it and in which line.
+_Visit = tuple[SymbolRecord, int, str | None, Callee | None]
+
+_MAIN_NAMES = ("main", "Main", "__main__")
+
+
+def trace_entry_point(codebase: Codebase, entry: str | None = None, max_depth: int = 3) -> ToolResult:
+    """What a call of an entry point reaches, at most `max_depth` calls deep (1 to 10) and 60 definitions in all.
+
+    `entry`: a symbol or a file; None lists the entry points of the repository and traces the first. `data`: entry
+    {symbol, file, start_line, end_line}, entry_points [{symbol, kind, file, line, citation}], steps [{depth, symbol,
+    file, start_line, end_line, called_by, line, by_name, citation}] breadth first, `by_name` where nothing but its name
+    tells what is called, outside [names called that are not defined here]. `partial` when the depth or the number of
+    steps cut it; `not_found` when nothing fits.
+    """
+    log = AttemptLog(codebase.max_retries)
+    trace = _Trace(codebase, max(1, min(max_depth, MAX_DEPTH)))
+    try:
+        start = _starts(codebase, entry, log, trace)
+    except RepositoryError as error:
+        return log.result("denied", {"asked": entry}, [], error=error.message)
+    if not start:
+        missing = (
+            f"nothing to enter by is named {entry}" if entry else "the repository has no entry point that is known"
+        )
+        return log.result("not_found", {"asked": entry}, [], error=missing)
+    log.run("calls", lambda: trace.follow(start))
+    data = {
+        "asked": entry,
+        "entry": _place(start[0]),
+        "entry_points": trace.entry_points,
+        "steps": trace.steps,
+        "outside": sorted(trace.outside),
+    }
+    status: ToolStatus = "partial" if trace.cut else "ok"
+    return log.result(status, data, trace.citations, truncated=trace.cut)
+
+
+def _starts(codebase: Codebase, entry: str | None, log: AttemptLog, trace: _Trace) -> list[SymbolRecord]:
+    if not entry:
+        points = log.run("entry_points", lambda: entry_points(codebase), "not_found")
+        trace.list_entry_points(points)
+        return [points[0][1]] if points else []
+    found = log.run("symbol_index", lambda: _callables(codebase.symbols_named(entry, limit=20)), "not_found")
+    if found:
+        return found[:1]
+    inside = log.run("path", lambda: _of_file(codebase, entry), "not_found")
+    if inside:
+        return inside
+    partial = log.retry(
+        "partial_symbol", lambda: _callables(codebase.symbols_named(entry, fuzzy=True, limit=20)), "not_found"
+    )
+    return partial[:1]
+
+
+def _callables(symbols: list[SymbolRecord]) -> list[SymbolRecord]:
+    return [symbol for symbol in symbols if symbol.kind in CALLABLE_KINDS or symbol.kind == "class"]
+
+
+def _of_file(codebase: Codebase, path: str) -> list[SymbolRecord]:
+    """Where a file is entered: its `main`, else the functions at its top."""
+    file = codebase.relative(path)
+    if codebase.file(file) is None:
+        near = similar_paths(file, codebase.readable_paths())
+        if not near:
+            return []
+        file = near[0]
+    functions = [symbol for symbol in _callables(codebase.symbols_in(file)) if not symbol.owner]
+    mains = [symbol for symbol in functions if symbol.name in _MAIN_NAMES]
+    return mains[:1] or functions[:MAX_CALLEES]
+
+
+def entry_points(codebase: Codebase) -> list[tuple[str, SymbolRecord]]:
+    """(kind, definition) of mains, then commands, routes, tasks and handlers; source files and short paths first."""
+    found = [("main", symbol) for name in _MAIN_NAMES for symbol in codebase.symbols_named(name, limit=50)]
+    found = [(kind, symbol) for kind, symbol in found if symbol.kind in CALLABLE_KINDS]
+    decorated = codebase.index.references("r.kind = 'decorator'", (), limit=2_000)
+    for use in decorated:
+        kind = _kind_of_mark(codebase, use.file, use.line)
+        if kind is not None:
+            below = codebase.index.symbols(
+                "f.path = ? AND s.start_line <= ? AND s.name_line > ?", (use.file, use.line, use.line), 5
+            )
+            found += [(kind, symbol) for symbol in below if symbol.kind in CALLABLE_KINDS][-1:]
+    unique = {symbol.id: (kind, symbol) for kind, symbol in reversed(found)}
+    return sorted(unique.values(), key=_order)
+
+
+def _order(point: tuple[str, SymbolRecord]) -> tuple[bool, int, int, str, int]:
+    kind, symbol = point
+    kinds = ("main", "command", "route", "task", "handler")
+    is_aside = kind_of_path(symbol.file) != "source"
+    return (is_aside, kinds.index(kind), symbol.file.count("/"), symbol.file, symbol.start_line)
+
+
+def _kind_of_mark(codebase: Codebase, file: str, line: int) -> str | None:
+    source = codebase.try_source(file)
+    if source is None or line > len(source.lines):
+        return None
+    text = source.lines[line - 1][:400]
+    return next((kind for kind, pattern in _MARKS if pattern.search(text)), None)
+
+
+def _place(symbol: SymbolRecord) -> dict[str, Any]:
+    return {
+        "symbol": symbol.qualified_name,
+        "file": symbol.file,
+        "start_line": symbol.start_line,
+        "end_line": symbol.end_line,
+    }
+
+
+class _Trace:
+    def __init__(self, codebase: Codebase, max_depth: int) -> None:
+        self._codebase = codebase
+        self._max_depth = max_depth
+        self.citations: list[Citation] = []
+        self.entry_points: list[dict[str, Any]] = []
+        self.steps: list[dict[str, Any]] = []
+        self.outside: set[str] = set()
+        self.cut = False
+
+    def list_entry_points(self, points: list[tuple[str, SymbolRecord]]) -> None:
+        """Rows for the entry points of the repository; of many the first 30."""
+        self.cut = len(points) > MAX_ENTRY_POINTS
+        for kind, symbol in points[:MAX_ENTRY_POINTS]:
+            made = cite(
+                self._codebase,
+                symbol.file,
+                symbol.name_line,
+                symbol.name_line,
+                why=f"{kind} entry point",
+                symbol=symbol.qualified_name,
+            )
+            row = {"symbol": symbol.qualified_name, "kind": kind, "file": symbol.file, "line": symbol.name_line}
+            self.entry_points.append(row | {"citation": self._number(made)})
+
+    def follow(self, starts: list[SymbolRecord]) -> list[dict[str, Any]]:
+        """Visit what the starts reach; fills `steps`, `outside` and `citations`."""
+        waiting: deque[_Visit] = deque((symbol, 0, None, None) for symbol in starts)
+        seen = {symbol.id for symbol in starts}
+        while waiting:
+            symbol, depth, caller, call = waiting.popleft()
+            if len(self.steps) == MAX_STEPS:
+                self.cut = True
+                break
+            self._step(symbol, depth, caller, call)
+            callees = self._codebase.callees(symbol, limit=MAX_CALLEES)
+            self.outside.update(callee.name for callee in callees if callee.definition is None)
+            fresh = [c for c in callees if c.definition is not None and c.definition.id not in seen]
+            if depth == self._max_depth:
+                self.cut = self.cut or bool(fresh)
+                continue
+            for callee in fresh:
+                target = callee.definition
+                if target is not None and target.id not in seen:
+                    seen.add(target.id)
+                    waiting.append((target, depth + 1, symbol.qualified_name, callee))
+        return self.steps
+
+    def _step(self, symbol: SymbolRecord, depth: int, caller: str | None, call: Callee | None) -> None:
+        why = f"is entered at line {symbol.name_line}" if caller is None else f"is called by {caller}"
+        made = cite_symbol(self._codebase, symbol, why)
+        said = {"called_by": caller, "line": call and call.line, "by_name": call is not None and call.by_name}
+        self.steps.append({"depth": depth, **_place(symbol), **said, "citation": self._number(made)})
+
+    def _number(self, citation: Citation | None) -> int | None:
+        if citation is None:
+            return None
+        self.citations.append(citation)
+        return len(self.citations) - 1

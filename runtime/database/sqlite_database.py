@@ -1,0 +1,234 @@
+"""A database in one SQLite file with a write-ahead log: the embedded default.
+
+`durability` full waits for the disk at every commit (synchronous FULL). normal leaves that to the operating system:
+what was accepted outlives a killed process, the newest commits may be lost with the power; the file stays whole either
+way.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from runtime.database.database import Backend, Durability, Problem, newer_schema
+from runtime.errors import StateStorageError
+
+# The layout of the file as a whole; 1 and 2 were run logs without a ledger of components.
+FILE_FORMAT = 3
+BUSY_TIMEOUT_S = 10.0
+OPENED_AGAIN_AFTER_S = 0.005
+
+_SYNCHRONOUS: dict[Durability, str] = {"full": "FULL", "normal": "NORMAL"}
+
+# By SQLite's primary result code: the problem, what to say of it, and what to do.
+_PROBLEMS: dict[int, tuple[Problem, str, str]] = {
+    sqlite3.SQLITE_FULL: ("full", "no room is left on the disk", "make room there, or set JEEVES_STATE_DIR"),
+    sqlite3.SQLITE_CORRUPT: ("damaged", "the file is damaged", "put a copy back, or move it away to begin anew"),
+    sqlite3.SQLITE_NOTADB: ("damaged", "the file is no database", "put a copy back, or move it away to begin anew"),
+    sqlite3.SQLITE_READONLY: ("read_only", "the file cannot be written", "check its rights, or set JEEVES_STATE_DIR"),
+    sqlite3.SQLITE_CANTOPEN: ("read_only", "the file cannot be opened", "check the folder, or set JEEVES_STATE_DIR"),
+    sqlite3.SQLITE_PERM: ("read_only", "the file cannot be opened", "check its rights, or set JEEVES_STATE_DIR"),
+    sqlite3.SQLITE_BUSY: ("busy", "another process holds it", "try again, or end that process"),
+    sqlite3.SQLITE_LOCKED: ("busy", "another process holds it", "try again, or end that process"),
+    sqlite3.SQLITE_IOERR: ("full", "the disk failed or is full", "check the disk, or set JEEVES_STATE_DIR"),
+}
+_OTHER: tuple[Problem, str, str] = ("invalid", "SQLite refused", "check the state folder")
+
+
+class SqliteDatabase:
+    """One file. `readonly` opens it to look only: nothing is written, and a missing file is an error."""
+
+    backend: Backend = "sqlite"
+
+    def __init__(
+        self,
+        path: Path,
+        durability: Durability = "full",
+        readonly: bool = False,
+        label: str = "store",
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+    ) -> None:
+        """`label` says in errors what the file is. Raises StateStorageError when it cannot be used."""
+        self.path = path
+        self.location = f"{label} {path}"
+        self.durability = durability
+        self.is_readonly = readonly
+        self._lock = threading.RLock()
+        self._is_private = False
+        try:
+            if not readonly:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = _connected(_uri(path, readonly), busy_timeout_s)
+        except (OSError, sqlite3.Error) as error:
+            raise self._failed("be opened", error) from error
+        try:
+            self._prepare_in_turn(busy_timeout_s)
+        except BaseException as error:
+            self._db.close()
+            if isinstance(error, sqlite3.Error):
+                raise self._failed("be opened", error) from error
+            raise
+
+    def _prepare_in_turn(self, timeout_s: float) -> None:
+        """Prepare the file, again while another process does: choosing the write-ahead log does not wait by itself."""
+        until_s = time.monotonic() + timeout_s
+        while True:
+            try:
+                self._prepare()
+                return
+            except sqlite3.OperationalError as error:
+                if _diagnosis(error, self.path)[0] != "busy" or time.monotonic() >= until_s:
+                    raise
+            time.sleep(OPENED_AGAIN_AFTER_S)
+
+    def _prepare(self) -> None:
+        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        if version > FILE_FORMAT:
+            raise newer_schema(self.location, "the file", version, FILE_FORMAT)
+        # Reads the first pages: a file that is damaged or cut off says so here.
+        self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if self.is_readonly:
+            return
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self.durability]}")
+        if version < FILE_FORMAT:
+            # Programs that know no ledger refuse the file from here on, and so cannot spoil it.
+            self._db.execute(f"PRAGMA user_version={FILE_FORMAT}")
+
+    @contextmanager
+    def transaction(self, doing: str, **about: Any) -> Iterator[SqliteTransaction]:
+        """See `Database.transaction`."""
+        if self.is_readonly and not self._is_private:
+            raise StateStorageError(
+                f"{self.location} could not {doing}: it was opened to look only",
+                location=self.location,
+                path=str(self.path),
+                problem="read_only",
+                **about,
+            )
+        with self._together("BEGIN IMMEDIATE", doing, about) as changes:
+            yield changes
+
+    @contextmanager
+    def read(self, doing: str = "be read") -> Iterator[SqliteTransaction]:
+        """See `Database.read`."""
+        with self._together("BEGIN", doing, {}) as queries:
+            yield queries
+
+    @contextmanager
+    def _together(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[SqliteTransaction]:
+        with self._lock:
+            try:
+                self._db.execute(begin)
+                try:
+                    yield SqliteTransaction(self._db)
+                    self._db.execute("COMMIT")
+                except BaseException:
+                    if self._db.in_transaction:
+                        with suppress(sqlite3.Error):  # the first error says it; closing rolls back as well
+                            self._db.execute("ROLLBACK")
+                    raise
+            except (sqlite3.Error, OverflowError) as error:
+                raise self._failed(doing, error, about) from error
+
+    def wait_at_most(self, patience_s: float) -> None:
+        """See `Database.wait_at_most`."""
+        with self._lock:
+            self._db.execute(f"PRAGMA busy_timeout={round(patience_s * 1000)}")
+
+    def work_on_copy(self) -> None:
+        """See `Database.work_on_copy`: the copy is held in memory."""
+        with self._lock:
+            copy = _connected(":memory:", BUSY_TIMEOUT_S)
+            try:
+                self._db.backup(copy)
+            except sqlite3.Error as error:
+                copy.close()
+                raise self._failed("be read", error) from error
+            self._db.close()
+            self._db, self._is_private = copy, True
+
+    def compact(self) -> int:
+        """See `Database.compact`."""
+        with self._lock:
+            try:
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                before = self._bytes()
+                if self._db.execute("PRAGMA freelist_count").fetchone()[0]:
+                    self._db.execute("VACUUM")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                return max(before - self._bytes(), 0)
+            except (sqlite3.Error, OSError) as error:
+                raise self._failed("give room back", error) from error
+
+    def _bytes(self) -> int:
+        wal = self.path.with_name(self.path.name + "-wal")
+        return self.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)
+
+    def close(self) -> None:
+        """Release the file."""
+        with self._lock:
+            self._db.close()
+
+    def _failed(self, doing: str, error: Exception, about: dict[str, Any] | None = None) -> StateStorageError:
+        problem, what, remedy = _diagnosis(error, self.path)
+        could = "cannot" if doing.startswith("be ") else "could not"
+        return StateStorageError(
+            f"{self.location} {could} {doing}: {what} ({error}); {remedy}",
+            location=self.location,
+            path=str(self.path),
+            problem=problem,
+            **(about or {}),
+        )
+
+
+class SqliteTransaction:
+    """What is done between BEGIN and COMMIT."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows that a query gives."""
+        return self._db.execute(sql, values).fetchall()
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> int:
+        """How many rows a statement changed."""
+        return self._db.execute(sql, values).rowcount
+
+    def execute_all(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        """A statement once for each row of values."""
+        self._db.executemany(sql, rows)
+
+    def has_table(self, name: str) -> bool:
+        """True when there is a table of that name."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
+
+
+def _connected(uri: str, busy_timeout_s: float) -> sqlite3.Connection:
+    return sqlite3.connect(
+        uri, uri=uri.startswith("file:"), check_same_thread=False, timeout=busy_timeout_s, isolation_level=None
+    )
+
+
+def _uri(path: Path, readonly: bool) -> str:
+    if not readonly:
+        return str(path)
+    # Without its side files a write-ahead log can only be read in a folder where they may be made.
+    is_still = not os.access(path.parent, os.W_OK) and not path.with_name(path.name + "-wal").exists()
+    return f"{path.absolute().as_uri()}?mode=ro" + ("&immutable=1" if is_still else "")
+
+
+def _diagnosis(error: Exception, path: Path) -> tuple[Problem, str, str]:
+    if isinstance(error, OSError):
+        return ("read_only", f"{path.parent} cannot be made or used", "check the folder, or set JEEVES_STATE_DIR")
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+        return ("closed", "it is closed", "open it again")
+    code = getattr(error, "sqlite_errorcode", None)
+    return _PROBLEMS.get(code & 0xFF, _OTHER) if code is not None else _OTHER

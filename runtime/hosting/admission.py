@@ -1,0 +1,217 @@
+"""Admission: how many runs may go on at once, who is next, and what a user's runs may spend. Decides; the host acts."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import msgspec
+
+from runtime.primitives.ids import RunId
+
+PRIORITIES: tuple[str, ...] = ("realtime", "high", "normal", "low", "idle")
+UNLIMITED_USERS: frozenset[str] = frozenset({"local", "batch"})
+
+WAITS_FOR_ROOM: frozenset[str] = frozenset({"ready", "blocked"})
+
+Spent = Literal["llm_calls", "tokens"]
+
+_RANKS = {priority: number for number, priority in enumerate(PRIORITIES)}
+_DAY_MS = 86_400_000
+
+
+class Quotas(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What users may take up; None: as much as they like.
+
+    `running…`: runs under way at once, in all, per user, per session; `queued`: runs that wait for room.
+    `llm_calls_per_day`, `tokens_per_day`: what all runs of one user may spend within 24 hours. `run_tool_calls`,
+    `run_s`: a ceiling for each run, beside the bounds of its pipeline. Spending and ceilings are not held against local
+    and batch users.
+    """
+
+    running: int | None = None
+    running_per_user: int | None = None
+    running_per_session: int | None = None
+    queued: int | None = None
+    llm_calls_per_day: int | None = None
+    tokens_per_day: int | None = None
+    run_tool_calls: int | None = None
+    run_s: float | None = None
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A run that waits to be admitted, or that is under way."""
+
+    run_id: RunId
+    user_id: str
+    session_id: str | None
+    priority: str
+
+
+class AdmissionQueue:
+    """Which run may begin or go on next: by priority, then in the order in which they came to wait.
+
+    Told of every change of a run's lifecycle, it never looks at a run that cannot be the next, so that ten thousand
+    queued runs cost the ones under way nothing.
+    """
+
+    def __init__(self, quotas: Quotas, has_spent: Callable[[str], bool] = lambda user_id: False) -> None:
+        """`has_spent`: whether a user may spend no more for now, so that none of the user's runs may go on."""
+        self._quotas = quotas
+        self._has_spent = has_spent
+        self._under_way: dict[RunId, Candidate] = {}
+        self._of_user: Counter[str | None] = Counter()
+        self._of_session: Counter[str | None] = Counter()
+        self._waiting: dict[int, dict[tuple[str, str | None], dict[RunId, int]]] = {}
+        self._where: dict[RunId, tuple[int, tuple[str, str | None]]] = {}
+        self._arrivals = 0
+
+    def note(self, candidate: Candidate, lifecycle: str, place: int | None = None) -> None:
+        """A run has come into `lifecycle`: it waits for room, takes room, or does neither.
+
+        `place`: what `place` said of it once; whoever waited before does not lose it.
+        """
+        run_id = candidate.run_id
+        if lifecycle in WAITS_FOR_ROOM:
+            self._leave(candidate)
+            if run_id not in self._where:
+                self._join(candidate, place)
+            return
+        self._stop_waiting(run_id)
+        if lifecycle != "running":
+            self._leave(candidate)
+        elif run_id not in self._under_way:
+            self._under_way[run_id] = candidate
+            self._of_user[candidate.user_id] += 1
+            self._of_session[candidate.session_id] += 1
+
+    def next_run(self) -> RunId | None:
+        """The run that may begin or go on now; None when nobody waits or there is no room."""
+        if self._is_full():
+            return None
+        for rank in sorted(self._waiting):
+            heads = [
+                (next(iter(runs.items())), whose)
+                for whose, runs in self._waiting[rank].items()
+                if self._has_room(*whose)
+            ]
+            if heads:
+                return min(heads, key=lambda head: head[0][1])[0][0]
+        return None
+
+    def may_begin(self, candidate: Candidate) -> bool:
+        """True when there is room for the run right now and nobody who waits comes before it."""
+        if self._is_full() or not self._has_room(candidate.user_id, candidate.session_id):
+            return False
+        ahead = self.next_run()
+        return ahead is None or ahead == candidate.run_id or self._where[ahead][0] > _rank(candidate)
+
+    @property
+    def waiting(self) -> int:
+        """How many runs wait for room."""
+        return len(self._where)
+
+    def place(self, run_id: RunId) -> int | None:
+        """The number that a waiting run drew when it came: lower ones are next. None when it does not wait."""
+        if run_id not in self._where:
+            return None
+        rank, whose = self._where[run_id]
+        return self._waiting[rank][whose][run_id]
+
+    def _join(self, candidate: Candidate, place: int | None) -> None:
+        rank, whose = _rank(candidate), (candidate.user_id, candidate.session_id)
+        runs = self._waiting.setdefault(rank, {}).setdefault(whose, {})
+        if place is None:
+            self._arrivals += 1
+            runs[candidate.run_id] = self._arrivals
+        else:
+            runs[candidate.run_id] = place
+            self._waiting[rank][whose] = dict(sorted(runs.items(), key=lambda item: item[1]))
+        self._where[candidate.run_id] = (rank, whose)
+
+    def _stop_waiting(self, run_id: RunId) -> None:
+        place = self._where.pop(run_id, None)
+        if place is None:
+            return
+        rank, whose = place
+        del self._waiting[rank][whose][run_id]
+        if not self._waiting[rank][whose]:
+            del self._waiting[rank][whose]
+        if not self._waiting[rank]:
+            del self._waiting[rank]
+
+    def _leave(self, candidate: Candidate) -> None:
+        if self._under_way.pop(candidate.run_id, None) is None:
+            return
+        for counts, name in ((self._of_user, candidate.user_id), (self._of_session, candidate.session_id)):
+            counts[name] -= 1
+            if not counts[name]:
+                del counts[name]  # or one would stay for each session that there ever was
+
+    def _is_full(self) -> bool:
+        return self._quotas.running is not None and len(self._under_way) >= self._quotas.running
+
+    def _has_room(self, user_id: str, session_id: str | None) -> bool:
+        quotas = self._quotas
+        if self._has_spent(user_id):
+            return False
+        if quotas.running_per_user is not None and self._of_user[user_id] >= quotas.running_per_user:
+            return False
+        if quotas.running_per_session is None or session_id is None:
+            return True
+        return self._of_session[session_id] < quotas.running_per_session
+
+
+def _rank(candidate: Candidate) -> int:
+    return _RANKS.get(candidate.priority, _RANKS["normal"])
+
+
+class Spending:
+    """What each user's runs have spent in the last 24 hours, against the quotas."""
+
+    def __init__(self, quotas: Quotas) -> None:
+        limits: dict[Spent, int | None] = {"llm_calls": quotas.llm_calls_per_day, "tokens": quotas.tokens_per_day}
+        self._allowed = {name: allowed for name, allowed in limits.items() if allowed is not None}
+        self._booked: dict[tuple[str, Spent], deque[tuple[int, int]]] = {}
+
+    def book(self, user_id: str, llm_calls: int, tokens: int, now_ms: int) -> None:
+        """A run of the user has spent so much since it was last booked."""
+        if user_id in UNLIMITED_USERS:
+            return
+        spent: dict[Spent, int] = {"llm_calls": llm_calls, "tokens": tokens}
+        for name, amount in spent.items():
+            if amount and name in self._allowed:
+                self._booked.setdefault((user_id, name), deque()).append((now_ms, amount))
+
+    def exhausted(self, user_id: str, now_ms: int) -> Exhausted | None:
+        """The quota that the user has used up, and when there is room again; None while there is some of each."""
+        for name, allowed in self._allowed.items():
+            booked = self._booked.get((user_id, name), deque())
+            while booked and booked[0][0] <= now_ms - _DAY_MS:
+                booked.popleft()
+            spent = sum(amount for _, amount in booked)
+            if user_id not in UNLIMITED_USERS and spent >= allowed:
+                return Exhausted(name, spent, allowed, self._room_at_ms(booked, spent - allowed, now_ms))
+        return None
+
+    def _room_at_ms(self, booked: Iterable[tuple[int, int]], too_many: int, now_ms: int) -> int:
+        for at_ms, amount in booked:
+            too_many -= amount
+            if too_many < 0:
+                return at_ms + _DAY_MS
+        return now_ms + _DAY_MS
+
+
+class Exhausted(msgspec.Struct, frozen=True):
+    """A quota of a user that is used up until `room_at_ms`."""
+
+    name: Spent
+    spent: int
+    allowed: int
+    room_at_ms: int
+
+    def sentence(self, user_id: str) -> str:
+        """What to tell the user."""
+        what = "model calls" if self.name == "llm_calls" else "tokens"
+        return f"user '{user_id}' has spent {self.spent} {what} within 24 hours, quota {self.allowed}"

@@ -1,0 +1,70 @@
+"""The rules of the runs of one log: those of today for a run that begins, and for any other those it began under."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runtime.errors import SettingsError, UnknownNameError
+from runtime.pipeline.config import PipelineConfig
+from runtime.pipeline.pipeline_versions import lacking, placed, rules_as_bytes, rules_from_bytes
+from runtime.store.run_records import RunLog
+from runtime.supervision.events import RunRequested
+
+
+class PinnedRules:
+    """Pipelines of today by name, and what the log keeps of earlier ones by hash."""
+
+    def __init__(self, pipelines: Mapping[str, PipelineConfig], run_log: RunLog) -> None:
+        self._today = dict(pipelines)
+        self._log = run_log
+        self._kept: set[str] = set()
+
+    def today(self, pipeline: str) -> PipelineConfig:
+        """The pipeline of that name. Raises UnknownNameError."""
+        config = self._today.get(pipeline)
+        if config is None:
+            known = sorted(self._today)
+            raise UnknownNameError(
+                f"no pipeline is named '{pipeline}'; known: {', '.join(known)}", name=pipeline, known=known
+            )
+        return config
+
+    def keep(self, config: PipelineConfig) -> None:
+        """Have the rules in the log before a run begins under them; it is written once. Raises StateStorageError."""
+        if config.config_hash not in self._kept:
+            self._log.keep_rules(config.config_hash, rules_as_bytes(config))
+            self._kept.add(config.config_hash)
+
+    def to_go_on(self, first: RunRequested, what: str) -> PipelineConfig:
+        """The rules under which the run that `first` began goes on, with the agents of today.
+
+        `what` completes "pipeline 'p' has changed since …" in the SettingsError that is raised when it cannot. Raises
+        UnknownNameError when the pipeline is gone.
+        """
+        current = self.today(first.request.pipeline)
+        if _is_of(first, current):
+            return current
+        since = f"pipeline '{current.name}' has changed since {what}"
+        pinned = self._pinned(first)
+        if pinned is None:
+            raise SettingsError(f"{since}: the rules that it began under were not kept")
+        lack = lacking(pinned, current)
+        if lack is not None:
+            raise SettingsError(f"{since}: {lack}")
+        return placed(pinned, current)
+
+    def to_read(self, first: RunRequested) -> PipelineConfig | None:
+        """The rules that the run began under, whether it could go on or not; None when nobody has them.
+
+        Raises SettingsError when this version cannot read them.
+        """
+        current = self._today.get(first.request.pipeline)
+        return current if current is not None and _is_of(first, current) else self._pinned(first)
+
+    def _pinned(self, first: RunRequested) -> PipelineConfig | None:
+        rules = self._log.rules(first.config_hash) if first.config_hash else None
+        return None if rules is None else rules_from_bytes(rules, first.config_hash)
+
+
+def _is_of(first: RunRequested, config: PipelineConfig) -> bool:
+    return first.config_hash in ("", config.config_hash)

@@ -1,0 +1,76 @@
+"""Results worth keeping between runs: bytes by key, with the hash of their content and when they were last used.
+
+A cache may forget: what is damaged or gone is a miss, and retention goes by the last use. That is noted at most once in
+`USE_NOTED_EVERY_MS`, so that reading seldom writes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from runtime.database.database import Database, Migration, migrate
+from runtime.primitives.hashing import content_hash
+
+USE_NOTED_EVERY_MS = 3_600_000
+
+_PUT = (
+    "INSERT INTO cache (key, hash, body, used_at_ms) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE"
+    " SET hash = excluded.hash, body = excluded.body, used_at_ms = excluded.used_at_ms"
+)
+
+
+class Cached(msgspec.Struct, frozen=True):
+    """A value of the cache; `content_hash` is the SHA-256 of it."""
+
+    value: bytes
+    content_hash: str
+
+
+class CacheStore:
+    """Values by key; the last one put under a key is the one that is found."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        migrate(database, "cache", MIGRATIONS)
+
+    def put(self, key: str, value: bytes, now_ms: int) -> Cached:
+        """Keep `value` under `key`."""
+        cached = Cached(value, content_hash(value))
+        with self._database.transaction("take a result into the cache") as changes:
+            changes.execute(_PUT, (key, cached.content_hash, value, now_ms))
+        return cached
+
+    def get(self, key: str, now_ms: int) -> Cached | None:
+        """What is kept under `key`; None when there is nothing, or it is damaged."""
+        with self._database.read() as queries:
+            rows = queries.rows("SELECT body, hash, used_at_ms FROM cache WHERE key = ?", (key,))
+        if not rows:
+            return None
+        value, known_hash, used_at_ms = rows[0]
+        if content_hash(value) != known_hash:
+            return None
+        if now_ms - used_at_ms >= USE_NOTED_EVERY_MS and not self._database.is_readonly:
+            with self._database.transaction("note a use of its cache") as changes:
+                changes.execute(
+                    "UPDATE cache SET used_at_ms = ? WHERE key = ? AND used_at_ms < ?", (now_ms, key, now_ms)
+                )
+        return Cached(value, known_hash)
+
+    def unused(self, before_ms: int) -> int:
+        """How many results were last used before `before_ms`."""
+        with self._database.read() as queries:
+            return int(queries.rows("SELECT count(*) FROM cache WHERE used_at_ms < ?", (before_ms,))[0][0])
+
+    def drop_unused(self, before_ms: int) -> int:
+        """Forget what was last used before `before_ms`, give or take `USE_NOTED_EVERY_MS`; how many that were."""
+        with self._database.transaction("drop unused results") as changes:
+            return changes.execute("DELETE FROM cache WHERE used_at_ms < ?", (before_ms,))
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    (
+        "CREATE TABLE cache (key TEXT PRIMARY KEY, hash TEXT NOT NULL, body BYTEA NOT NULL,"
+        " used_at_ms BIGINT NOT NULL)",
+        "CREATE INDEX cache_by_use ON cache (used_at_ms)",
+    ),
+)

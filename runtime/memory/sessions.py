@@ -1,0 +1,148 @@
+"""Sessions: what a user asked before, and where the traversal stood, kept in a database.
+
+session_id → turns in order (question, short answer, files examined). The newest `turns` are given back; older ones
+stay on disk.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.bus.queries import QueryHandler
+from runtime.database.database import Database, Migration, Transaction, migrate
+from runtime.database.sqlite_database import SqliteDatabase
+from runtime.errors import InputError
+
+TURNS_GIVEN_BACK = 5
+MAX_SESSION_ID_CHARS = 128
+
+
+class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One question of a session and what came of it; `files` are those that were examined, first seen first."""
+
+    question: str
+    answer: str
+    at_ms: int
+    repo: str = ""
+    files: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+
+
+class SessionStore:
+    """Turns by session; safe to call from several threads of one process."""
+
+    def __init__(self, place: Path | Database) -> None:
+        """In the SQLite file at a path, or in a database that is open. Raises StateStorageError."""
+        self._database = SqliteDatabase(place, label="sessions") if isinstance(place, Path) else place
+        migrate(self._database, "sessions", MIGRATIONS)
+
+    def append(self, session_id: str, turn: Turn) -> None:
+        """Add a turn at the end of a session, which begins with it when it is new.
+
+        The same turn once more changes nothing: whoever asks across a process that died asks twice.
+        """
+        check_session_id(session_id)
+        newest = "SELECT seq, body FROM turns WHERE session_id = ? ORDER BY seq DESC LIMIT 1"
+        body = msgspec.msgpack.encode(turn)
+        with self._database.transaction(f"take a turn of session {session_id}") as changes:
+            last = changes.rows(newest, (session_id,))
+            if last and bytes(last[0][1]) == body:
+                return
+            seq = last[0][0] + 1 if last else 1
+            changes.execute("INSERT INTO turns VALUES (?, ?, ?)", (session_id, seq, body))
+
+    def turns(self, session_id: str, limit: int = TURNS_GIVEN_BACK) -> list[Turn]:
+        """The newest turns of a session, oldest first; empty when it is new."""
+        check_session_id(session_id)
+        query = "SELECT body FROM turns WHERE session_id = ? ORDER BY seq DESC LIMIT ?"
+        with self._database.read() as queries:
+            rows = queries.rows(query, (session_id, limit))
+        return [msgspec.msgpack.decode(row[0], type=Turn) for row in reversed(rows)]
+
+    def unused(self, before_ms: int) -> list[str]:
+        """The sessions whose newest turn is older than `before_ms`."""
+        with self._database.read() as queries:
+            return _unused(queries, before_ms)
+
+    def drop_unused(self, before_ms: int) -> list[str]:
+        """Forget the sessions that `unused` gives; which they were."""
+        with self._database.transaction("drop old sessions") as changes:
+            dropped = _unused(changes, before_ms)
+            rows = [(session_id,) for session_id in dropped]
+            for table in ("turns", "session_states"):
+                changes.execute_all(f"DELETE FROM {table} WHERE session_id = ?", rows)
+        return dropped
+
+    def state(self, session_id: str) -> dict[str, Any] | None:
+        """The traversal state of a session as it was kept last; None when there is none."""
+        check_session_id(session_id)
+        with self._database.read() as queries:
+            rows = queries.rows("SELECT body FROM session_states WHERE session_id = ?", (session_id,))
+        return msgspec.msgpack.decode(rows[0][0], type=dict[str, Any]) if rows else None
+
+    def keep_state(self, session_id: str, state: dict[str, Any]) -> None:
+        """Keep the traversal state of a session in the place of the last one."""
+        check_session_id(session_id)
+        with self._database.transaction(f"take the state of session {session_id}") as changes:
+            changes.execute(
+                "INSERT INTO session_states (session_id, body) VALUES (?, ?)"
+                " ON CONFLICT (session_id) DO UPDATE SET body = excluded.body",
+                (session_id, msgspec.msgpack.encode(state)),
+            )
+
+    def close(self) -> None:
+        """Release what it holds."""
+        self._database.close()
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    (
+        # Session files were there before the ledger was.
+        "CREATE TABLE IF NOT EXISTS turns (session_id TEXT NOT NULL, seq BIGINT NOT NULL, body BYTEA NOT NULL,"
+        " PRIMARY KEY (session_id, seq)) WITHOUT ROWID",
+    ),
+    ("CREATE TABLE session_states (session_id TEXT PRIMARY KEY, body BYTEA NOT NULL)",),
+)
+
+
+def _unused(queries: Transaction, before_ms: int) -> list[str]:
+    newest = (
+        "SELECT session_id, body FROM turns WHERE seq = (SELECT max(seq) FROM turns AS others"
+        " WHERE others.session_id = turns.session_id) ORDER BY session_id"
+    )
+    return [
+        session_id
+        for session_id, body in queries.rows(newest)
+        if msgspec.msgpack.decode(body, type=Turn).at_ms < before_ms
+    ]
+
+
+def check_session_id(session_id: str) -> None:
+    """Raise InputError when that cannot be the id of a session."""
+    if not session_id or len(session_id) > MAX_SESSION_ID_CHARS or not session_id.isprintable():
+        raise InputError(
+            f"a session id is 1 to {MAX_SESSION_ID_CHARS} printable characters, not {session_id[:40]!r}",
+            session_id=session_id,
+        )
+
+
+def session_queries(store: SessionStore) -> dict[str, QueryHandler]:
+    """The store's door for agents: `session.turns` {session_id} → {turns, state}, `session.append` {session_id, turn},
+    `session.keep_state` {session_id, state}."""
+
+    async def turns(body: dict[str, Any]) -> dict[str, Any]:
+        session_id = body["session_id"]
+        return {"turns": msgspec.to_builtins(store.turns(session_id)), "state": store.state(session_id)}
+
+    async def append(body: dict[str, Any]) -> dict[str, Any]:
+        store.append(body["session_id"], msgspec.convert(body["turn"], Turn))
+        return {}
+
+    async def keep_state(body: dict[str, Any]) -> dict[str, Any]:
+        store.keep_state(body["session_id"], body["state"])
+        return {}
+
+    return {"session.turns": turns, "session.append": append, "session.keep_state": keep_state}

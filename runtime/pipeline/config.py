@@ -1,0 +1,214 @@
+"""A pipeline is data: agents, routing between them, and bounds. This module says what a pipeline is.
+
+`runtime.pipeline.loading` reads one from YAML and lists every fault; `runtime.pipeline.pipeline_validation` holds the
+checks that look at a pipeline as a whole. The guide is docs/semantics.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+END = "end"
+INTERRUPT_TARGETS: tuple[str, ...] = ("clarification", "confirmation", "agent_review")
+ToolAccess = Literal["none", "read", "write", "all"]
+RunMode = Literal["sequential", "parallel"]
+JoinStrategy = Literal["all", "any"]
+OnTrouble = Literal["end", "wait"]
+OnExpiry = Literal["proceed", "end"]
+Priority = Literal["realtime", "high", "normal", "low", "idle"]
+LOOP_KINDS: frozenset[str] = frozenset({"identical_action"})
+
+MAX_SPAN_S = 31_536_000
+MAX_REPLICAS = 64
+_Name = Field(min_length=1, max_length=64, pattern=r"^[a-z][a-z0-9_]*$")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+
+
+class RoutingRule(_Frozen):
+    """When the stage's own output has `condition` equal to `value`, the run goes to `target` and drops `clear`."""
+
+    condition: str = Field(min_length=1)
+    value: JsonValue
+    target: str = Field(min_length=1)
+    clear: tuple[str, ...] = Field(default=(), strict=False)
+
+
+class EdgeLimit(_Frozen):
+    """The edge from → to may be taken `max_count` times in a run; 0 closes it."""
+
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    max_count: int = Field(ge=0)
+
+
+class AgentResources(_Frozen):
+    """What each actor of an agent claims of the cluster; `custom`: name of a resource → amount.
+
+    Actors without a claim run anywhere. More than one of anything comes in whole numbers, as the cluster has it.
+    """
+
+    num_cpus: float = Field(default=0, ge=0, allow_inf_nan=False)
+    num_gpus: float = Field(default=0, ge=0, allow_inf_nan=False)
+    custom: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
+
+
+class AgentConfig(_Frozen):
+    """One stage: who works, with what, and where the run goes next."""
+
+    name: str = _Name
+    stage_order: int = Field(ge=0)
+    requires: tuple[str, ...] = Field(default=(), strict=False)
+    after: tuple[str, ...] = Field(default=(), strict=False)
+    join_strategy: JoinStrategy = "all"
+    foreach: str | None = Field(default=None, pattern=r"^outputs(\.[A-Za-z_][A-Za-z0-9_]*)+$")
+    foreach_concurrency: int = Field(default=4, ge=1, le=64)
+    has_policies: bool = False
+    has_llm: bool = False
+    model_role: str | None = None
+    prompt_key: str | None = None
+    has_tools: bool = False
+    tool_access: ToolAccess = "none"
+    allowed_tools: tuple[str, ...] = Field(default=(), strict=False)
+    output_key: str | None = None
+    required_output_fields: tuple[str, ...] = Field(default=(), strict=False)
+    routing_rules: tuple[RoutingRule, ...] = Field(default=(), strict=False)
+    default_next: str | None = None
+    error_next: str | None = None
+    timeout_s: float | None = Field(default=None, gt=0, le=MAX_SPAN_S, strict=False)
+    max_retries: int = Field(default=0, ge=0, le=10)
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, ge=1)
+    replicas: int = Field(default=1, ge=1, le=MAX_REPLICAS)
+    resources: AgentResources = AgentResources()
+    output_schema: dict[str, JsonValue] | None = None
+
+    @property
+    def key(self) -> str:
+        """The name under which this stage's output is kept."""
+        return self.output_key or self.name
+
+
+class PipelineConfig(_Frozen):
+    """A whole pipeline. Counts are exact: N permits N, the next attempt ends the run."""
+
+    name: str = _Name
+    description: str = ""
+    capability: str | None = None
+    agents: tuple[AgentConfig, ...] = Field(min_length=1, strict=False)
+    max_iterations: int = Field(default=3, ge=0)
+    max_llm_calls: int = Field(default=10, ge=0)
+    max_agent_hops: int = Field(default=21, ge=0)
+    max_tool_calls: int = Field(default=50, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    deadline_s: float | None = Field(default=None, gt=0, le=MAX_SPAN_S, strict=False)
+    default_timeout_s: float = Field(default=300, gt=0, le=MAX_SPAN_S, strict=False)
+    edge_limits: tuple[EdgeLimit, ...] = Field(default=(), strict=False)
+    final_stage: str | None = None
+    default_run_mode: RunMode = "sequential"
+    clarification_resume_stage: str | None = None
+    confirmation_resume_stage: str | None = None
+    agent_review_resume_stage: str | None = None
+    interrupt_expiry: dict[str, OnExpiry] = {}
+    on_timeout: OnTrouble = "end"
+    on_system_error: OnTrouble = "end"
+    loop_detection: dict[str, int] = {}
+    priority: Priority = "normal"
+    context_bounds: dict[str, int] = {}
+
+    @property
+    def capability_id(self) -> str:
+        """The capability whose agents work here; a pipeline that names none is named after it."""
+        return self.capability or self.name
+
+    @cached_property
+    def stages(self) -> dict[str, AgentConfig]:
+        """Stage name → its configuration."""
+        return {agent.name: agent for agent in self.agents}
+
+    @cached_property
+    def edge_limit_of(self) -> dict[str, int]:
+        """ "from->to" → how often the edge may be taken; edges without a limit are absent."""
+        return {edge_name(limit.source, limit.target): limit.max_count for limit in self.edge_limits}
+
+    @cached_property
+    def first_stage(self) -> AgentConfig:
+        """Where a run begins: the lowest stage_order."""
+        return min(self.agents, key=lambda agent: agent.stage_order)
+
+    @cached_property
+    def config_hash(self) -> str:
+        """Names these exact rules; it is pinned to every run that starts under them.
+
+        What was left at its default does not count: a new version may bring new fields without making rules new.
+        """
+        told = self.model_dump_json(by_alias=True, exclude_defaults=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    @cached_property
+    def scheduled(self) -> tuple[AgentConfig, ...]:
+        """The stages of a parallel run that need no routing to be part of it, in stage order.
+
+        They are those that require something, and those that no earlier stage routes to; routes back do not count. The
+        final stage and stages that a run is only resumed at are none, unless they require something.
+        """
+        forward = {
+            target
+            for agent in self.agents
+            for target in self.targets_of(agent)
+            if target in self.stages and self.stages[target].stage_order > agent.stage_order
+        }
+        in_order = sorted(self.agents, key=lambda agent: agent.stage_order)
+        called_upon = forward | self._resumed_only | {self.final_stage}
+        found = [a for a in in_order if a.requires or a.name not in called_upon]
+        return tuple(found) if any(not a.requires for a in found) else (self.first_stage, *found)
+
+    @property
+    def _resumed_only(self) -> set[str | None]:
+        """The resume stages that no run needs to begin with: not the first one, and none that another one requires."""
+        resumed = {self.resume_stage(kind) for kind in INTERRUPT_TARGETS}
+        return resumed - {name for agent in self.agents for name in agent.requires} - {self.first_stage.name}
+
+    @cached_property
+    def scheduled_names(self) -> frozenset[str]:
+        """The names of the `scheduled` stages."""
+        return frozenset(agent.name for agent in self.scheduled)
+
+    @cached_property
+    def output_order(self) -> dict[str, int]:
+        """Output key → rank, so that outputs stand in one order whichever stage ended first."""
+        return {agent.key: rank for rank, agent in enumerate(self.agents)}
+
+    @property
+    def is_parallel(self) -> bool:
+        """True when stages start as soon as what they require allows."""
+        return self.default_run_mode == "parallel"
+
+    def resume_stage(self, kind: str) -> str | None:
+        """Where a run goes on after an interrupt of `kind` was answered; None: where it was raised."""
+        stage: str | None = getattr(self, f"{kind}_resume_stage", None)
+        return stage
+
+    def targets_of(self, agent: AgentConfig) -> tuple[str, ...]:
+        """Every place where a run may go after `agent`, in the order in which routing considers them."""
+        declared = [rule.target for rule in agent.routing_rules]
+        declared.append(agent.default_next or END)
+        if agent.error_next:
+            declared.append(agent.error_next)
+        return tuple(dict.fromkeys(declared))
+
+
+def edge_name(source: str, target: str) -> str:
+    """How an edge is written everywhere: "from->to"."""
+    return f"{source}->{target}"
+
+
+def as_wire(config: PipelineConfig) -> dict[str, Any]:
+    """JSON-like form of a pipeline, for the wire; `PipelineConfig.model_validate` reads it back."""
+    return config.model_dump(mode="json", by_alias=True, exclude_defaults=True)

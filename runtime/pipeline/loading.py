@@ -1,0 +1,93 @@
+"""Pipelines from YAML files: read, validated as a whole, every fault with file, line and key in one error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from runtime.pipeline.config import END, PipelineConfig
+from runtime.pipeline.pipeline_validation import problems_of
+from runtime.primitives.yaml_documents import (
+    Document,
+    Fault,
+    KeyPath,
+    complaints_of,
+    load_yaml,
+    model_faults,
+    parse_yaml,
+    raise_faults,
+)
+
+
+def load_pipeline(path: Path) -> PipelineConfig:
+    """The pipeline in the YAML file `path`. Raises DocumentFaults that lists everything that is wrong with it."""
+    return _checked(load_yaml(path))
+
+
+def parse_pipeline(text: str, file: str = "<pipeline>") -> PipelineConfig:
+    """The pipeline in YAML `text`. Raises DocumentFaults likewise."""
+    return _checked(parse_yaml(text, file))
+
+
+def _checked(document: Document) -> PipelineConfig:
+    if not isinstance(document.data, dict):
+        raise_faults(
+            [Fault(document.file, 1, "", "not a pipeline: the document must be a mapping with name and agents")]
+        )
+    try:
+        config = PipelineConfig.model_validate(document.data)
+    except ValidationError as error:
+        raise_faults([*model_faults(document, error), *_rules_that_can_still_be_checked(document)])
+        raise
+    raise_faults(document.fault(path, problem) for path, problem in problems_of(config))
+    return config
+
+
+def _rules_that_can_still_be_checked(document: Document) -> list[Fault]:
+    """Faults across stages, found after mending what pydantic refused, so that one run shows both kinds."""
+    data = dict(document.data)
+    refused: set[KeyPath] = set()
+    for _ in range(50):
+        try:
+            config = PipelineConfig.model_validate(data)
+        except ValidationError as error:
+            paths = [tuple(item["loc"]) for item in complaints_of(error)]
+            refused.update(paths)
+            if not all(_mended(data, path) for path in paths):
+                return []
+        else:
+            found = problems_of(config, complete=False)
+            return [document.fault(path, problem) for path, problem in found if path not in refused]
+    return []
+
+
+_STAND_INS: dict[str, Any] = {"condition": "?", "value": None, "target": END, "max_count": 0}
+
+
+def _mended(data: Any, path: KeyPath) -> bool:
+    """Take away the refused value at `path`, or put a stand-in where one is missing; False when neither can be."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    for part in path[:-1]:
+        if not _has(data, part):
+            return True  # it went away with what was mended before
+        data[part] = data[part].copy() if isinstance(data[part], dict | list) else data[part]
+        data = data[part]
+    if not path or not isinstance(data, dict):
+        return False
+    if path[-1] in data:
+        del data[path[-1]]
+        return True
+    stand_ins = dict(_STAND_INS)
+    if len(path) == 1:
+        stand_ins["name"] = "unnamed"
+    if len(path) == 3 and isinstance(path[1], int):
+        stand_ins["stage_order"] = 1_000_000 + path[1] if path[1] else 0
+    data[path[-1]] = stand_ins.get(str(path[-1]))
+    return path[-1] in stand_ins
+
+
+def _has(data: Any, part: str | int) -> bool:
+    return part in data if isinstance(data, dict) else isinstance(data, list) and part in range(len(data))

@@ -1,0 +1,72 @@
+"""The rules that a run began under, kept so that a deploy does not change them while the run is under way.
+
+A run decides by its own rules to its end; its stages are carried out by the agents of today. `lacking` says whether
+those agents still do what the rules expect of them, `placed` fits the rules to where today's agents are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from runtime.errors import SettingsError
+from runtime.pipeline.config import AgentConfig, PipelineConfig
+
+# What the rules expect of an agent, and how to say that it changed. Other fields of an agent are decided by the
+# supervisor (routing, retries, joins), or tune the agent and may change at any time (prompt, temperature, role).
+CONTRACT: dict[str, str] = {
+    "has_llm": "whether it uses a model",
+    "has_tools": "whether it uses tools",
+    "has_policies": "whether policies judge it",
+    "tool_access": "what its tools may do",
+    "allowed_tools": "which tools it may use",
+    "foreach": "what it is run for each of",
+    "output_schema": "the form of its output",
+}
+_PLACEMENT = ("replicas", "resources")
+
+
+def rules_as_bytes(config: PipelineConfig) -> bytes:
+    """The rules as they are kept: whole, with what is default today, because defaults may change."""
+    return config.model_dump_json(by_alias=True).encode()
+
+
+def rules_from_bytes(rules: bytes, config_hash: str) -> PipelineConfig:
+    """The rules that were kept. Raises SettingsError when this version cannot read them."""
+    try:
+        return PipelineConfig.model_validate_json(rules)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(
+            f"the kept rules {config_hash} cannot be read by this version: {where}: {first['msg']}",
+            config_hash=config_hash,
+        ) from error
+
+
+def lacking(pinned: PipelineConfig, current: PipelineConfig) -> str | None:
+    """What a run under `pinned` lacks of the agents of `current`, as a sentence; None when it can go on.
+
+    Stages that only `current` has do not matter.
+    """
+    if pinned.capability_id != current.capability_id:
+        return f"its stages belong to capability '{pinned.capability_id}', today's to '{current.capability_id}'"
+    told = [told for agent in pinned.agents if (told := _told(agent, current.stages.get(agent.name)))]
+    return "; ".join(told) or None
+
+
+def placed(pinned: PipelineConfig, current: PipelineConfig) -> PipelineConfig:
+    """The rules of `pinned`, with each stage where the agents of `current` are; call it when nothing is `lacking`."""
+    document: dict[str, Any] = pinned.model_dump(mode="json", by_alias=True)
+    for agent in document["agents"]:
+        today = current.stages[agent["name"]].model_dump(mode="json", include=set(_PLACEMENT))
+        agent.update(today)
+    return PipelineConfig.model_validate(document)
+
+
+def _told(agent: AgentConfig, today: AgentConfig | None) -> str | None:
+    if today is None:
+        return f"stage '{agent.name}' is not there any more"
+    changed = [what for field, what in CONTRACT.items() if getattr(agent, field) != getattr(today, field)]
+    return f"of stage '{agent.name}' there changed {', '.join(changed)}" if changed else None

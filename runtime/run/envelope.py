@@ -1,0 +1,201 @@
+"""The envelope: everything about one run, in one value that travels as MessagePack.
+
+It is domain-free: outputs are whatever stages wrote under their output keys. The parts are frozen structs; only
+`runtime.supervision` makes the next envelope from the last. Fields that a newer version wrote and this one does not
+know survive a round trip in `extra`; a `schema_version` above ours is refused only where meaning would be lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from runtime.errors import WireError
+from runtime.pipeline.interrupt_kinds import InterruptKind
+from runtime.primitives.ids import RunId, StageName
+from runtime.run.goals import GoalBoard
+
+SCHEMA_VERSION = 1
+
+TerminalReason = Literal[
+    "completed",
+    "clarification_required",
+    "confirmation_required",
+    "denied_by_policy",
+    "tool_failed_recoverably",
+    "tool_failed_fatally",
+    "llm_failed_fatally",
+    "max_iterations_exceeded",
+    "max_llm_calls_exceeded",
+    "max_agent_hops_exceeded",
+    "max_loop_exceeded",
+    "max_tokens_exceeded",
+    "deadline_exceeded",
+    "loop_detected",
+    "interrupt_expired",
+    "unsatisfiable_dependencies",
+    "user_cancelled",
+    "internal_error",
+]
+
+BOUND_REASONS: frozenset[str] = frozenset(
+    {
+        "max_iterations_exceeded",
+        "max_llm_calls_exceeded",
+        "max_agent_hops_exceeded",
+        "max_loop_exceeded",
+        "max_tokens_exceeded",
+        "deadline_exceeded",
+        "loop_detected",
+    }
+)
+
+FAILURE_REASONS: frozenset[str] = frozenset(
+    {"tool_failed_recoverably", "tool_failed_fatally", "llm_failed_fatally", "internal_error"}
+)
+
+Lifecycle = Literal["new", "ready", "running", "waiting", "blocked", "terminated"]
+StageStatus = Literal["active", "asking", "success", "failed", "handled", "cancelled"]
+InterruptStatus = Literal["pending", "resolved", "expired", "cancelled"]
+HistoryStatus = Literal["success", "error", "skipped", "cancelled"]
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a caller asked. `metadata` is the capability's own (code_analysis: `repo`); `limits` only lower bounds.
+
+    `wait`: the run waits when it has a question; without it, a question ends the run.
+    """
+
+    pipeline: str
+    raw_input: str
+    user_id: str = "local"
+    session_id: str | None = None
+    request_id: str | None = None
+    metadata: dict[str, Any] = {}
+    limits: dict[str, int] = {}
+    deadline_s: float | None = None
+    wait: bool = False
+    priority: str | None = None
+
+
+class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Limits of one run: N permits exactly N; `None` is no limit; `deadline_ms` is an instant since the epoch."""
+
+    max_iterations: int = 3
+    max_llm_calls: int = 10
+    max_agent_hops: int = 21
+    max_tool_calls: int = 50
+    max_tokens: int | None = None
+    deadline_ms: int | None = None
+    context: dict[str, int] = {}
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a run has spent. `edges`: "from->to" → traversals."""
+
+    iterations: int = 0
+    llm_calls: int = 0
+    agent_hops: int = 0
+    tool_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    edges: dict[str, int] = {}
+
+
+class HistoryRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One finished attempt of a stage."""
+
+    stage: StageName
+    hop: int
+    attempt: int
+    started_at_ms: int
+    duration_ms: int
+    status: HistoryStatus
+    error: str | None = None
+    llm_calls: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+    item: int = 0
+    digest: str = ""
+
+
+class InterruptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A question that only a person can answer."""
+
+    kind: InterruptKind
+    question: str
+    message: str = ""
+    data: dict[str, Any] = {}
+
+
+class InterruptResponse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person's answer. `approved` settles confirmations, `decision` reviews: approve, reject or modify."""
+
+    text: str = ""
+    approved: bool | None = None
+    decision: Literal["approve", "reject", "modify"] | None = None
+    data: dict[str, Any] = {}
+    received_at_ms: int = 0
+
+
+class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A question that the run has put; `stage` is where it came from, `expires_at_ms` None: never."""
+
+    id: str
+    kind: InterruptKind
+    question: str
+    stage: StageName | None = None
+    message: str = ""
+    data: dict[str, Any] = {}
+    created_at_ms: int = 0
+    expires_at_ms: int | None = None
+    status: InterruptStatus = "pending"
+    response: InterruptResponse | None = None
+
+
+class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All state of one run. `outputs`: output key → field → value."""
+
+    run_id: RunId
+    request: Request
+    config_hash: str = ""
+    received_at_ms: int = 0
+    bounds: Bounds = Bounds()
+    usage: Usage = Usage()
+    outputs: dict[str, dict[str, Any]] = {}
+    goals: GoalBoard = GoalBoard()
+    current_stage: StageName | None = None
+    lifecycle: Lifecycle = "new"
+    history: tuple[HistoryRecord, ...] = ()
+    errors: tuple[str, ...] = ()
+    interrupt: Interrupt | None = None
+    interrupts_raised: int = 0
+    stages: dict[str, StageStatus] = {}
+    terminal_reason: TerminalReason | None = None
+    terminal_detail: str | None = None
+    finished_at_ms: int | None = None
+    schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)  # a factory: always written
+    extra: dict[str, Any] = {}
+
+
+_KNOWN = frozenset(field.encode_name for field in msgspec.structs.fields(Envelope))
+
+
+def encode_envelope(envelope: Envelope) -> bytes:
+    """MessagePack of the envelope, with the fields in `extra` laid back beside the known ones."""
+    if not envelope.extra:
+        return msgspec.msgpack.encode(envelope)
+    known = msgspec.msgpack.decode(msgspec.msgpack.encode(msgspec.structs.replace(envelope, extra={})))
+    return msgspec.msgpack.encode({**envelope.extra, **known})
+
+
+def decode_envelope(data: bytes) -> Envelope:
+    """The envelope in `data`. Raises WireError when the bytes are no envelope."""
+    try:
+        raw = msgspec.msgpack.decode(data)
+        unknown = {key: value for key, value in raw.items() if key not in _KNOWN}
+        envelope = msgspec.convert({key: value for key, value in raw.items() if key in _KNOWN}, Envelope)
+    except (msgspec.MsgspecError, AttributeError, RecursionError, TypeError, UnicodeDecodeError) as error:
+        raise WireError(f"these {len(data)} bytes are no envelope: {error}", size_bytes=len(data)) from error
+    return msgspec.structs.replace(envelope, extra=unknown) if unknown else envelope

@@ -1,0 +1,55 @@
+"""Interrupts: how long a question stays open, who may answer it, and what an answer means. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from runtime.pipeline.interrupt_kinds import InterruptKind
+from runtime.run.envelope import Interrupt, InterruptResponse, TerminalReason
+
+# How a run ends whose caller said that it does not wait.
+REASON_WITHOUT_WAITING: dict[InterruptKind, TerminalReason] = {
+    "clarification": "clarification_required",
+    "confirmation": "confirmation_required",
+    "agent_review": "confirmation_required",
+    "checkpoint": "confirmation_required",
+    "resource_exhausted": "confirmation_required",
+    "timeout": "tool_failed_recoverably",
+    "system_error": "internal_error",
+}
+
+Outcome = Literal["go_on", "denied"]
+
+
+def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_id: str, at_ms: int) -> str | None:
+    """Why an answer cannot be taken, or None when it can."""
+    if interrupt is None or interrupt.id != interrupt_id:
+        current = f"; {interrupt.id} is" if interrupt is not None and interrupt.status == "pending" else ""
+        return f"interrupt {interrupt_id} is not open{current}"
+    if interrupt.status != "pending":
+        return f"interrupt {interrupt_id} is {interrupt.status} already"
+    if user_id != asker_id:
+        return f"interrupt {interrupt_id} belongs to user '{asker_id}', not to '{user_id}'"
+    if interrupt.expires_at_ms is not None and at_ms >= interrupt.expires_at_ms:
+        return f"interrupt {interrupt_id} expired at {interrupt.expires_at_ms} ms, it is {at_ms} ms"
+    return None
+
+
+def lacking(kind: InterruptKind, response: InterruptResponse) -> str | None:
+    """What an answer must have and this one lacks, or None. For doors: silence about what was asked would mean no."""
+    if kind == "checkpoint":
+        return None
+    if kind == "clarification":
+        return None if response.text.strip() else "a clarification is answered with a text"
+    if kind == "agent_review":
+        return None if response.decision is not None else "a review is answered with approve, reject or modify"
+    return None if response.approved is not None else f"a question of kind {kind} is answered with yes or no"
+
+
+def outcome(kind: InterruptKind, response: InterruptResponse) -> Outcome:
+    """What an answer means: a clarification always goes on; a yes-or-no question is denied unless it is approved."""
+    if kind in {"clarification", "checkpoint"}:
+        return "go_on"
+    if kind == "agent_review":
+        return "go_on" if response.decision in {"approve", "modify"} else "denied"
+    return "go_on" if response.approved else "denied"

@@ -1,0 +1,39 @@
+"""Shows one stage what it may see of its run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from runtime.run.envelope import Interrupt, TerminalReason
+from runtime.run.goals import GoalBoard
+
+
+class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a stage sees of its run: the request, what earlier stages wrote, the goals, and how much room is left.
+
+    `item` and `item_index` are set in a fan-out; `interrupt` is the last question of the run, with its answer.
+    """
+
+    raw_input: str
+    metadata: dict[str, Any] = {}
+    session_id: str | None = None
+    user_id: str = "local"
+    outputs: dict[str, dict[str, Any]] = {}
+    goals: GoalBoard = GoalBoard()
+    context_bounds: dict[str, int] = {}
+    edges: dict[str, int] = {}
+    ended_by: TerminalReason | None = None
+    hop: int = 0
+    item: Any = None
+    item_index: int | None = None
+    interrupt: Interrupt | None = None
+
+
+_VIEW_DECODER = msgspec.msgpack.Decoder(StageView)
+
+
+def decode_view(data: bytes) -> StageView:
+    """The view in a RunStage command."""
+    return _VIEW_DECODER.decode(data)

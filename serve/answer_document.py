@@ -1,0 +1,181 @@
+"""The answer document: what `ask --json`, `batch` and the HTTP door give back, and the exit status that goes with it.
+
+The shape is versioned and stable; docs/answers.md describes every field.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
+
+DOCUMENT_SCHEMA_VERSION = 1
+LOCAL_USER = "local"
+
+EXIT_ANSWERED = 0
+EXIT_FAILED = 1
+EXIT_NOTHING_FOUND = 3
+EXIT_CLARIFICATION = 4
+EXIT_BOUND = 5
+
+# The ends of a run that had a question and whose caller did not wait.
+_QUESTION_REASONS = frozenset({"clarification_required", "confirmation_required"})
+
+_CITATION_FIELDS = ("file", "start_line", "end_line", "symbol", "quote", "why")
+
+
+class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One question as a door takes it. `repo` is an absolute path; `limits` may only lower the pipeline's bounds.
+
+    `wait`: a run that has a question of its own waits for the answer instead of ending with it. `clarify`: somebody is
+    there who answers what the run asks after it has looked around; without, it says what it found.
+    """
+
+    question: str
+    repo: str
+    pipeline: str
+    session_id: str | None = None
+    user_id: str = LOCAL_USER
+    id: str | None = None
+    limits: dict[str, int] = {}
+    deadline_s: float | None = None
+    explain: bool = False
+    wait: bool = False
+    clarify: bool = False
+
+
+def asked_in(request: Request) -> Ask:
+    """The question that a run was started with, for who takes the run up again."""
+    return Ask(
+        question=request.raw_input,
+        repo=str(request.metadata.get("repo", "")),
+        pipeline=request.pipeline,
+        session_id=request.session_id,
+        user_id=request.user_id,
+        wait=request.wait,
+    )
+
+
+def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
+    """The answer document of a run that is over, or that waits: then `interrupt` is what it waits for."""
+    integration = envelope.outputs.get("integration", {})
+    repository = envelope.outputs.get("perception", {}).get("repository", {})
+    document: dict[str, Any] = {"schema_version": DOCUMENT_SCHEMA_VERSION}
+    if ask.id is not None:
+        document["id"] = ask.id
+    document |= {
+        "run_id": envelope.run_id,
+        "question": ask.question,
+        "repo": ask.repo,
+        "commit": repository.get("commit"),
+        "answer": integration.get("final_response") or _without_answer(envelope),
+        "citations": [_citation(item) for item in integration.get("citations", [])],
+        "commits": integration.get("commits", []),
+        "findings": [_finding(item) for item in integration.get("findings", [])],
+        "files_examined": integration.get("files_examined", []),
+        "open_goals": integration.get("open_goals", [goal.text for goal in envelope.goals.unanswered]),
+        "terminal_reason": envelope.terminal_reason,
+        "bound": envelope.terminal_reason if envelope.terminal_reason in BOUND_REASONS else integration.get("bound"),
+        "terminal_detail": envelope.terminal_detail or integration.get("ended_because"),
+        "partial": envelope.terminal_reason != "completed"
+        or bool(integration.get("partial") or integration.get("bound")),
+        "reasoner": reasoner,
+        "usage": _usage(envelope),
+    }
+    if reasoner != "rules":
+        document["rules_took_over"] = _rules_took_over(envelope)
+    if envelope.interrupt is not None and envelope.lifecycle == "waiting":
+        document["interrupt"] = interrupt_document(envelope.interrupt)
+    if ask.explain:
+        document["attempts"] = _attempts(envelope)
+        document["explanation"] = _explained(envelope)
+    return document
+
+
+def exit_status(document: dict[str, Any]) -> int:
+    """0 answered, 1 failed, 3 nothing found, 4 a person's answer is needed, 5 ended by a bound with what was found."""
+    reason = document["terminal_reason"]
+    if reason is None or reason in _QUESTION_REASONS:
+        return EXIT_CLARIFICATION
+    if reason in BOUND_REASONS or (reason == "completed" and document.get("bound")):
+        return EXIT_BOUND
+    if reason != "completed":
+        return EXIT_FAILED
+    return EXIT_ANSWERED if document["citations"] or document.get("commits") else EXIT_NOTHING_FOUND
+
+
+def interrupt_document(interrupt: Interrupt) -> dict[str, Any]:
+    """What a person needs to know to answer a question of a run."""
+    fields = ("id", "kind", "question", "message", "stage", "expires_at_ms", "data")
+    return {field: getattr(interrupt, field) for field in fields}
+
+
+def _without_answer(envelope: Envelope) -> str:
+    is_open = envelope.lifecycle == "waiting" or envelope.terminal_reason in _QUESTION_REASONS
+    if envelope.interrupt is not None and is_open:
+        return envelope.interrupt.question
+    if envelope.terminal_reason is None:
+        return f"The run has no answer yet: it is {envelope.lifecycle}."
+    return f"The run ended without an answer: {envelope.terminal_reason} ({envelope.terminal_detail})."
+
+
+def _citation(item: dict[str, Any]) -> dict[str, Any]:
+    return {field: item[field] for field in _CITATION_FIELDS if item.get(field) is not None}
+
+
+def _finding(item: dict[str, Any]) -> dict[str, Any]:
+    return {**item, "citations": [_citation(citation) for citation in item["citations"]]}
+
+
+def _usage(envelope: Envelope) -> dict[str, Any]:
+    usage = envelope.usage
+    finished_at_ms = envelope.finished_at_ms or envelope.received_at_ms
+    return {
+        "llm_calls": usage.llm_calls,
+        "tokens_in": usage.tokens_in,
+        "tokens_out": usage.tokens_out,
+        "tool_calls": usage.tool_calls,
+        "hops": usage.agent_hops,
+        "stages": envelope.goals.rounds_finished,
+        "duration_ms": finished_at_ms - envelope.received_at_ms,
+    }
+
+
+def _rules_took_over(envelope: Envelope) -> list[dict[str, Any]]:
+    """Every visit of an agent in which rules took the place of its model: agent, hop and why."""
+    records = [record for output in envelope.outputs.values() for record in output.get("rules_took_over", ())]
+    by_hop = {(record["hop"], record["agent"]): record for record in records}
+    return [by_hop[key] for key in sorted(by_hop)]
+
+
+def _attempts(envelope: Envelope) -> list[dict[str, Any]]:
+    return [
+        {"round": done.number, "route": done.synthesis.get("route"), "steps": done.synthesis.get("attempts", {})}
+        for done in envelope.goals.finished_rounds
+    ]
+
+
+def _rounds(envelope: Envelope) -> list[dict[str, Any]]:
+    """Each pass: the plan and how feasible it was, its steps, what it brought, and why the run went where it did."""
+    return [
+        {
+            "round": done.number,
+            "plan": done.synthesis.get("plan", {}),
+            "steps": done.synthesis.get("steps", []),
+            "satisfied_goals": list(done.satisfied),
+            "new_evidence": done.evidence,
+            "context": done.synthesis.get("context", {}),
+            "route": done.synthesis.get("route"),
+            "because": done.synthesis.get("because"),
+        }
+        for done in envelope.goals.finished_rounds
+    ]
+
+
+def _explained(envelope: Envelope) -> dict[str, Any]:
+    intent = envelope.outputs.get("intent", {})
+    names = ("intent", "constraints", "confidence", "hint_used")
+    goals = [{"id": g.id, "text": g.text, "status": g.status, "priority": g.priority} for g in envelope.goals.goals]
+    return {"intent": {name: intent.get(name) for name in names}, "goals": goals, "rounds": _rounds(envelope)}

@@ -1,0 +1,77 @@
+"""The runtime of `jeeves batch --mode locate`: ranked places alone, in this process, without agents or a run log."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.semantics.similarity import open_semantics
+from runtime.codebase.tools.locate import locate
+from runtime.settings import Settings, open_state_dir
+from runtime.tools.result import ToolResult
+from serve.answer_document import DOCUMENT_SCHEMA_VERSION, Ask
+from serve.runtimes.answering import OnEvent, OnIndexing, OnInterrupt, ignore_event, ignore_indexing, leave_waiting
+from serve.wiring import agent_settings, index_service
+
+MAX_PLACES = 20
+_FIELDS = ("file", "start_line", "end_line")
+
+
+class LocateRuntime:
+    """Answers questions with the places that fit, best first; pieces that touch are one.
+
+    Nobody sits before a batch, so vectors that are missing are made before the answer.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        open_state_dir(settings.state_dir)
+        shared = agent_settings(settings)
+        self._index = index_service(settings)
+        self._allow_secrets = bool(shared["allow_secrets"])
+        self._semantics = open_semantics(Path(shared["vectors"])) if shared["vectors"] else None
+
+    async def ask(
+        self,
+        ask: Ask,
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
+    ) -> dict[str, Any]:
+        """The document: `citations` are {file, start_line, end_line}, at most 20. Raises what a refresh raises."""
+        started_s = time.monotonic()
+        refreshed = await self._index.refresh(ask.repo)
+        result = await asyncio.to_thread(self._locate, refreshed, ask.question)
+        document: dict[str, Any] = {"schema_version": DOCUMENT_SCHEMA_VERSION}
+        if ask.id is not None:
+            document["id"] = ask.id
+        return document | {
+            "question": ask.question,
+            "repo": ask.repo,
+            "commit": refreshed["commit"],
+            "citations": [{field: getattr(item, field) for field in _FIELDS} for item in result.citations],
+            "terminal_reason": "completed",
+            "usage": {
+                "duration_ms": int((time.monotonic() - started_s) * 1000),
+                "index": refreshed["stats"]["duration_ms"],
+            },
+        }
+
+    def _locate(self, refreshed: dict[str, Any], question: str) -> ToolResult:
+        codebase = Codebase.open(
+            Path(refreshed["root"]),
+            Path(refreshed["index_path"]),
+            allow_secrets=self._allow_secrets,
+            semantics=self._semantics,
+        )
+        try:
+            return locate(codebase, question, MAX_PLACES, join=True, wait=True)
+        finally:
+            codebase.close()
+
+    async def close(self) -> None:
+        """Give back what the runtime holds."""
+        if self._semantics is not None:
+            self._semantics.close()

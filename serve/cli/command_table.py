@@ -1,0 +1,44 @@
+"""The commands of the `jeeves` program."""
+
+from __future__ import annotations
+
+import typer
+
+from serve.cli import (
+    ask,
+    batch,
+    bench,
+    doctor,
+    envelope_json,
+    gc,
+    index,
+    runs,
+    serve_http,
+    simulate,
+    tool,
+    up_down,
+    validate,
+)
+
+app = typer.Typer(
+    name="jeeves",
+    help="Ask about code and get answers with checked citations; run agents on Ray, bounded and durable.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("ask")(ask.ask)
+app.command("batch")(batch.batch)
+app.command("gc")(gc.gc)
+app.command("index")(index.index)
+app.command("tool")(tool.tool)
+app.command("validate")(validate.validate)
+app.command("doctor")(doctor.doctor)
+app.command("up")(up_down.up)
+app.command("down")(up_down.down)
+app.command("status")(up_down.status)
+app.command("serve")(serve_http.serve)
+app.command("simulate")(simulate.simulate)
+app.add_typer(bench.app, name="bench")
+app.add_typer(runs.app, name="runs")
+app.add_typer(envelope_json.app, name="envelope")

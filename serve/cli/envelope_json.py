@@ -1,0 +1,207 @@
+"""`jeeves envelope`: the kernel for programs in any language, as JSON on standard input and output.
+
+    create        {pipeline, raw_input, …}                 → the envelope of a run that begins
+    process       {request, events: [{at_ms, payload}]}    → the envelope after them, and the commands of the last one
+    can-continue  an envelope                              → {can_continue, reason, detail}
+    result        an envelope                              → {terminal_reason, outputs, …}
+    validate      an envelope                              → {valid, faults}
+    version                                                → {version, schema_version}
+
+Fields of a request that this version does not know come back in the envelope. What goes wrong is
+`{error, code, message}` on standard output and exit status 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import typer
+
+from runtime.errors import InputError, JeevesError
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId, new_run_id
+from runtime.run.bounds import blocked_hop
+from runtime.run.envelope import SCHEMA_VERSION, Envelope, Request, decode_envelope
+from runtime.settings import Settings, load_settings
+from runtime.supervision.commands import Command, RunStage
+from runtime.supervision.decide import decide
+from runtime.supervision.events import Event, Payload, RunRequested
+from runtime.supervision.state import Decision, new_state
+from serve.wiring import load_named_pipeline
+
+app = typer.Typer(help="The kernel as JSON on standard input and output.", no_args_is_help=True)
+
+Config = Annotated[Path | None, typer.Option(help="Settings file.")]
+
+T = TypeVar("T")
+
+
+@app.command("create")
+def create(config: Config = None) -> None:
+    """Read a request, write the envelope of a run that begins with it."""
+    _answer(lambda: _created(load_settings(config), *_read(Request)))
+
+
+@app.command("process")
+def process(config: Config = None) -> None:
+    """Read a request and events, write the envelope after them and the commands that follow."""
+    _answer(lambda: _processed(load_settings(config), *_read(Script)))
+
+
+@app.command("can-continue")
+def can_continue(config: Config = None) -> None:
+    """Read an envelope, say whether its bounds permit another stage."""
+    _answer(lambda: _continuing(load_settings(config), _envelope()))
+
+
+@app.command("result")
+def result() -> None:
+    """Read an envelope, write how it ended and what its stages wrote."""
+    _answer(lambda: _result(_envelope()))
+
+
+@app.command("validate")
+def validate() -> None:
+    """Read an envelope, write whether it is one."""
+
+    def check() -> dict[str, Any]:
+        try:
+            _envelope()
+        except InputError as error:
+            return {"valid": False, "faults": [error.message]}
+        return {"valid": True, "faults": []}
+
+    _answer(check)
+
+
+@app.command("version")
+def version() -> None:
+    """Write the versions of the program and of the envelope's schema."""
+    _answer(lambda: {"version": installed_version("jeeves"), "schema_version": SCHEMA_VERSION})
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """Something that happened, at an instant in ms."""
+
+    at_ms: int
+    payload: Payload
+
+
+class Script(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run told from its beginning."""
+
+    request: Request
+    events: list[Moment] = []
+    run_id: str = "r-script"
+    at_ms: int = 0
+
+
+def _created(settings: Settings, request: Request, given: dict[str, Any]) -> dict[str, Any]:
+    now_ms = SystemClock().now_ms()
+    pipeline = load_named_pipeline(settings, request.pipeline)
+    begun = _begun(pipeline, request, new_run_id(now_ms), now_ms)
+    return _unknown(given) | _document(begun.state.envelope)
+
+
+def _processed(settings: Settings, script: Script, given: dict[str, Any]) -> dict[str, Any]:
+    pipeline = load_named_pipeline(settings, script.request.pipeline)
+    run_id = RunId(script.run_id)
+    decision = _begun(pipeline, script.request, run_id, script.at_ms)
+    ignored = []
+    for number, moment in enumerate(script.events, 2):
+        decision = decide(pipeline, decision.state, Event(run_id, number, moment.at_ms, moment.payload))
+        if decision.ignored is not None:
+            ignored.append({"event": number, "reason": decision.ignored})
+    commands = [_shown(command) for command in decision.commands]
+    envelope = _unknown(given["request"]) | _document(decision.state.envelope)
+    return {"envelope": envelope, "commands": commands, "ignored": ignored}
+
+
+def _begun(pipeline: PipelineConfig, request: Request, run_id: RunId, at_ms: int) -> Decision:
+    return decide(pipeline, new_state(run_id), Event(run_id, 1, at_ms, RunRequested(request)))
+
+
+def _continuing(settings: Settings, envelope: Envelope) -> dict[str, Any]:
+    if envelope.lifecycle == "terminated":
+        return {"can_continue": False, "reason": envelope.terminal_reason, "detail": envelope.terminal_detail}
+    if envelope.lifecycle == "waiting":
+        question = envelope.interrupt.question if envelope.interrupt else None
+        return {"can_continue": False, "reason": "waiting", "detail": question}
+    deadline_ms = envelope.bounds.deadline_ms
+    if deadline_ms is not None and SystemClock().now_ms() >= deadline_ms:
+        return {"can_continue": False, "reason": "deadline_exceeded", "detail": f"it passed at {deadline_ms} ms"}
+    pipeline = load_named_pipeline(settings, envelope.request.pipeline)
+    blocked = blocked_hop(pipeline, envelope, envelope.current_stage or pipeline.first_stage.name)
+    if blocked is not None:
+        return {"can_continue": False, "reason": blocked.reason, "detail": blocked.detail}
+    return {"can_continue": True, "reason": None, "detail": None}
+
+
+def _result(envelope: Envelope) -> dict[str, Any]:
+    return {
+        "run_id": envelope.run_id,
+        "lifecycle": envelope.lifecycle,
+        "terminal_reason": envelope.terminal_reason,
+        "terminal_detail": envelope.terminal_detail,
+        "outputs": envelope.outputs,
+        "errors": list(envelope.errors),
+        "usage": msgspec.to_builtins(envelope.usage),
+    }
+
+
+def _envelope() -> Envelope:
+    """The envelope on standard input, with fields that this version does not know kept."""
+    try:
+        return decode_envelope(msgspec.msgpack.encode(_given()))
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError, JeevesError) as error:
+        raise InputError(f"not an envelope: {error}") from error
+
+
+def _read(kind: type[T]) -> tuple[T, dict[str, Any]]:
+    """What is on standard input, read as a `kind`, and as it stands there."""
+    try:
+        given = _given()
+        return msgspec.convert(given, kind), given
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise InputError(f"not a {kind.__name__.lower()}: {error}") from error
+
+
+def _given() -> Any:
+    return msgspec.json.decode(sys.stdin.buffer.read())
+
+
+def _unknown(request: dict[str, Any]) -> dict[str, Any]:
+    known = {field.encode_name for kind in (Request, Envelope) for field in msgspec.structs.fields(kind)}
+    return {name: value for name, value in request.items() if name not in known}
+
+
+def _document(envelope: Envelope) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(envelope, extra={}))
+    return {**envelope.extra, **document}
+
+
+def _shown(command: Command) -> dict[str, Any]:
+    """A command as JSON: the stage's input is shown decoded, not as base 64."""
+    document: dict[str, Any] = msgspec.to_builtins(command)
+    if isinstance(command, RunStage):
+        document["input"] = msgspec.msgpack.decode(command.input)
+    return document
+
+
+def _answer(work: Callable[[], dict[str, Any]]) -> None:
+    try:
+        answer = work()
+    except JeevesError as error:
+        _write({"error": True, "code": error.code, "message": error.message})
+        raise typer.Exit(1) from None
+    _write(answer)
+
+
+def _write(document: dict[str, Any]) -> None:
+    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")

@@ -1,0 +1,101 @@
+"""Questions of a run, put to a person at the terminal, or told with the command that answers them later."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from runtime.run.envelope import InterruptResponse
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+# Kind of question → what `jeeves runs resume` takes for it; yes-or-no questions take the default.
+_WAYS_TO_ANSWER = {
+    "clarification": "--text TEXT",
+    "agent_review": "--approve | --reject | --modify JSON",
+    "checkpoint": "",
+}
+_YES_OR_NO = "--approve | --reject"
+
+
+def is_at_terminal() -> bool:
+    """True when a person can be asked: input comes from a terminal, and what is asked is seen on one."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def shown(text: str) -> str:
+    """The text without what would steer a terminal: answers quote files, and files may hold anything."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def how_to_answer(run_id: str, interrupt: dict[str, Any]) -> str:
+    """The command that answers a question later, as one line."""
+    ways = _WAYS_TO_ANSWER.get(interrupt["kind"], _YES_OR_NO)
+    return f"run {run_id} waits; answer with: {f'jeeves runs resume {run_id} {ways}'.rstrip()}\n"
+
+
+def described(interrupt: dict[str, Any]) -> str:
+    """What a question is about, beside the question itself: its message and its data."""
+    parts = [str(interrupt["message"])] if interrupt["message"] else []
+    for name, value in interrupt["data"].items():
+        parts.append(f"{name}:\n{value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)}")
+    return shown("".join(f"{part}\n\n" for part in parts))
+
+
+async def put_to_person(interrupt: dict[str, Any]) -> InterruptResponse | None:
+    """Ask at the terminal; None when the person gives no answer (end of input)."""
+    sys.stderr.write(f"\n{described(interrupt)}{shown(str(interrupt['question']))}\n")
+    sys.stderr.flush()
+    return await _in_a_thread(lambda: _read_response(str(interrupt["kind"])))
+
+
+def _read_response(kind: str) -> InterruptResponse | None:
+    try:
+        if kind == "clarification":
+            return InterruptResponse(typer.prompt("answer", err=True))
+        if kind != "agent_review":
+            return InterruptResponse(approved=typer.confirm("yes?", err=True))
+        decision = _read_decision()
+        if decision != "modify":
+            return InterruptResponse(approved=decision == "approve", decision=decision)
+        text = typer.prompt("the text that is to go out instead", err=True)
+        return InterruptResponse(decision="modify", data={"final_response": text})
+    except typer.Abort:
+        sys.stderr.write("\n")
+        return None
+
+
+def _read_decision() -> Any:
+    while True:
+        word = str(typer.prompt("approve, reject or modify", err=True)).strip().lower()
+        found = [decision for decision in ("approve", "reject", "modify") if word and decision.startswith(word)]
+        if len(found) == 1:
+            return found[0]
+
+
+async def _in_a_thread(read: Callable[[], InterruptResponse | None]) -> InterruptResponse | None:
+    """Read in a thread of its own that nobody waits for: Ctrl-C must end a program that sits at a prompt."""
+    loop = asyncio.get_running_loop()
+    given: asyncio.Future[InterruptResponse | None] = loop.create_future()
+
+    def settle(response: InterruptResponse | None) -> None:
+        if not given.done():
+            given.set_result(response)
+
+    def work() -> None:
+        response = None
+        try:
+            response = read()
+        finally:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(settle, response)
+
+    threading.Thread(target=work, name="prompt", daemon=True).start()
+    return await given

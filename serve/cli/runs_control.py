@@ -1,0 +1,186 @@
+"""`jeeves runs watch`, `cancel`, `pause` and `resume`: what a run is to do now.
+
+They speak to the system that `jeeves up` keeps. A run that no system drives is taken up from its log and carried on in
+this process by `resume`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from actors.origin import code_version
+from runtime.errors import InputError, InterruptError, RunStateError, UnknownNameError
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, Interrupt, InterruptResponse
+from runtime.run.interrupts import refusal
+from runtime.settings import Settings, load_settings
+from runtime.supervision.commands import ClientEvent
+from runtime.supervision.replay import fold
+from serve.answer_document import LOCAL_USER, asked_in, document_of, exit_status
+from serve.cli.ask import print_document
+from serve.cli.questions import shown
+from serve.run_control import check_response, open_question
+from serve.run_logs import log_to_go_on_with, recorded_run
+from serve.runtimes.answering import ignore_event
+from serve.runtimes.warm import WarmRuntime, read_record
+
+Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Run = Annotated[str, typer.Argument(help="Id of the run.")]
+
+
+def watch(
+    run_id: Run,
+    after: Annotated[int, typer.Option(min=0, help="Show what came after this event.")] = 0,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> None:
+    """Show what happens in a run of the system that is up, to its end; exit status as that of `ask`."""
+
+    def show(event: ClientEvent) -> None:
+        told = msgspec.json.encode(event).decode() if as_json else shown(_line_of(event))
+        sys.stdout.write(told + "\n")
+        sys.stdout.flush()
+
+    document = asyncio.run(_system(load_settings(config)).watch(run_id, after, show))
+    raise typer.Exit(exit_status(document))
+
+
+def cancel(
+    run_id: Run,
+    reason: Annotated[str, typer.Option(help="Kept with the run.")] = "",
+    config: Config = None,
+) -> None:
+    """End a run of the system that is up; what its stages had finished is kept."""
+    document = asyncio.run(_system(load_settings(config)).cancel(run_id, reason))
+    sys.stdout.write(f"{run_id} {document['terminal_reason']}\n")
+
+
+def pause(
+    run_id: Run,
+    reason: Annotated[str, typer.Option(help="Kept with the run.")] = "",
+    config: Config = None,
+) -> None:
+    """Hold a run of the system that is up at its next step, until `jeeves runs resume`."""
+    asyncio.run(_system(load_settings(config)).pause(run_id, reason))
+    sys.stdout.write(f"{run_id} waiting; go on with: jeeves runs resume {run_id}\n")
+
+
+def resume(
+    run_id: Run,
+    text: Annotated[str, typer.Option(help="Answer to a clarification, or a remark.")] = "",
+    approve: Annotated[bool, typer.Option("--approve", help="Yes.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="No.")] = False,
+    modify: Annotated[str | None, typer.Option(metavar="JSON", help="What is to go out instead, as an object.")] = None,
+    interrupt: Annotated[str | None, typer.Option(metavar="ID", help="The question; default: the open one.")] = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> None:
+    """Let a run go on that waits, with the answer that it needs, and print its answer document.
+
+    A run that no system drives is carried on in this process from its log.
+    """
+    settings = load_settings(config)
+    response = response_of(text, approve, reject, modify)
+    document = asyncio.run(_resumed(settings, RunId(run_id), interrupt, response))
+    print_document(document, as_json)
+    raise typer.Exit(exit_status(document))
+
+
+def response_of(text: str, approve: bool, reject: bool, modify: str | None) -> InterruptResponse:
+    """What was given on the command line, as an answer. Raises InputError."""
+    if approve + reject + (modify is not None) > 1:
+        raise InputError("--approve, --reject and --modify exclude one another; give one of them")
+    if modify is not None:
+        try:
+            data = json.loads(modify)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"--modify takes a JSON object: {error}") from error
+        if not isinstance(data, dict):
+            raise InputError(f"--modify takes a JSON object, not a {type(data).__name__}")
+        return InterruptResponse(text, decision="modify", data=data)
+    if approve or reject:
+        return InterruptResponse(text, approved=approve, decision="approve" if approve else "reject")
+    return InterruptResponse(text)
+
+
+def _system(settings: Settings) -> WarmRuntime:
+    """The system that is up. Raises InputError when there is none."""
+    record = read_record(settings.state_dir)
+    if record is None:
+        raise InputError("no system is up that could drive a run; start one with `jeeves up`")
+    return WarmRuntime(record, code_version())
+
+
+async def _resumed(
+    settings: Settings, run_id: RunId, interrupt_id: str | None, response: InterruptResponse
+) -> dict[str, Any]:
+    record = read_record(settings.state_dir)
+    if record is not None:
+        warm = WarmRuntime(record, code_version())
+        try:
+            after_seq = await warm.answer(run_id, interrupt_id, response)
+        except UnknownNameError:
+            pass  # it began elsewhere, in a process that is gone: its log may have it
+        else:
+            return await warm.watch(run_id, after_seq, ignore_event, until_it_waits=True)
+    return await _carried_on(settings, run_id, interrupt_id, response)
+
+
+async def _carried_on(
+    settings: Settings, run_id: RunId, interrupt_id: str | None, response: InterruptResponse
+) -> dict[str, Any]:
+    """Take a run up from its log, answer what it asks, and see it to its end or its next question."""
+    from serve.wiring import index_service, load_named_pipeline, local_runner
+
+    run = recorded_run(settings, run_id)
+    asked = _to_answer(fold(run.rules, run.events).envelope, interrupt_id, response)
+    pipeline: PipelineConfig = load_named_pipeline(settings, run.rules.name)
+    with log_to_go_on_with(settings, run_id) as log:
+        runner = local_runner(settings, pipeline, index_service(settings), log)
+        try:
+            await runner.resume(run_id)
+            if asked is not None:
+                await runner.answer(run_id, asked.id, LOCAL_USER, response)
+            async for _ in runner.watch(run_id):
+                if runner.envelope(run_id).lifecycle == "waiting":
+                    break
+            envelope = runner.envelope(run_id)
+            return document_of(asked_in(envelope.request), envelope, settings.reasoner)
+        finally:
+            await runner.close()
+
+
+def _to_answer(envelope: Envelope, interrupt_id: str | None, response: InterruptResponse) -> Interrupt | None:
+    """The question that the answer is for; None for a run that was cut off at work and needs no answer.
+
+    All that could refuse the answer is looked at here, before the run is taken up.
+    """
+    is_over, is_waiting = envelope.lifecycle == "terminated", envelope.lifecycle == "waiting"
+    if not is_over and not is_waiting and interrupt_id is None:
+        if response != InterruptResponse():
+            raise RunStateError(f"run {envelope.run_id} is {envelope.lifecycle}: it waits for no answer")
+        return None
+    interrupt = open_question(envelope, interrupt_id)
+    check_response(interrupt, response)
+    now_ms = SystemClock().now_ms()
+    refused = refusal(interrupt, interrupt.id, LOCAL_USER, envelope.request.user_id, now_ms)
+    if refused is not None:
+        raise InterruptError(refused, run_id=envelope.run_id, interrupt_id=interrupt.id)
+    return interrupt
+
+
+def _line_of(event: ClientEvent) -> str:
+    at = datetime.fromtimestamp(event.at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+    about = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in event.data.items()]
+    return " ".join([f"{event.seq:4}  {at}  {event.type}", *([str(event.stage)] if event.stage else []), *about])

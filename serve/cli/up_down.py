@@ -1,0 +1,145 @@
+"""`jeeves up`, `down` and `status`: a system that stays warm between questions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from runtime.errors import ClusterError, SettingsError
+from runtime.settings import Settings, load_settings, open_state_dir
+from serve.cli.meaning import meaning, told_of_meaning
+from serve.runtimes.warm import WarmRecord, WarmRuntime, is_locked, read_record, settings_digest, warm_dir
+
+UP_TIMEOUT_S = 180.0
+DOWN_TIMEOUT_S = 30.0
+POLL_EVERY_S = 0.1
+
+Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
+
+
+def up(config: Config = None) -> None:
+    """Start a system in the background; `ask`, `batch` and the others use it while it is up."""
+    settings = load_settings(config)
+    if settings.ray.mode == "in_process":
+        raise SettingsError("ray.mode is in_process: nothing can stay up; set it to local or attach")
+    open_state_dir(settings.state_dir)
+    record = read_record(settings.state_dir)
+    if record is not None:
+        _check_settings(record, settings)
+        sys.stdout.write(f"up already: process {record.pid}\n")
+        return
+    started_s = time.monotonic()
+    record = _start(settings)
+    _check_settings(record, settings)
+    sys.stdout.write(f"up: process {record.pid}, socket {record.socket}, {time.monotonic() - started_s:.1f} s\n")
+
+
+def down(config: Config = None) -> None:
+    """Stop the system that `up` started, and nothing else."""
+    settings = load_settings(config)
+    record = read_record(settings.state_dir)
+    if record is None:
+        sys.stdout.write("not up\n")
+        return
+    try:
+        asyncio.run(WarmRuntime(record, record.code_version).stop())
+    except ClusterError:
+        with suppress(ProcessLookupError):
+            os.kill(record.pid, signal.SIGTERM)
+    if not _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir)):
+        with suppress(ProcessLookupError):
+            os.kill(record.pid, signal.SIGKILL)
+        _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir))
+    sys.stdout.write(f"down: process {record.pid}\n")
+
+
+def status(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False, config: Config = None
+) -> None:
+    """Say whether a system is up, and what it is doing; exit status 1 when it is not."""
+    settings = load_settings(config)
+    record = read_record(settings.state_dir)
+    if record is None:
+        sys.stdout.write(json.dumps({"up": False}) + "\n" if as_json else "not up\n")
+        raise typer.Exit(1)
+    state = asyncio.run(WarmRuntime(record, record.code_version).status())
+    if as_json:
+        sys.stdout.write(json.dumps({"up": True, **state, "meaning": meaning(settings)}) + "\n")
+        return
+    sys.stdout.write(_described(state) + told_of_meaning(meaning(settings)))
+
+
+def _check_settings(record: WarmRecord, settings: Settings) -> None:
+    if record.settings_digest != settings_digest(settings):
+        raise ClusterError(
+            f"a system with other settings is up (process {record.pid}); run `jeeves down` first", pid=record.pid
+        )
+
+
+def _described(state: dict[str, Any]) -> str:
+    minutes = (time.time() - state["started_at_ms"] / 1000) / 60
+    endpoints = state["bus"]["endpoints"]
+    away = [address for address, presence in endpoints.items() if presence != "connected"]
+    return (
+        f"up: process {state['pid']} for {minutes:.1f} min, ray {state['ray_address']}\n"
+        f"{state['questions_answered']} questions answered, {state['runs_under_way']} runs under way\n"
+        f"{len(endpoints)} endpoints on the bus, away: {', '.join(away) or 'none'}; "
+        f"{state['bus']['parked']} frames parked, {state['bus']['dead_letters']} dead letters, "
+        f"{len(state['bus']['middleware'].get('circuit_breaker', {}))} types of queries failing\n"
+    )
+
+
+def _start(settings: Settings) -> WarmRecord:
+    folder = warm_dir(settings.state_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    log_path = folder / "daemon.log"
+    if not is_locked(settings.state_dir):
+        log_path.unlink(missing_ok=True)
+    with log_path.open("a") as log:
+        command = [sys.executable, "-P", "-m", "serve.runtimes.daemon"]
+        daemon = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, text=True
+        )
+    if daemon.stdin is not None:
+        with suppress(BrokenPipeError), daemon.stdin as given:
+            given.write(settings.handed_over())
+
+    def is_settled() -> bool:
+        if read_record(settings.state_dir) is not None:
+            return True
+        # When two are started at once, the second ends and its caller gets the first.
+        return daemon.poll() is not None and not is_locked(settings.state_dir)
+
+    settled = _within(UP_TIMEOUT_S, is_settled)
+    record = read_record(settings.state_dir)
+    if record is not None:
+        return record
+    if not settled:
+        daemon.kill()
+    raise ClusterError(f"the system did not come up: {_last_words(log_path)}; see {log_path}")
+
+
+def _last_words(log_path: Path) -> str:
+    lines = [line for line in log_path.read_text(errors="replace").splitlines() if line.strip()]
+    own = [line.removeprefix("jeeves: ") for line in lines if line.startswith("jeeves: ")]
+    return (own or lines or [f"no word within {UP_TIMEOUT_S:g} s"])[-1]
+
+
+def _within(timeout_s: float, condition: Callable[[], bool]) -> bool:
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() >= deadline_s:
+            return False
+        time.sleep(POLL_EVERY_S)
+    return True

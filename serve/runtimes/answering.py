@@ -1,0 +1,181 @@
+"""Asking, whoever does the work: one protocol, and the runtimes that stand behind it.
+
+A runtime takes an `Ask`, shows events while the run goes on, and gives the answer document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from runtime.codebase.index.service import IndexService
+from runtime.errors import InterruptError
+from runtime.hosting.local_runner import LocalRunner
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptResponse, Request
+from runtime.settings import Settings
+from runtime.supervision.commands import ClientEvent
+from serve.answer_document import Ask, document_of, interrupt_document
+from serve.wiring import index_service, local_runner
+
+log = logging.getLogger(__name__)
+
+OnEvent = Callable[[ClientEvent], None]
+OnIndexing = Callable[[int, int], None]
+# Put the question of a run, as `interrupt_document` has it, to a person; None leaves the run waiting.
+OnInterrupt = Callable[[dict[str, Any]], Awaitable[InterruptResponse | None]]
+
+PROGRESS_EVERY_S = 0.1
+
+
+def ignore_event(_event: ClientEvent) -> None:
+    """For callers that want only the document."""
+
+
+def ignore_indexing(_done: int, _total: int) -> None:
+    """For callers that show no progress."""
+
+
+async def leave_waiting(_interrupt: dict[str, Any]) -> InterruptResponse | None:
+    """For callers that have nobody to ask: the run waits until somebody answers it otherwise."""
+    return None
+
+
+class AskRuntime(Protocol):
+    """Answers questions until it is closed."""
+
+    async def ask(
+        self,
+        ask: Ask,
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
+    ) -> dict[str, Any]:
+        """The answer document; of a run that was left waiting, the document that says for what.
+
+        `on_interrupt` is asked only when `ask.wait` is set. Raises JeevesError for what could not be started.
+        """
+
+    async def close(self) -> None:
+        """Give back what the runtime holds."""
+
+
+class RunHost(Protocol):
+    """What drives runs: the local runner, or a system of actors."""
+
+    async def submit(self, request: Request) -> RunId:
+        """Start a run."""
+
+    def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
+        """Its events to the end."""
+
+    async def cancel(self, run_id: RunId, reason: str) -> None:
+        """End it now."""
+
+    async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
+        """Answer its question."""
+
+
+def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
+    """The kernel's request for a question about a repository whose index is up to date."""
+    metadata: dict[str, Any] = {"repo": ask.repo, "repository": repository}
+    return Request(
+        pipeline=ask.pipeline,
+        raw_input=ask.question,
+        user_id=ask.user_id,
+        session_id=ask.session_id,
+        metadata={**metadata, "may_ask": True} if ask.clarify else metadata,
+        limits=ask.limits,
+        deadline_s=ask.deadline_s,
+        wait=ask.wait,
+    )
+
+
+EnvelopeOf = Callable[[RunId], Awaitable[Envelope]]
+
+
+async def follow(
+    host: RunHost,
+    ask: Ask,
+    repository: dict[str, Any],
+    envelope_of: EnvelopeOf,
+    on_event: OnEvent,
+    on_interrupt: OnInterrupt,
+) -> Envelope:
+    """Submit a question and see it to its end, or until it is left waiting; an asker that goes away cancels the run."""
+    run_id = await host.submit(request_of(ask, repository))
+    try:
+        async with aclosing(host.watch(run_id)) as events:
+            async for event in events:
+                on_event(event)
+                if event.type != "interrupt.raised" or not ask.wait or event.data["kind"] == "checkpoint":
+                    continue  # whoever paused a run lets it go on
+                if not await _put(host, await envelope_of(run_id), str(event.data["id"]), on_interrupt):
+                    break
+    except asyncio.CancelledError:
+        await asyncio.shield(host.cancel(run_id, "the caller went away"))
+        raise
+    return await envelope_of(run_id)
+
+
+async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrupt: OnInterrupt) -> bool:
+    """Put a question that is still open and hand in the answer; False: the run is left waiting."""
+    interrupt = envelope.interrupt
+    if interrupt is None or interrupt.id != interrupt_id or envelope.lifecycle != "waiting":
+        return True
+    response = await on_interrupt({**interrupt_document(interrupt), "run_id": envelope.run_id})
+    if response is None:
+        return False
+    try:
+        await host.answer(envelope.run_id, interrupt.id, envelope.request.user_id, response)
+    except InterruptError as error:
+        # Somebody else was quicker, or its time is over: what the run does now is seen in its events.
+        log.warning("interrupt.answer_refused", extra={"run_id": envelope.run_id, "reason": error.message})
+    return True
+
+
+async def prepared(
+    refresh: Awaitable[dict[str, Any]], progress: Callable[[], Awaitable[tuple[int, int]]], on_indexing: OnIndexing
+) -> dict[str, Any]:
+    """What a refresh of the index gives, with its progress reported while it runs."""
+    refreshing = asyncio.ensure_future(refresh)
+    while not refreshing.done():
+        done, total = await progress()
+        if total:
+            on_indexing(done, total)
+        await asyncio.wait({refreshing}, timeout=PROGRESS_EVERY_S)
+    return refreshing.result()
+
+
+class LocalRuntime:
+    """Answers in this process, without Ray."""
+
+    def __init__(self, settings: Settings, pipeline: PipelineConfig) -> None:
+        self._index: IndexService = index_service(settings)
+        self._runner: LocalRunner = local_runner(settings, pipeline, self._index)
+        self._reasoner = settings.reasoner
+
+    async def ask(
+        self,
+        ask: Ask,
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
+    ) -> dict[str, Any]:
+        async def progress() -> tuple[int, int]:
+            state = self._index.progress(ask.repo)
+            return state.done, state.total
+
+        repository = await prepared(self._index.refresh(ask.repo), progress, on_indexing)
+        envelope = await follow(self._runner, ask, repository, self._envelope, on_event, on_interrupt)
+        return document_of(ask, envelope, self._reasoner)
+
+    async def close(self) -> None:
+        await self._runner.close()
+
+    async def _envelope(self, run_id: RunId) -> Envelope:
+        return self._runner.envelope(run_id)

@@ -1,0 +1,243 @@
+"""The process behind `jeeves up`: keeps the actors, listens on the Unix socket, ends on `stop` or a signal.
+
+Started as `python -P -m serve.runtimes.daemon` with the settings as JSON on standard input. It owns its cluster, so
+that when it ends, all of it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import Any
+
+import msgspec
+
+from actors.origin import check_origin, code_version
+from runtime.bus.queries import error_to_wire
+from runtime.errors import InputError, JeevesError
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, InterruptResponse
+from runtime.settings import Settings
+from runtime.supervision.commands import ClientEvent
+from serve.answer_document import LOCAL_USER, Ask, asked_in, document_of
+from serve.run_control import answer_run, cancel_run, pause_run
+from serve.runtimes.ray_runtime import RayRuntime, start_runtime
+from serve.runtimes.warm import (
+    LOCK_PATIENCE_S,
+    MAX_LINE_BYTES,
+    WarmRecord,
+    remove_socket,
+    settings_digest,
+    socket_path,
+    take_lock,
+    warm_dir,
+    write_record,
+)
+from serve.wiring import load_named_pipeline, warm_pipeline_names
+
+log = logging.getLogger(__name__)
+
+
+class Client:
+    """The other end of one connection: what is sent to it, and the lines that it sends after its request."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def until_gone(self) -> None:
+        """Take in what the client says, and return when it has hung up."""
+        while line := await self._reader.readline():
+            self._lines.put_nowait(line)
+
+    def tell(self, what: dict[str, Any]) -> None:
+        """Send one line."""
+        self._writer.write(json.dumps(what, ensure_ascii=False).encode() + b"\n")
+
+    def on_event(self, event: ClientEvent) -> None:
+        """Show an event."""
+        self.tell({"event": msgspec.to_builtins(event)})
+
+    def on_indexing(self, done: int, total: int) -> None:
+        """Show how far indexing is."""
+        self.tell({"indexing": [done, total]})
+
+    async def on_interrupt(self, interrupt: dict[str, Any]) -> InterruptResponse | None:
+        """Put a question and wait for the line with the answer."""
+        self.tell({"interrupt": interrupt})
+        reply = json.loads(await self._lines.get())
+        return None if reply is None else msgspec.convert(reply["answer"], InterruptResponse)
+
+
+class Door:
+    """Serves the socket of one warm system."""
+
+    def __init__(self, runtime: RayRuntime, record: WarmRecord) -> None:
+        self._runtime = runtime
+        self._system = runtime.system
+        self._record = record
+        self.stopping = asyncio.Event()
+        self.answered = 0
+        self._operations: dict[str, Callable[[dict[str, Any], Client], Awaitable[dict[str, Any]]]] = {
+            "ask": self._ask,
+            "status": self._status,
+            "stop": self._stop,
+            "watch": self._watch,
+            "document": self._document,
+            "cancel": self._cancel,
+            "pause": self._pause,
+            "answer": self._answer,
+        }
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection: one request, its answer. A client that hangs up cancels its question."""
+        try:
+            line = await reader.readline()
+            if line:
+                await self._converse(line, Client(reader, writer))
+                await writer.drain()
+        except ConnectionError:
+            log.info("door.client_gone")
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _converse(self, line: bytes, client: Client) -> None:
+        answering = asyncio.ensure_future(self._result(line, client))
+        hung_up = asyncio.ensure_future(client.until_gone())
+        await asyncio.wait({answering, hung_up}, return_when=asyncio.FIRST_COMPLETED)
+        hung_up.cancel()
+        await asyncio.gather(hung_up, return_exceptions=True)
+        if not answering.done():
+            answering.cancel()
+            await asyncio.wait({answering})
+            return
+        client.tell(answering.result())
+
+    async def _result(self, line: bytes, client: Client) -> dict[str, Any]:
+        try:
+            request = json.loads(line)
+            operation = self._operations.get(request["op"])
+            if operation is None:
+                known = ", ".join(self._operations)
+                raise InputError(f"no operation is named {request['op']!r}; there are {known}")
+            return await operation(request, client)
+        except JeevesError as error:
+            return {"error": error_to_wire(error)}
+        except (ValueError, KeyError, TypeError, RecursionError, msgspec.MsgspecError) as error:
+            return {"error": error_to_wire(InputError(f"not a request of this door: {error}"))}
+        except Exception as error:
+            log.exception("door.failed")
+            return {"error": error_to_wire(error)}
+
+    async def _ask(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
+        ask = msgspec.convert(request["ask"], Ask)
+        document = await self._runtime.ask(ask, client.on_event, client.on_indexing, client.on_interrupt)
+        self.answered += 1
+        return {"document": document}
+
+    async def _status(self, _request: dict[str, Any], _client: Client) -> dict[str, Any]:
+        running = await self._system.running()
+        bus = await self._system.bus_stats()
+        record = msgspec.to_builtins(self._record)
+        return {
+            "status": {**record, "questions_answered": self.answered, "runs_under_way": running, "bus": bus},
+        }
+
+    async def _stop(self, _request: dict[str, Any], _client: Client) -> dict[str, Any]:
+        self.stopping.set()
+        return {"stopping": True}
+
+    async def _watch(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
+        run_id = _run_id(request)
+        async with aclosing(self._system.watch(run_id, int(request["after_seq"]))) as events:
+            async for event in events:
+                client.on_event(event)
+                asks = event.type == "interrupt.raised" and bool(request["until_it_waits"])
+                if asks and (await self._system.envelope(run_id)).lifecycle == "waiting":
+                    break
+        return await self._document(request, client)
+
+    async def _document(self, request: dict[str, Any], _client: Client) -> dict[str, Any]:
+        return {"document": self._told(await self._system.envelope(_run_id(request)))}
+
+    async def _cancel(self, request: dict[str, Any], _client: Client) -> dict[str, Any]:
+        envelope = await cancel_run(self._system, _run_id(request), str(request["reason"]))
+        return {"document": self._told(envelope)}
+
+    async def _pause(self, request: dict[str, Any], _client: Client) -> dict[str, Any]:
+        envelope = await pause_run(self._system, _run_id(request), str(request["reason"]))
+        return {"document": self._told(envelope)}
+
+    async def _answer(self, request: dict[str, Any], _client: Client) -> dict[str, Any]:
+        run_id, interrupt_id = _run_id(request), request["interrupt_id"]
+        seen, _ = await self._system.events(run_id)
+        response = msgspec.convert(request["answer"], InterruptResponse)
+        await answer_run(self._system, run_id, interrupt_id, LOCAL_USER, response)
+        return {"after_seq": len(seen)}
+
+    def _told(self, envelope: Envelope) -> dict[str, Any]:
+        return document_of(asked_in(envelope.request), envelope, self._runtime.reasoner)
+
+
+def _run_id(request: dict[str, Any]) -> RunId:
+    return RunId(str(request["run_id"]))
+
+
+async def keep(settings: Settings) -> None:
+    """Bring the system up, listen until told to stop, and take everything down."""
+    pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
+    runtime = start_runtime(settings, pipelines, keeper="supervisor")
+    path = socket_path(settings.state_dir)
+    try:
+        await runtime.system.ready()
+        path.unlink(missing_ok=True)
+        address = runtime.cluster.address if runtime.cluster else ""
+        record = WarmRecord(
+            os.getpid(), str(path), code_version(), settings_digest(settings), address, SystemClock().now_ms()
+        )
+        door = Door(runtime, record)
+        server = await asyncio.start_unix_server(door.serve, str(path), limit=MAX_LINE_BYTES)
+        path.chmod(0o600)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, door.stopping.set)
+        write_record(settings.state_dir, record)
+        log.info("daemon.up", extra={"socket": str(path)})
+        await door.stopping.wait()
+        server.close()
+    finally:
+        (warm_dir(settings.state_dir) / "record.json").unlink(missing_ok=True)
+        remove_socket(path, settings.state_dir)
+        await runtime.close()
+
+
+def main() -> int:
+    """Run the daemon; its failure is one line on standard error, which `jeeves up` shows."""
+    settings = Settings.model_validate_json(sys.stdin.read())
+    logging.basicConfig(level=settings.logging.level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    lock = take_lock(settings.state_dir, LOCK_PATIENCE_S)
+    if lock is None:
+        sys.stderr.write("jeeves: a warm system is up already\n")
+        return 1
+    try:
+        check_origin()
+        asyncio.run(keep(settings))
+    except JeevesError as error:
+        sys.stderr.write(f"jeeves: {error.message}\n")
+        return error.exit_status
+    finally:
+        lock.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""Answers through Ray: a cluster of our own for one command, or one that `jeeves up` and `jeeves serve` keep."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from ray._private import worker
+
+from actors.cluster import Cluster, attach, start_local
+from actors.system import System, SystemSpec, start_system
+from runtime.errors import ClusterError
+from runtime.pipeline.config import PipelineConfig
+from runtime.settings import Settings
+from serve.answer_document import Ask, document_of
+from serve.runtimes.answering import (
+    OnEvent,
+    OnIndexing,
+    OnInterrupt,
+    follow,
+    ignore_event,
+    ignore_indexing,
+    leave_waiting,
+    prepared,
+)
+from serve.wiring import system_parts
+
+log = logging.getLogger(__name__)
+
+RELEASE_TIMEOUT_S = 2.0
+
+
+class RayRuntime:
+    """A system of actors that answers questions."""
+
+    def __init__(self, system: System, reasoner: str, cluster: Cluster | None) -> None:
+        self.system = system
+        self.cluster = cluster
+        self.reasoner = reasoner
+        self._coming_up: asyncio.Future[None] | None = None
+
+    async def ask(
+        self,
+        ask: Ask,
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
+    ) -> dict[str, Any]:
+        coming_up = self._coming_up = self._coming_up or asyncio.ensure_future(self.system.ready())
+        answering = asyncio.ensure_future(self._answer(ask, on_event, on_indexing, on_interrupt))
+        try:
+            # Work goes on while actors come up; one that cannot is told at once, rather than when its stage times out.
+            either: list[asyncio.Future[Any]] = [answering, coming_up]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if coming_up.done():
+                coming_up.result()
+            return await answering
+        finally:
+            if not answering.done():
+                answering.cancel()
+                await asyncio.wait({answering})
+
+    async def _answer(
+        self, ask: Ask, on_event: OnEvent, on_indexing: OnIndexing, on_interrupt: OnInterrupt
+    ) -> dict[str, Any]:
+        async def progress() -> tuple[int, int]:
+            return await self.system.index_progress(ask.repo)
+
+        repository = await prepared(self.system.refresh_index(ask.repo), progress, on_indexing)
+        envelope = await follow(self.system, ask, repository, self.system.envelope, on_event, on_interrupt)
+        return document_of(ask, envelope, self.reasoner)
+
+    async def close(self) -> None:
+        if self._coming_up is not None:
+            self._coming_up.cancel()
+        try:
+            await asyncio.wait_for(self.system.release(), RELEASE_TIMEOUT_S)
+        except (ClusterError, TimeoutError) as error:
+            log.info("system.not_released", extra={"reason": str(error)})  # its lease ends by itself
+        if self.cluster is not None:
+            await asyncio.to_thread(self.cluster.shutdown)
+
+
+def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: str | None = None) -> RayRuntime:
+    """Start or join a cluster and create the actors for `pipelines`; they come up while the first question is read.
+
+    `keeper` names the run logs of a system that stays: it goes on with the runs that its predecessor left.
+    """
+    _keep_ray_off_stdout()
+    cluster = _cluster(settings)
+    try:
+        system = start_system(SystemSpec(**system_parts(settings, pipelines), keeper=keeper))
+    except BaseException:
+        cluster.shutdown()
+        raise
+    return RayRuntime(system, settings.reasoner, cluster)
+
+
+def _keep_ray_off_stdout() -> None:
+    """Log what raylets report, such as workers that died: Ray prints it to standard output, where answers go."""
+
+    def to_log(data: dict[str, Any], ignore_prefix: bool) -> None:
+        log.warning("ray.reported", extra={"lines": data["lines"], "ignore_prefix": ignore_prefix})
+
+    worker.print_to_stdstream = to_log
+
+
+def _cluster(settings: Settings) -> Cluster:
+    if settings.ray.mode == "attach":
+        return attach(str(settings.ray.address))
+    return start_local(settings.ray, settings.state_dir)

@@ -1,0 +1,25 @@
+"""Which runtime answers: the warm system that is up, else one that is started for the occasion."""
+
+from __future__ import annotations
+
+from actors.origin import code_version
+from runtime.settings import Settings, open_state_dir
+from serve.runtimes.answering import AskRuntime, LocalRuntime
+from serve.runtimes.warm import WarmRuntime, read_record, settings_digest
+from serve.wiring import load_named_pipeline, warm_pipeline_names
+
+
+async def open_runtime(settings: Settings, pipeline_name: str) -> AskRuntime:
+    """A runtime for one pipeline. A warm system with other settings, or without that pipeline, is left alone."""
+    open_state_dir(settings.state_dir)
+    pipeline = load_named_pipeline(settings, pipeline_name)
+    if settings.ray.mode == "in_process":
+        return LocalRuntime(settings, pipeline)
+    record = read_record(settings.state_dir)
+    is_ready = record is not None and record.settings_digest == settings_digest(settings)
+    if record is not None and is_ready and pipeline_name in warm_pipeline_names(settings):
+        return WarmRuntime(record, code_version())
+    # Imported here: a warm question must not pay for importing Ray.
+    from serve.runtimes.ray_runtime import start_runtime
+
+    return start_runtime(settings, [pipeline])

@@ -1,0 +1,240 @@
+"""The door of a warm system: a Unix socket, a record of who listens there, and the client's side of it.
+
+The protocol is one JSON object per line. A client sends one request; the answer is any number of `event`, `indexing`
+and `interrupt` lines and then one with the result, or `error`. To each `interrupt` line the client sends one line back:
+`{"answer": …}`, or null to leave the run waiting. Ray is not imported here: that is what makes a warm question fast.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from runtime.bus.queries import error_from_wire
+from runtime.errors import ClusterError, VersionMismatchError
+from runtime.run.envelope import InterruptResponse
+from runtime.settings import Settings
+from runtime.supervision.commands import ClientEvent
+from serve.answer_document import Ask
+from serve.runtimes.answering import OnEvent, OnIndexing, OnInterrupt, ignore_event, ignore_indexing, leave_waiting
+
+log = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT_S = 1.0
+LOCK_PATIENCE_S = 2.0
+LOCK_POLL_S = 0.02
+MAX_LINE_BYTES = 64 * 2**20
+MAX_SOCKET_PATH_BYTES = 100
+
+
+class WarmRecord(msgspec.Struct, frozen=True):
+    """Who keeps the warm system: process, socket, versions, and the digest of the settings that it runs under."""
+
+    pid: int
+    socket: str
+    code_version: str
+    settings_digest: str
+    ray_address: str
+    started_at_ms: int
+
+
+def warm_dir(state_dir: Path) -> Path:
+    """Where a warm system keeps its record, lock and log."""
+    return state_dir / "warm"
+
+
+def settings_digest(settings: Settings) -> str:
+    """Names the settings: a client with other settings does not use this system."""
+    return hashlib.sha256(settings.model_dump_json().encode()).hexdigest()[:16]
+
+
+def socket_path(state_dir: Path) -> Path:
+    """Where the socket is made; in a private temporary folder when the state folder's path is too long for one."""
+    path = warm_dir(state_dir) / "jeeves.sock"
+    if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+        return path
+    return Path(tempfile.mkdtemp(prefix="jeeves-")) / "jeeves.sock"
+
+
+def remove_socket(path: Path, state_dir: Path) -> None:
+    """Take the socket away, and its temporary folder if it has one."""
+    path.unlink(missing_ok=True)
+    if path.parent != warm_dir(state_dir):
+        with suppress(OSError):
+            path.parent.rmdir()
+
+
+def take_lock(state_dir: Path, patience_s: float = 0.0) -> IO[str] | None:
+    """The lock of the one warm system of a state folder, held while the file is open; None when another holds it.
+
+    Clients hold it for an instant, to see whether a record is stale: a system that starts has some patience.
+    """
+    warm_dir(state_dir).mkdir(parents=True, exist_ok=True)
+    file = (warm_dir(state_dir) / "lock").open("w")
+    give_up_s = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= give_up_s:
+                file.close()
+                return None
+            time.sleep(LOCK_POLL_S)
+        else:
+            return file
+
+
+def is_locked(state_dir: Path) -> bool:
+    """True while a warm system is up, coming up or going down."""
+    lock = take_lock(state_dir)
+    if lock is not None:
+        lock.close()
+    return lock is None
+
+
+def read_record(state_dir: Path) -> WarmRecord | None:
+    """The record of a warm system that is alive, else None; a record that nobody holds the lock for is stale."""
+    path = warm_dir(state_dir) / "record.json"
+    if not path.is_file():
+        return None
+    lock = take_lock(state_dir)
+    if lock is not None:
+        with lock:
+            path.unlink(missing_ok=True)
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=WarmRecord)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ClusterError(f"the record of the warm system {path} is unreadable: {error}; run `jeeves down`") from error
+
+
+def write_record(state_dir: Path, record: WarmRecord) -> None:
+    """Make the record known, whole or not at all."""
+    path = warm_dir(state_dir) / "record.json"
+    draft = path.with_suffix(".tmp")
+    draft.write_bytes(msgspec.json.encode(record))
+    draft.replace(path)
+
+
+class WarmRuntime:
+    """Asks the warm system over its socket."""
+
+    def __init__(self, record: WarmRecord, code_version: str) -> None:
+        if record.code_version != code_version:
+            raise VersionMismatchError(
+                f"the warm system (process {record.pid}) runs code {record.code_version}, this is {code_version}; "
+                "run `jeeves down` and `jeeves up`",
+                running=record.code_version,
+                ours=code_version,
+            )
+        self.record = record
+
+    async def ask(
+        self,
+        ask: Ask,
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
+    ) -> dict[str, Any]:
+        request = {"op": "ask", "ask": msgspec.to_builtins(ask)}
+        document: dict[str, Any] = (await self._exchange(request, on_event, on_indexing, on_interrupt))["document"]
+        return document
+
+    async def watch(
+        self, run_id: str, after_seq: int, on_event: OnEvent, until_it_waits: bool = False
+    ) -> dict[str, Any]:
+        """Show what happens in a run to its end, or until it waits for a person; its document then."""
+        request = {"op": "watch", "run_id": run_id, "after_seq": after_seq, "until_it_waits": until_it_waits}
+        document: dict[str, Any] = (await self._exchange(request, on_event))["document"]
+        return document
+
+    async def document(self, run_id: str) -> dict[str, Any]:
+        """The document of a run as it stands. Raises UnknownNameError."""
+        document: dict[str, Any] = (await self._exchange({"op": "document", "run_id": run_id}))["document"]
+        return document
+
+    async def cancel(self, run_id: str, reason: str) -> dict[str, Any]:
+        """End a run; its document. Raises UnknownNameError and RunStateError, as the others below."""
+        request = {"op": "cancel", "run_id": run_id, "reason": reason}
+        document: dict[str, Any] = (await self._exchange(request))["document"]
+        return document
+
+    async def pause(self, run_id: str, reason: str) -> dict[str, Any]:
+        """Hold a run at its next step; its document."""
+        request = {"op": "pause", "run_id": run_id, "reason": reason}
+        document: dict[str, Any] = (await self._exchange(request))["document"]
+        return document
+
+    async def answer(self, run_id: str, interrupt_id: str | None, response: InterruptResponse) -> int:
+        """Answer the question of a run that waits; the number of the last event before the answer."""
+        answer = msgspec.to_builtins(response)
+        request = {"op": "answer", "run_id": run_id, "interrupt_id": interrupt_id, "answer": answer}
+        return int((await self._exchange(request))["after_seq"])
+
+    async def status(self) -> dict[str, Any]:
+        """What the warm system says of itself."""
+        status: dict[str, Any] = (await self._exchange({"op": "status"}))["status"]
+        return status
+
+    async def stop(self) -> None:
+        """Ask the warm system to end."""
+        await self._exchange({"op": "stop"})
+
+    async def close(self) -> None:
+        """Nothing is held between questions."""
+
+    async def _exchange(
+        self,
+        request: dict[str, Any],
+        on_event: OnEvent = ignore_event,
+        on_indexing: OnIndexing = ignore_indexing,
+        on_interrupt: OnInterrupt = leave_waiting,
+    ) -> dict[str, Any]:
+        reader, writer = await self._connected()
+        try:
+            writer.write(json.dumps(request).encode() + b"\n")
+            await writer.drain()
+            while (line := await reader.readline()).endswith(b"\n"):
+                answer: dict[str, Any] = json.loads(line)
+                if "event" in answer:
+                    on_event(msgspec.convert(answer["event"], ClientEvent))
+                elif "indexing" in answer:
+                    on_indexing(*answer["indexing"])
+                elif "interrupt" in answer:
+                    response = await on_interrupt(answer["interrupt"])
+                    reply = None if response is None else {"answer": msgspec.to_builtins(response)}
+                    writer.write(json.dumps(reply).encode() + b"\n")
+                elif "error" in answer:
+                    raise error_from_wire(answer["error"])
+                else:
+                    return answer
+        except ConnectionError:
+            log.info("warm.connection_lost", extra={"pid": self.record.pid})
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+        raise ClusterError(f"the warm system (process {self.record.pid}) went away before it answered; ask again")
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        try:
+            opening = asyncio.open_unix_connection(self.record.socket, limit=MAX_LINE_BYTES)
+            return await asyncio.wait_for(opening, CONNECT_TIMEOUT_S)
+        except (OSError, TimeoutError) as error:
+            reason = str(error) or "timed out"
+            raise ClusterError(
+                f"the warm system (process {self.record.pid}) does not answer: {reason}; run `jeeves down`"
+            ) from error
