@@ -1,6 +1,7 @@
 """A disturbed run against its undisturbed twin: the result is the same. What is compared, and what cannot be.
 
-- a run that its user cancelled is not compared: it had got so far, or not;
+- a run that its user cancelled is not compared: it had got so far, or not; nor is one in which failures and questions
+  race, so that who is first decides what is asked;
 - where a call was refused for lack of budget, results are compared only when the order of calls was given (sequential,
   no fan-out) and no attempt was lost: what a lost attempt was granted counts as spent, so less may be left;
 - a parallel run that ends otherwise than completed is compared by its terminal reason: what its branches had done by
@@ -33,7 +34,7 @@ _COMPARED: dict[Level, tuple[str, ...]] = {
 def level_of(system: System, twin: System, record: Record) -> Level:
     """How much of a run must be as in its twin."""
     config, run_id = system.scenario.config, record.run_id
-    if record.planned.person.cancels_ms is not None:
+    if record.planned.person.cancels_ms is not None or system.scenario.depends_on_time:
         return "none"
     if system.books.runs[run_id].refusals or twin.books.runs[run_id].refusals:
         given_order = not config.is_parallel and all(agent.foreach is None for agent in config.agents)

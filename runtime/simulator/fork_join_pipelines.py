@@ -1,12 +1,14 @@
 """Random parallel pipelines: a root, branches that race, a join of either kind, perhaps a loop back and a sink.
 
-What bounds and failures cut short depends here on who was first, so there is at most one such trouble.
+What bounds and failures cut short depends here on who was first, so there is at most one such trouble. There is more of
+it only where a join of any stands above one of all, and those runs are compared with no twin.
 """
 
 from __future__ import annotations
 
 from typing import Any, cast
 
+from runtime.run.policy_verdict import PolicyVerdict
 from runtime.simulator.scenarios import ASKED_KINDS, FAILURES, Draft, Json
 from runtime.simulator.scripts import ALWAYS
 
@@ -14,7 +16,34 @@ TROUBLES = ("none", "none", "none", "fails", "flaky", "hops", "budget", "asks", 
 
 
 def draft_parallel(draft: Draft) -> None:
-    """Draft a diamond."""
+    """Draft a diamond, or a race above a join."""
+    if draft.chance(0.15):
+        _draft_race_above_join(draft)
+    else:
+        _draft_diamond(draft)
+
+
+def _draft_race_above_join(draft: Draft) -> None:
+    """A branch that asks, one that fails beside it, and a quick one: who is first decides what is called off."""
+    rng = draft.rng
+    draft.settings |= {"default_run_mode": "parallel", "max_agent_hops": 60}
+    draft.depends_on_time = True
+    names = [f"b{number}" for number in range(rng.choice((2, 3, 4)))]
+    unlucky = rng.choice(names)
+    for name in names:
+        if name == unlucky:
+            draft.stage(name, draft.work(reads=(), fails=ALWAYS, failure=rng.choice(FAILURES)))
+        else:
+            draft.stage(name, draft.work(reads=(), asks=cast(Any, rng.choice((None, *ASKED_KINDS)))))
+    draft.stage("both", draft.work(reads=tuple(names)), requires=names)
+    draft.stage("quick", draft.work(reads=(), asks=cast(Any, rng.choice((None, None, *ASKED_KINDS)))))
+    draft.stage("join", draft.work(reads=()), requires=["both", "quick"], join_strategy="any")
+    if draft.chance(0.5):
+        verdict = PolicyVerdict("requires_confirmation", "as scripted")
+        draft.stage("alone", draft.work(reads=(), verdict=verdict), has_policies=True)
+
+
+def _draft_diamond(draft: Draft) -> None:
     rng = draft.rng
     trouble = rng.choice(TROUBLES)
     branches = [f"b{number}" for number in range(rng.choice((2, 2, 2, 3, 3, 4, 8)))]

@@ -25,9 +25,8 @@ def draw_scenario(rng: random.Random) -> Scenario:
     (_draft_sequential if draft.chance(0.6) else draft_parallel)(draft)
     amount = rng.choice((1, 1, 1, 1, 1, 1, 2, 2, 3, 4))
     quotas = Quotas(running=rng.randint(1, 2)) if amount > 1 and draft.chance(0.3) else Quotas()
-    return Scenario(
-        draft.pipeline(), draft.scripts, tuple(_run(draft, number) for number in range(amount)), quotas, draft.racers
-    )
+    runs = tuple(_run(draft, number) for number in range(amount))
+    return Scenario(draft.pipeline(), draft.scripts, runs, quotas, draft.racers, draft.depends_on_time)
 
 
 def _run(draft: Draft, number: int) -> PlannedRun:

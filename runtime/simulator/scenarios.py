@@ -49,13 +49,17 @@ class PlannedRun(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """All that a seed decides before faults: `racers` are output keys that depend on who wins an any-join."""
+    """All that a seed decides before faults: `racers` are output keys that depend on who wins an any-join.
+
+    `depends_on_time`: so does what is asked, and how a run ends.
+    """
 
     config: PipelineConfig
     scripts: dict[str, StageScript]
     runs: tuple[PlannedRun, ...]
     quotas: Quotas = Quotas()
     racers: frozenset[str] = frozenset()
+    depends_on_time: bool = False
 
 
 class Draft:
@@ -68,6 +72,7 @@ class Draft:
         self.limits: dict[tuple[str, str], int] = {}
         self.settings: Json = {"name": "simulated", "default_timeout_s": TIMEOUT_S, **ROOMY}
         self.racers: frozenset[str] = frozenset()
+        self.depends_on_time = False
 
     def chance(self, probability: float) -> bool:
         """True that often."""

@@ -59,6 +59,7 @@ def decide(config: PipelineConfig, state: RunState, event: Event) -> Decision:
     if ignored is not None:
         return Decision(state, ignored=ignored)
     results.settle_instant(turn)
+    flow.withdraw_pointless_question(turn)
     turn.warn_of_bounds()
     return turn.decision()
 
@@ -95,7 +96,7 @@ def _on_run_admitted(turn: Turn, _payload: RunAdmitted) -> str | None:
         _issue_again(turn)
     elif turn.envelope.lifecycle != "ready":
         return "the run does not wait to be admitted"
-    elif turn.held.questions:
+    elif turn.has_begun:
         _go_on(turn)
     else:
         flow.begin(turn)
@@ -204,7 +205,7 @@ def _on_timer_fired(turn: Turn, payload: TimerFired) -> str | None:
 def _on_deadline(turn: Turn, blocked: Blocked) -> None:
     if turn.ending is not None:
         return  # the final stage, at work already, has its grace
-    if turn.envelope.lifecycle == "ready" and not turn.held.questions:
+    if turn.envelope.lifecycle == "ready" and not turn.has_begun:
         turn.finish(blocked.reason, blocked.detail)
         return
     in_nobodys_hands = set(turn.in_flight) if turn.envelope.lifecycle == "blocked" else set[str]()
@@ -215,11 +216,10 @@ def _on_deadline(turn: Turn, blocked: Blocked) -> None:
 
 def _on_expiry(turn: Turn, queued: bool) -> None:
     """Nobody answered in time: go on without, or end, as the pipeline says for that kind of question."""
-    interrupt = turn.envelope.interrupt
-    if interrupt is None:
+    interrupt, question = turn.envelope.interrupt, flow.asked(turn)
+    if interrupt is None or question is None:
         return
     turn.close_interrupt("expired")
-    question = turn.held.questions[0]
     needs_consent = question.unapproved is not None
     if turn.config.interrupt_expiry.get(interrupt.kind, "end") == "proceed" and not needs_consent:
         _go_on_when_admitted(turn, queued)
@@ -235,10 +235,13 @@ def _on_interrupt_answered(turn: Turn, payload: InterruptAnswered) -> str | None
     refused = refusal(interrupt, payload.interrupt_id, payload.user_id, asker_id, turn.at_ms)
     if interrupt is None or refused is not None:
         return refused
+    question = flow.asked(turn)
+    if question is None:
+        return f"interrupt {interrupt.id} is withdrawn: what asked it was called off"
     response: InterruptResponse = replace(payload.response, received_at_ms=turn.at_ms)
     turn.close_interrupt("resolved", response)
     if outcome(interrupt.kind, response) == "denied":
-        _on_denial(turn, turn.held.questions[0])
+        _on_denial(turn, question)
     else:
         _go_on_when_admitted(turn, payload.queued)
     return None
@@ -253,13 +256,12 @@ def _go_on_when_admitted(turn: Turn, queued: bool) -> None:
 
 
 def _go_on(turn: Turn) -> None:
-    question = turn.held.questions[0]
-    if question.stage is not None and question.unapproved is not None:
-        flow.stop_waiting(turn)
+    question = flow.stop_waiting(turn)
+    if question is not None and question.stage is not None and question.unapproved is not None:
         results.take_effect(turn, turn.config.stages[question.stage], question.unapproved)
-        flow.take_up_held(turn)
-    else:
-        flow.go_on(turn)
+    elif question is not None:
+        flow.go_on(turn, question)
+    flow.take_up_held(turn)
 
 
 def _on_denial(turn: Turn, question: Question) -> None:

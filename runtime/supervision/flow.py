@@ -91,8 +91,10 @@ def _call_off(turn: Turn, stage: str) -> None:
     """Nobody needs this visit of a stage any more, nor what it wanted to know or was still to be visited for."""
     turn.drop(stage, "cancelled")
     turn.revisits = tuple(name for name in turn.revisits if name != stage)
-    kept = tuple(question for question in turn.held.questions if question.stage != stage)
-    turn.held = replace(turn.held, questions=kept)
+    turn.held = Held(
+        entries=tuple(name for name in turn.held.entries if name != stage),
+        questions=tuple(question for question in turn.held.questions if question.stage != stage),
+    )
 
 
 def move(turn: Turn, source: str, target: str, clear: tuple[str, ...]) -> None:
@@ -227,23 +229,66 @@ def _put_next(turn: Turn) -> None:
         turn.set_timer(f"interrupt:{interrupt.id}", interrupt.expires_at_ms)
 
 
-def go_on(turn: Turn) -> None:
-    """Leave the waiting state after an answer, or without one: resume where that kind of question says."""
-    question = stop_waiting(turn)
+def asked(turn: Turn) -> Question | None:
+    """The held question that the run's interrupt belongs to; None when the stage that asked was called off since.
+
+    A stage holds one question at most, and a pause, which has no stage, is never called off: so the stage tells which.
+    """
+    interrupt = turn.envelope.interrupt
+    if interrupt is None:
+        return None
+    return next((question for question in turn.held.questions if question.stage == interrupt.stage), None)
+
+
+def withdraw_pointless_question(turn: Turn) -> None:
+    """Close the open question when its stage was called off or has lost its race, and put the next one.
+
+    With none left the run goes on once there is room for it: it held none while it waited.
+    """
+    while (loser := _asks_in_vain(turn)) is not None:
+        _call_off(turn, loser)
+    if turn.envelope.lifecycle != "waiting" or asked(turn) is not None:
+        return
+    turn.close_interrupt("cancelled")
+    if turn.held.questions:
+        _put_next(turn)
+    else:
+        turn.envelope = replace(turn.envelope, lifecycle="ready")
+
+
+def _asks_in_vain(turn: Turn) -> str | None:
+    """The stage of the first question, if its race is won: the winner starts as soon as the run goes on.
+
+    A result that was confirmed before that has won as well, and takes effect.
+    """
+    if turn.envelope.lifecycle not in {"waiting", "ready"} or not turn.config.is_parallel or not turn.held.questions:
+        return None
+    question, interrupt = turn.held.questions[0], turn.envelope.interrupt
+    is_settled = question is asked(turn) and interrupt is not None and interrupt.status != "pending"
+    if question.stage is None or (is_settled and question.unapproved is not None):
+        return None
+    for winner in joins.startable(turn.config, turn.stages):
+        if question.stage in joins.losers(turn.config, turn.config.stages[winner], turn.stages):
+            return question.stage
+    return None
+
+
+def go_on(turn: Turn, question: Question) -> None:
+    """Resume after an answer, or without one, where that kind of question says."""
     if question.stage is not None:
         turn.mark(question.stage, "success" if question.failure is None else "failed")
     resume_at = turn.config.resume_stage(question.request.kind) or question.stage
     if resume_at is not None:
         enter(turn, resume_at)
-    take_up_held(turn)
 
 
-def stop_waiting(turn: Turn) -> Question:
-    """Let the run go on; returns the question that it waited for. What was held back is to be taken up after it."""
-    question, *others = turn.held.questions
-    turn.held = replace(turn.held, questions=tuple(others))
+def stop_waiting(turn: Turn) -> Question | None:
+    """Let the run go on; returns the question that was settled, unless its stage was called off meanwhile."""
+    settled = asked(turn)
+    others = tuple(question for question in turn.held.questions if question is not settled)
+    turn.held = replace(turn.held, questions=others)
     turn.envelope = replace(turn.envelope, lifecycle="running")
-    return question
+    return settled
 
 
 def take_up_held(turn: Turn) -> None:

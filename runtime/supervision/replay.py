@@ -111,6 +111,9 @@ def _what(before: RunState, decision: Decision) -> list[str]:
         elif isinstance(command, Emit) and command.event.type == "interrupt.raised":
             if after.envelope.lifecycle == "waiting":
                 what.append(f"the run waits for an answer: {command.event.data['question']}")
+        elif isinstance(command, Emit) and command.event.type == "interrupt.resolved":
+            if command.event.data["status"] == "cancelled" and after.envelope.lifecycle in {"waiting", "ready"}:
+                what.append("the open question was withdrawn, whoever asked it was called off")
         elif isinstance(command, Finish):
             detail = after.envelope.terminal_detail
             what.append(f"the run ended: {command.reason}" + (f" ({detail})" if detail else ""))

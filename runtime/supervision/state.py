@@ -63,7 +63,8 @@ class Question(msgspec.Struct, frozen=True):
 class Held(msgspec.Struct, frozen=True):
     """What waits while the run does: `entries` are stages to enter once it goes on.
 
-    `questions` are put one after the other; the first is the one that the run waits for.
+    `questions` are put one after the other; the first is the one that the run waits for. While the run is `ready`, the
+    first may be one that was answered: it is the one whose stage the envelope's interrupt names.
     """
 
     entries: tuple[StageName, ...] = ()

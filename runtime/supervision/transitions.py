@@ -91,6 +91,11 @@ class Turn:
         return self.envelope.lifecycle == "terminated"
 
     @property
+    def has_begun(self) -> bool:
+        """True once a stage was told to run: what is `ready` then goes on, and does not begin."""
+        return self.envelope.usage.agent_hops > 0
+
+    @property
     def at_work(self) -> list[str]:
         """The stages whose visit is not settled, in the order in which they were entered."""
         visits = [*(entry.stage for entry in self.in_flight.values()), *(visit[0].name for visit in self.instant)]

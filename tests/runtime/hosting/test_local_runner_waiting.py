@@ -317,6 +317,23 @@ async def test_a_loser_that_ignores_its_cancellation_changes_nothing() -> None:
     assert kit.runner.envelope(run_id).stages["slow"] == "cancelled"
 
 
+async def test_a_run_goes_on_by_itself_when_its_race_is_won_while_a_loser_asks_and_takes_no_answer_to_it() -> None:
+    async def after_a_minute(context: StageContext, _view: StageView) -> StageResult:
+        await context.clock.sleep(60)
+        return StageResult({"n": 1})
+
+    config = PipelineBuilder.parallel().stage("asks").stage("quick")
+    config.stage("join", requires=["asks", "quick"], join_strategy="any")
+    kit = Hosted(config.build(), {"asks": [asking()], "quick": [after_a_minute], "join": [hang]})
+    run_id = await waiting_run(kit)
+    await kit.clock.advance(60)
+    assert kit.runner.envelope(run_id).stages == {"asks": "cancelled", "quick": "success", "join": "active"}
+    with pytest.raises(InterruptError, match="q1 is cancelled already"):
+        await answer(kit, run_id, text="too late")
+    assert kit.agents["asks"].calls == 1
+    await kit.runner.close()
+
+
 # --- what goes wrong
 
 

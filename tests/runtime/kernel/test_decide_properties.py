@@ -23,7 +23,7 @@ from runtime.run.envelope import (
     encode_envelope,
 )
 from runtime.run.goals import Goal, GoalsPatch
-from runtime.run.joins import join_state
+from runtime.run.joins import join_state, losers, startable
 from runtime.run.policy_verdict import PolicyVerdict
 from runtime.run.stage_view import decode_view
 from runtime.supervision import events as happening
@@ -49,12 +49,16 @@ ACTIONS = (
     *("admit", "quota"),
 )
 
+ASKING_ACTIONS = (*ACTIONS, *("interrupt", "judged") * 4, *("fail",) * 6)
+
 seeds = st.integers(0, 2**32 - 1)
 """A seed makes a pipeline and its events: a hundred times as many of them as Hypothesis would draw in the same time."""
 
 
 def random_pipeline(dice: random.Random) -> PipelineConfig:
     """A pipeline of one to six stages with any routing, joins, fan-outs, loops and bounds; most are sound."""
+    if dice.random() < 0.1:
+        return race_above_joins(dice)
     names = NAMES[: dice.randint(1, len(NAMES))]
     is_parallel = dice.random() < 0.65
     targets = [*names, *names, *names, *([END] * 4), *INTERRUPT_TARGETS]
@@ -80,6 +84,33 @@ def random_pipeline(dice: random.Random) -> PipelineConfig:
         "max_tool_calls": dice.randint(0, 40),
         "max_tokens": dice.choice([None, None, 0, 30, 300]),
         "deadline_s": dice.choice([None, None, None, 5, 60, 7200]),
+    }
+    return PipelineConfig.model_validate(data)
+
+
+def race_above_joins(dice: random.Random) -> PipelineConfig:
+    """A join of any above one or two joins of all, whose stages ask, fail and are judged; one stage stands alone."""
+    leaves = list(NAMES[: dice.randint(3, 5)])
+    agents: list[dict[str, Any]] = [
+        {"name": name, "has_policies": dice.random() < 0.4, "default_next": dice.choice([None, None, None, "extra"])}
+        for name in [*leaves, "alone"]
+    ]
+    agents.append({"name": "extra"})
+    joined = [dice.sample(leaves, dice.randint(2, 3)) for _ in range(dice.randint(1, 2))]
+    agents += [{"name": f"all{number}", "requires": names} for number, names in enumerate(joined)]
+    quick = [name for name in leaves if not any(name in names for names in joined)]
+    over = [*(f"all{number}" for number in range(len(joined))), *quick]
+    agents.append({"name": "any", "requires": over, "join_strategy": "any"})
+    data = {
+        "name": "race_above_joins",
+        "default_run_mode": "parallel",
+        "agents": [{**agent, "stage_order": number} for number, agent in enumerate(agents)],
+        "final_stage": dice.choice([None, "any"]),
+        "clarification_resume_stage": dice.choice([None, None, "extra"]),
+        "interrupt_expiry": {kind: "proceed" for kind in QUESTIONS if dice.random() < 0.4},
+        "on_system_error": dice.choice(["end", "wait"]),
+        "deadline_s": dice.choice([None, None, 60]),
+        "max_agent_hops": 40,
     }
     return PipelineConfig.model_validate(data)
 
@@ -121,9 +152,9 @@ def random_request(dice: random.Random) -> happening.RunRequested:
     return happening.RunRequested(Request("random", "?", wait=dice.random() < 0.8), queued=dice.random() < 0.2)
 
 
-def random_payload(bench: Bench, dice: random.Random) -> happening.Payload | None:
+def random_payload(bench: Bench, dice: random.Random, actions: tuple[str, ...] = ACTIONS) -> happening.Payload | None:
     """Something that may happen now, at random; None where it needs what is not there."""
-    name = dice.choice(ACTIONS)
+    name = dice.choice(actions)
     if name == "strange":
         stranger = StageKey(RunId("r-other"), dice.randint(0, 3), 0, 1)
         rest = (
@@ -219,6 +250,7 @@ def check_step(bench: Bench, payload: happening.Payload) -> Decision:
     check_shape(bench.config, bench.state)
     check_timers(bench.state)
     check_joins(bench.config, bench.state)
+    check_open_question(bench.config, bench.state)
     assert STATE_DECODER.decode(msgspec.msgpack.encode(bench.state)) == bench.state
     return decision
 
@@ -253,18 +285,15 @@ def check_shape(config: PipelineConfig, state: RunState) -> None:
     if envelope.lifecycle == "running":
         assert state.in_flight, "the run is stuck: nothing is in flight, and it neither waits nor is over"
         assert not state.held.entries
-    goes_on_later = envelope.lifecycle == "ready" and bool(state.held.questions)
+    goes_on_later = envelope.lifecycle == "ready" and envelope.usage.agent_hops > 0
     if over or (envelope.lifecycle in {"new", "ready"} and not goes_on_later):
         assert (state.in_flight, state.fan_outs, state.revisits) == ({}, {}, ())
         assert not state.held.entries
     assert bool(state.held.questions) == (envelope.lifecycle == "waiting") or goes_on_later
     if goes_on_later:
         assert envelope.interrupt is not None
-        assert envelope.interrupt.status in {"resolved", "expired"}
+        assert envelope.interrupt.status in {"resolved", "expired", "cancelled"}
     if envelope.lifecycle == "waiting":
-        assert envelope.interrupt is not None
-        assert envelope.interrupt.status == "pending"
-        assert envelope.interrupt.question == state.held.questions[0].request.question
         assert state.ending is None
     if not over:
         asking = {str(question.stage) for question in state.held.questions if question.stage}
@@ -284,6 +313,23 @@ def check_shape(config: PipelineConfig, state: RunState) -> None:
     assert set(state.fan_outs) <= active
     attempts = Counter((record.hop, record.item, record.attempt) for record in envelope.history)
     assert all(count == 1 for count in attempts.values()), "an attempt ended twice"
+
+
+def check_open_question(config: PipelineConfig, state: RunState) -> None:
+    """The open question is the first that is held, and whoever asked it is still to be answered."""
+    interrupt = state.envelope.interrupt
+    if state.envelope.lifecycle != "waiting":
+        return
+    assert interrupt is not None
+    assert interrupt.status == "pending"
+    first = state.held.questions[0]
+    asked = (interrupt.stage, interrupt.kind, interrupt.question)
+    assert asked == (first.stage, first.request.kind, first.request.question), "another stage's question is open"
+    if first.stage is None:
+        return
+    assert state.envelope.stages[first.stage] == "asking", "the stage that asked was called off"
+    for winner in startable(config, state.envelope.stages) if config.is_parallel else ():
+        assert first.stage not in losers(config, config.stages[winner], state.envelope.stages), "its race is won"
 
 
 def check_timers(state: RunState) -> None:
@@ -349,6 +395,36 @@ def test_every_run_ends_with_exactly_one_reason_and_no_counter_passes_its_bound(
     final = bench.config.final_stage
     if bench.reason in BOUND_REASONS and final and bench.envelope.bounds.max_agent_hops and was_begun:
         assert any(record.stage == final for record in bench.envelope.history), "no answer at the limit"
+
+
+@settings(max_examples=300)
+@given(seeds)
+def test_an_open_question_is_the_first_that_is_held_and_its_answer_concerns_no_other_stage(seed: int) -> None:
+    dice = random.Random(seed)
+    bench = Bench(race_above_joins(dice))
+    check_step(bench, happening.RunRequested(Request("race_above_joins", "?", wait=True)))
+    for _ in range(60):
+        payload = random_payload(bench, dice, ASKING_ACTIONS)
+        if payload is None:
+            continue
+        before = bench.state
+        decision = check_step(bench, payload)
+        if decision.ignored is None:
+            check_consent(before, bench.state, payload)
+
+
+def check_consent(before: RunState, after: RunState, payload: happening.Payload) -> None:
+    """No result that wants a person's word takes effect but by a yes to its own question."""
+    asked = before.envelope.interrupt
+    for question in before.held.questions:
+        took_effect = after.envelope.stages.get(str(question.stage)) == "success"
+        if question.unapproved is None or not took_effect:
+            continue
+        assert asked is not None
+        assert asked.stage == question.stage, "the answer to another stage's question confirmed the result"
+        said = payload.response if isinstance(payload, happening.InterruptAnswered) else asked.response
+        assert said is not None
+        assert said.approved, "nobody confirmed the result"
 
 
 @settings(max_examples=200)

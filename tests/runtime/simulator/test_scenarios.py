@@ -65,6 +65,7 @@ def features(scenario: Scenario) -> set[str]:
         "expiry": bool(config.interrupt_expiry),
         "quotas": scenario.quotas.running is not None,
         "race": bool(scenario.racers),
+        "race above a join": scenario.depends_on_time,
         "asks": any(script.asks for script in scenario.scripts.values()),
         "hangs": any(script.hangs for script in scenario.scripts.values()),
         "policy": any(script.verdict for script in scenario.scripts.values()),
@@ -79,16 +80,28 @@ def features(scenario: Scenario) -> set[str]:
 
 def test_every_feature_of_the_kernel_occurs() -> None:
     counts = Counter(name for scenario in SCENARIOS for name in features(scenario))
-    assert len(counts) == 26
+    assert len(counts) == 27
     assert min(counts.values()) >= 3, counts
 
 
-def test_at_most_one_thing_goes_wrong_in_a_parallel_pipeline() -> None:
+def test_at_most_one_thing_goes_wrong_in_a_parallel_pipeline_that_is_compared_with_its_twin() -> None:
     for scenario in SCENARIOS:
-        if scenario.config.is_parallel:
+        if scenario.config.is_parallel and not scenario.depends_on_time:
             odd = [s for s in scenario.scripts.values() if s.fails or s.hangs or s.asks or s.verdict]
             tight = scenario.config.max_agent_hops < 60 or scenario.config.max_llm_calls < 200
             assert len(odd) + tight <= 1
+
+
+def test_in_a_race_above_a_join_a_branch_fails_while_others_ask() -> None:
+    asking = 0
+    for scenario in SCENARIOS:
+        if not scenario.depends_on_time:
+            continue
+        join, both = scenario.config.stages["join"], scenario.config.stages["both"]
+        assert (join.join_strategy, join.requires, both.join_strategy) == ("any", ("both", "quick"), "all")
+        assert sum(scenario.scripts[name].fails == ALWAYS for name in both.requires) == 1
+        asking += any(scenario.scripts[name].asks for name in both.requires)
+    assert asking >= 10
 
 
 def command(attempt: int = 1, hop: int = 1, outputs: dict[str, dict[str, Any]] | None = None) -> RunStage:
