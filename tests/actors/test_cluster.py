@@ -260,7 +260,7 @@ with start():
     assert not [
         command for command, _ in seen["others"] if "dashboard/dashboard.py" in command or "monitor.py" in command
     ]
-    assert (seen["worker"], sorted(nice for _, nice in seen["others"])[-2:]) == (0, [19, 19])
+    assert (seen["worker"], sorted(nice for _, nice in seen["others"])[-2:]) == (os.nice(0), [19, 19])
 
 
 @pytest.mark.ray
