@@ -16,6 +16,7 @@ from actors.capabilities.code_analysis.diagram import call_diagram
 from actors.capabilities.code_analysis.intent import aspect_of
 from actors.capabilities.code_analysis.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.question import Question
+from runtime.codebase.git_settings import REFUSED
 from runtime.codebase.path_kinds import kind_of_path
 from runtime.codebase.symbol_links import normal_name
 from runtime.goals import Goal
@@ -53,6 +54,7 @@ _MISSING: dict[str, str] = {
 }
 
 _NO_REPOSITORY = "Its history cannot be told: the folder is no git repository with commits."
+_NOT_USED = "Its history cannot be told: git's data of this folder leads out of it, or cannot be read."
 _NO_ORIGIN = "The commit that brought it in was not found."
 _NOT_COMMITTED = "Its history cannot be told: it is not committed to git."
 _SHALLOW = "Its history cannot be told: the clone is shallow and has no commit that changed it."
@@ -94,6 +96,8 @@ def history_reason(steps: Sequence[Mapping[str, Any]]) -> str:
     said = " ".join(str(error) for step in steps for error in step.get("errors") or ())
     if "no git repository" in said:
         return _NO_REPOSITORY
+    if REFUSED in said:
+        return _NOT_USED
     if "not committed" in said:
         return _NOT_COMMITTED
     if any(step.get("is_shallow") for step in steps):
