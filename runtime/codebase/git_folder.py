@@ -137,9 +137,10 @@ def _opened(top: Path, named: Path) -> GitFolder:
         if not common.is_relative_to(top):
             raise refused(f"{private} shares the data of {common}, which is outside of {top}")
     elif not _names(private, common, top, settings):
+        mend = f"git config core.worktree {top}" if private == common else "git worktree repair"
         raise refused(
             f"the .git of {top} leads to {private}, which is outside of it and does not name it as its work tree; "
-            f"if it was moved, 'git worktree repair' mends a linked work tree"
+            f"if it is its data, '{mend}' says so"
         )
     if private == common:
         _check_own_work_tree(top, private, settings)

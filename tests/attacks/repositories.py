@@ -31,6 +31,7 @@ _CLEAN = {
     "GIT_CONFIG_VALUE_1": "main",
     "LC_ALL": "C",
 }
+_PLAIN = ("--no-optional-locks", "-c", "core.quotePath=false")
 _SIGNATURE = b"gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----\n"
 
 
@@ -108,10 +109,11 @@ class Canary:
 
 
 class PlainGit(Git):
-    """git as its user runs it, for comparison."""
+    """git as its user runs it, for comparison; but for what lies in submodules, which we do not look at."""
 
     def run(self, command: str, *arguments: str) -> str:
-        return git(self._root, "--no-optional-locks", "-c", "core.quotePath=false", command, *arguments)
+        ignored = ["--ignore-submodules=all"] * (command in ("diff", "status"))
+        return git(self._root, *_PLAIN, command, *ignored, *arguments)
 
 
 HISTORY: dict[str, Callable[[Git], Any]] = {
@@ -172,6 +174,7 @@ class Site:
         git(self.root, "update-index", "--add", "--cacheinfo", f"160000,{git(inner, 'rev-parse', 'HEAD').strip()},sub")
         git(self.root, "commit", "-q", "-m", "Add a submodule", day=4)
         sign_head(self.root)
+        (self.root / ".git/shallow").write_text(git(self.root, "rev-list", "--max-parents=0", "HEAD"))
         refresh(self.root, folder / "index.sqlite")
         self.codebase = Codebase.open(self.root, folder / "index.sqlite")
         self._kept = folder / "kept"
