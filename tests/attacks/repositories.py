@@ -203,7 +203,7 @@ class Site:
 
     def ask(self) -> list[tuple[str, str, Any, str | None]]:
         """Everything that tools tell from git."""
-        answers = []
+        answers: list[tuple[str, str, Any, str | None]] = []
         for name, arguments in TOOL_CALLS:
             tool = TOOLS.get(name)
             result: ToolResult = tool.run(self.codebase, tool.read_arguments(arguments))
