@@ -99,7 +99,6 @@ def log_of_lines(git: Git, path: str, start: int, end: int, *, limit: int) -> li
                 f"--max-count={limit}",
                 f"--format={_FORMAT}",
                 "--no-patch",
-                "--no-textconv",
                 lines,
             )
         )
@@ -115,7 +114,7 @@ def _commits(text: str) -> Iterator[Commit]:
 
 def blame(git: Git, path: str, start: int, end: int) -> list[BlamedLine]:
     """Who wrote lines `start` to `end` (both included) of the file in the work tree."""
-    text = git.run("blame", "--no-textconv", "--line-porcelain", f"-L{start},{end}", "--", path)
+    text = git.run("blame", "--line-porcelain", f"-L{start},{end}", "--", path)
     lines: list[BlamedLine] = []
     fields: dict[str, str] = {}
     for row in text.split("\n"):
@@ -132,13 +131,11 @@ def blame(git: Git, path: str, start: int, end: int) -> list[BlamedLine]:
 
 def diff(git: Git, base: str, path: str | None) -> tuple[str, bool]:
     """The difference from a commit to the work tree, without files that may hold secrets, and whether it was cut."""
-    changed = git.run("diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--relative", *_since(base, path))
+    changed = git.run("diff", "--name-only", "-z", "--relative", *_since(base, path))
     paths = [name for name in changed.split("\0") if name and not is_secret(name)]
     if not paths:
         return "", False
-    text = git.run(
-        "diff", "--no-ext-diff", "--no-textconv", "--relative", "--ignore-submodules", base, "--", *paths[:200]
-    )
+    text = git.run("diff", "--relative", base, "--", *paths[:200])
     return text[:MAX_DIFF_CHARS], len(text) > MAX_DIFF_CHARS or len(paths) > 200
 
 
@@ -155,7 +152,7 @@ def co_changed(git: Git, path: str, *, limit: int) -> list[CoChange]:
     known = {commit.hash: commit for commit in log(git, path, limit=MAX_COMMITS_FOR_CHANGES, merges=False)}
     if not known:
         return []
-    text = git.run("show", "--format=%x1e%H", "--name-only", "--relative", "--no-renames", "--no-ext-diff", *known)
+    text = git.run("show", "--format=%x1e%H", "--name-only", "--relative", "--no-renames", *known)
     shared: Counter[str] = Counter()
     scores: dict[str, float] = {}
     newest: dict[str, Commit] = {}
@@ -175,9 +172,7 @@ def co_changed(git: Git, path: str, *, limit: int) -> list[CoChange]:
 def work_tree(git: Git) -> WorkTree:
     """State of the work tree: branch, HEAD, and what differs from HEAD, by path."""
     above = git.run("rev-parse", "--show-prefix").strip()
-    text = git.run(
-        "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=all", "."
-    )
+    text = git.run("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", ".")
     heads: dict[str, str] = {}
     changes: list[tuple[str, str]] = []
     fields = iter(text.split("\0"))

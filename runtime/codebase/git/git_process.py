@@ -1,76 +1,90 @@
 """Running git on a repository that is not trusted: read-only, bounded in time and output, and nothing of it executed.
 
 A repository can name programs in its own configuration (filters, file-system monitors, hooks, external diffs) that git
-would run while it merely reads. All of them are switched off here. A command that takes too long is killed.
+would run while it merely reads. So git never reads that configuration, nor that of the user or the machine: it works in
+a folder of our own (`git_view`), in an environment of our own. Only commands that read are run, and submodules are not
+entered. A command that takes too long, or says too much, is killed with all that it started.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
+import signal
 import subprocess
+import tempfile
 import threading
+import weakref
 from pathlib import Path
 
+from runtime.codebase.git_folder import find_git_folder
+from runtime.codebase.git_view import build_view, program_folders
 from runtime.errors import RepositoryError
 
 TIMEOUT_S = 10.0
 MAX_OUTPUT_BYTES = 4_000_000
+NO_HISTORY = "the folder is no git repository with commits"
 
-_SAFE = (
-    *("--no-pager", "--no-optional-locks", "--literal-pathspecs"),
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"),
-    *("-c", "diff.external=", "-c", "log.showSignature=false", "-c", "color.ui=false", "-c", "core.pager=cat"),
-    *("-c", "protocol.allow=never", "-c", "blame.ignoreRevsFile="),
-)
-_FORGOTTEN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_EXTERNAL_DIFF", "GIT_TRACE")
-_ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+_PATCHES = ("--no-ext-diff", "--no-textconv")
+_COMMANDS = {
+    "blame": ("--no-textconv",),
+    "diff": (*_PATCHES, "--ignore-submodules=all", "--submodule=short"),
+    "log": (*_PATCHES, "--no-show-signature", "--submodule=short"),
+    "ls-tree": (),
+    "rev-list": (),
+    "rev-parse": (),
+    "show": (*_PATCHES, "--no-show-signature", "--submodule=short"),
+    "status": ("--ignore-submodules=all",),
+}
+"""The commands that may be run, and what each is told always."""
 
 
 class Git:
-    """git in the folder `root`. Every method raises RepositoryError when git is missing, fails or takes too long."""
+    """git in the folder `root`. Every method raises RepositoryError when git is missing, fails or takes too long.
+
+    What it sees of references and the index is how they were when it was first asked.
+    """
 
     def __init__(self, root: Path, *, program: str = "git", timeout_s: float = TIMEOUT_S) -> None:
         self._root = root
         self._program = program
         self._timeout_s = timeout_s
-        self._options: tuple[str, ...] | None = None
+        self._prepared: tuple[str, dict[str, str]] | None = None
 
-    def run(self, *arguments: str) -> str:
+    def run(self, command: str, *arguments: str) -> str:
         """Standard output of a git command that only reads, cut after 4 MB."""
-        if self._options is None:
-            self._options = _SAFE
-            self._options = (*_SAFE, *self._without_filters())
-            self._check_work_tree()
-        return self._output(arguments)
+        always = _COMMANDS.get(command)
+        if always is None:
+            raise RepositoryError(f"git {command} is not run; only {', '.join(_COMMANDS)} are")
+        if self._prepared is None:
+            self._prepared = self._prepare()
+        program, environment = self._prepared
+        return self._output([program, "--no-pager", command, *always, *arguments], environment, command)
 
-    def is_repository(self) -> bool:
-        """True below a git work tree with at least one commit."""
+    def why_unusable(self) -> str | None:
+        """Why there is no history to be had here; None below a git work tree with at least one commit."""
         try:
-            return bool(self.run("rev-parse", "--verify", "--quiet", "HEAD").strip())
-        except RepositoryError:
-            return False
+            self.run("rev-parse", "--verify", "--quiet", "HEAD")
+        except RepositoryError as error:
+            return NO_HISTORY if "status" in error.values else error.message
+        return None
 
-    def _without_filters(self) -> list[str]:
-        """Options that switch off the filters that the repository itself configures."""
-        listed = self._output(("config", "--show-scope", "--name-only", "--get-regexp", r"^filter\."), (0, 1))
-        own = (line.split("\t", 1)[1] for line in listed.splitlines() if line.startswith(("local\t", "worktree\t")))
-        drivers = {key.removeprefix("filter.").rpartition(".")[0] for key in own}
-        settings = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
-        return [
-            part
-            for name in sorted(drivers)
-            for key, value in settings
-            for part in ("-c", f"filter.{name}.{key}={value}")
-        ]
+    def _prepare(self) -> tuple[str, dict[str, str]]:
+        program = shutil.which(self._program, path=program_folders())
+        if program is None:
+            raise RepositoryError(f"no program {self._program} is on the PATH; install git for questions of history")
+        folder = find_git_folder(self._root)
+        if folder is None:
+            raise RepositoryError(NO_HISTORY)
+        try:
+            place = Path(tempfile.mkdtemp(prefix="jeeves-git-"))
+        except OSError as error:
+            raise RepositoryError(f"no temporary folder can be made for git: {error.strerror}") from error
+        weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        return program, build_view(folder, place)
 
-    def _check_work_tree(self) -> None:
-        top = Path(self._output(("rev-parse", "--show-toplevel")).strip())
-        if not self._root.is_relative_to(top.resolve()):
-            raise RepositoryError(f"git takes {top} for the work tree of {self._root}; it is not used")
-
-    def _output(self, arguments: tuple[str, ...], expected: tuple[int, ...] = (0,)) -> str:
-        command = [self._program, *(self._options or _SAFE), *arguments]
-        environment = {key: value for key, value in os.environ.items() if key not in _FORGOTTEN} | _ENVIRONMENT
+    def _output(self, command: list[str], environment: dict[str, str], name: str) -> str:
         try:
             process = subprocess.Popen(
                 command,
@@ -85,25 +99,40 @@ class Git:
             raise RepositoryError(
                 f"git cannot be run: {error.strerror}; install it for questions of history"
             ) from error
-        late = threading.Event()
-        timer = threading.Timer(self._timeout_s, _kill, (process, late))
-        timer.start()
-        with process:
-            try:
-                data = process.stdout.read(MAX_OUTPUT_BYTES) if process.stdout else b""
-                cut = len(data) == MAX_OUTPUT_BYTES
-                if cut:
-                    process.kill()
-                status = process.wait()
-            finally:
-                timer.cancel()
-        if late.is_set():
-            raise RepositoryError(f"git {arguments[0]} took longer than {self._timeout_s:g} s", timed_out=True)
-        if status not in expected and not cut:
-            raise RepositoryError(f"git {arguments[0]} failed with status {status} in {self._root}")
+        data, status, late = _finish(process, self._timeout_s)
+        if late:
+            raise RepositoryError(f"git {name} took longer than {self._timeout_s:g} s", timed_out=True)
+        if status != 0 and len(data) < MAX_OUTPUT_BYTES:
+            raise RepositoryError(f"git {name} failed with status {status} in {self._root}", status=status)
         return data.decode("utf-8", "replace")
 
 
-def _kill(process: subprocess.Popen[bytes], late: threading.Event) -> None:
-    late.set()
-    process.kill()
+def _finish(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, int, bool]:
+    """What a process wrote, its exit status, and whether it had to be ended because it took too long.
+
+    The process is not reaped before the last signal is sent, so that its group cannot be somebody else's by then.
+    """
+    late = threading.Event()
+
+    def end_late() -> None:
+        late.set()
+        _kill_group(process)
+
+    timer = threading.Timer(timeout_s, end_late)
+    timer.start()
+    with process:
+        try:
+            data = process.stdout.read(MAX_OUTPUT_BYTES) if process.stdout else b""
+            if len(data) < MAX_OUTPUT_BYTES:
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        finally:
+            timer.cancel()
+            timer.join()
+            _kill_group(process)
+        return data, process.wait(), late.is_set()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    # A group that has nothing but its ended leader may be gone already, or, on some systems, be out of reach.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

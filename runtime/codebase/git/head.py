@@ -5,56 +5,55 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from runtime.codebase.git_folder import GitFolder, find_git_folder, read_bounded
+from runtime.errors import RepositoryError
+
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MAX_LINK_DEPTH = 5
+_MAX_REFERENCE_BYTES = 8192
+_MAX_PACKED_BYTES = 100_000_000
 
 
 def head_commit(root: Path) -> str | None:
-    """The hash that HEAD names; None without a repository at the root, or before its first commit."""
-    git = _git_folder(root)
-    if git is None:
+    """The hash that HEAD names; None without a repository at the root, before its first commit, or unread.
+
+    Unread is what `find_git_folder` refuses, and what the user may not read.
+    """
+    try:
+        return _head(root)
+    except (RepositoryError, OSError):
         return None
-    common = _first_line(git / "commondir")
-    folders = [git, (git / common).resolve()] if common else [git]
-    value = _first_line(git / "HEAD")
+
+
+def _head(root: Path) -> str | None:
+    folder = find_git_folder(root)
+    if folder is None or folder.top != root:
+        return None
+    value = _first_line(folder, folder.private / "HEAD")
     for _ in range(_MAX_LINK_DEPTH):
         if value is None or _HASH.fullmatch(value):
             return value
         reference = value.removeprefix("ref:").strip()
-        value = next((found for folder in folders if (found := _read_reference(folder, reference))), None)
+        places = dict.fromkeys((folder.private, folder.common))
+        value = next((found for place in places if (found := _read_reference(folder, place, reference))), None)
     return None
 
 
-def _git_folder(root: Path) -> Path | None:
-    marker = root / ".git"
-    if marker.is_dir():
-        return marker
-    pointer = _first_line(marker)
-    if pointer is None or not pointer.startswith("gitdir:"):
-        return None
-    return (root / pointer.removeprefix("gitdir:").strip()).resolve()
-
-
-def _read_reference(git: Path, reference: str) -> str | None:
+def _read_reference(folder: GitFolder, place: Path, reference: str) -> str | None:
     if ".." in reference.split("/"):
         return None
-    loose = _first_line(git / reference)
+    loose = _first_line(folder, place / reference)
     if loose:
         return loose
-    packed = git / "packed-refs"
-    if not packed.is_file():
-        return None
-    for line in packed.read_text(encoding="utf-8", errors="replace").splitlines():
+    packed = place / "packed-refs"
+    text = read_bounded(packed, _MAX_PACKED_BYTES) if folder.holds(packed) else None
+    for line in (text or "").splitlines():
         hashed, _, name = line.partition(" ")
         if name == reference:
             return hashed
     return None
 
 
-def _first_line(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").split("\n", 1)[0].strip()
-    except OSError:
-        return None
+def _first_line(folder: GitFolder, path: Path) -> str | None:
+    text = read_bounded(path, _MAX_REFERENCE_BYTES) if folder.holds(path) else None
+    return None if text is None else text.split("\n", 1)[0].strip()

@@ -300,8 +300,8 @@ def _with_git(
     try:
         place = readable_path(codebase.root, path, allow_secrets=codebase.allow_secrets) if path else None
         git = Git(codebase.root)
-        if not git.is_repository():
-            return log.result("unsupported", {}, [], error="the folder is no git repository with commits")
+        if why := git.why_unusable():
+            return log.result("unsupported", {}, [], error=why)
         return read(git, None if place == "." else place, log)
     except RepositoryError as error:
         late = bool(error.values.get("timed_out"))

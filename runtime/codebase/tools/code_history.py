@@ -55,8 +55,8 @@ def explain_code_history(
             error = f"no symbol {symbol} in the index" if symbol else "give a path or a symbol"
             return log.result("not_found" if symbol else "error", {"symbol": symbol}, [], error=error)
         git = Git(codebase.root)
-        if not git.is_repository():
-            return log.result("unsupported", place, [], error="the folder is no git repository with commits")
+        if why := git.why_unusable():
+            return log.result("unsupported", place, [], error=why)
         if place["file"] != "." and not commit_history.is_tracked(git, place["file"]):
             return log.result("empty", place, [], error=f"{place['file']} is not committed to git")
         return _History(codebase, git, log, place, limit).result(origin)

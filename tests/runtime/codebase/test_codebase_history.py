@@ -161,6 +161,7 @@ def test_nothing_that_a_repository_configures_is_run(history: Codebase, tmp_path
 
 
 def test_a_command_that_hangs_is_killed(shop: Path, tmp_path: Path) -> None:
+    git(shop, "init", "-q")
     slow = tmp_path / "git"
     slow.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
     slow.chmod(0o755)

@@ -17,6 +17,7 @@ from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.git_settings import REFUSED
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.run.goals import Goal
 from runtime.tools.result import Citation
@@ -53,6 +54,7 @@ _MISSING: dict[str, str] = {
 }
 
 _NO_REPOSITORY = "Its history cannot be told: the folder is no git repository with commits."
+_NOT_USED = "Its history cannot be told: git's data of this folder leads out of it, or cannot be read."
 _NO_ORIGIN = "The commit that brought it in was not found."
 _NOT_COMMITTED = "Its history cannot be told: it is not committed to git."
 _SHALLOW = "Its history cannot be told: the clone is shallow and has no commit that changed it."
@@ -94,6 +96,8 @@ def history_reason(steps: Sequence[Mapping[str, Any]]) -> str:
     said = " ".join(str(error) for step in steps for error in step.get("errors") or ())
     if "no git repository" in said:
         return _NO_REPOSITORY
+    if REFUSED in said:
+        return _NOT_USED
     if "not committed" in said:
         return _NOT_COMMITTED
     if any(step.get("is_shallow") for step in steps):

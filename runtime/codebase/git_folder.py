@@ -1,0 +1,209 @@
+"""Where the data of a repository lies, and whether it is that of the folder that was asked about.
+
+A `.git` may be a file or a link that leads anywhere, and what is inside may lead on: a repository that somebody else
+made could name the history of another one on this machine. So its data must lie below the work tree; a folder outside
+of it counts only when it names this work tree itself, as git writes it for linked work trees and submodules. Nothing in
+either may be a link that leads out, and objects borrowed from outside are refused.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.codebase.git_settings import Settings, parse_settings, refused
+from runtime.codebase.walk import is_git_directory
+
+MAX_SETTINGS_BYTES = 1_000_000
+MAX_FILES = 1_000_000
+_MAX_POINTER_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class GitFolder:
+    """The data of a work tree at `top`: what is its own in `private`, what it shares with others in `common`.
+
+    Both are the same but for linked work trees. All three are resolved.
+    """
+
+    top: Path
+    private: Path
+    common: Path
+    settings: Settings
+
+    def holds(self, path: str | Path) -> bool:
+        """True for what lies in the work tree or in its data, links resolved."""
+        real = _resolved(path)
+        return real is not None and any(real.is_relative_to(each) for each in (self.top, self.private, self.common))
+
+    def check(self, path: Path) -> None:
+        """Follow everything at and below a path; an error when it leads out of the repository, or is no plain file."""
+        pending, seen, count = [self._held(path)], set[str](), 0
+        while pending:
+            each = pending.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            if not Path(each).is_dir():
+                _check_plain(each)
+                continue
+            with os.scandir(each) as entries:
+                for entry in entries:
+                    count += 1
+                    if entry.is_symlink():
+                        pending.append(self._held(entry.path))
+                    elif entry.is_dir():
+                        pending.append(entry.path)
+                    elif not entry.is_file():
+                        _check_plain(entry.path)
+            if count > MAX_FILES:
+                raise refused(f"{path} has more than {MAX_FILES} files; 'git gc' makes them fewer")
+
+    def check_objects(self) -> None:
+        """Follow the objects, and those that are borrowed from other repositories; an error when any lies outside."""
+        pending, seen = [self.common / "objects"], set[Path]()
+        while pending:
+            objects = pending.pop()
+            if objects in seen:
+                continue
+            seen.add(objects)
+            self.check(objects)
+            for borrowed in _borrowed(objects):
+                if not self.holds(borrowed):
+                    raise refused(
+                        f"{objects}/info/alternates takes objects from {borrowed}, which is outside of the repository; "
+                        f"'git repack -a -d' copies them, and then that file can be removed"
+                    )
+                if borrowed.is_dir():
+                    pending.append(borrowed)
+
+    def _held(self, path: str | Path) -> str:
+        real = _resolved(path)
+        if real is None or not self.holds(real):
+            raise refused(f"{path} leads to {real or 'nowhere'}, which is outside of the repository")
+        return str(real)
+
+
+def find_git_folder(root: Path) -> GitFolder | None:
+    """The data of the repository that a folder belongs to, at it or above; None when it belongs to none.
+
+    `root` must be resolved. RepositoryError when that data is outside of the work tree and not made for it, or says
+    that its work tree is elsewhere.
+    """
+    try:
+        device = root.stat().st_dev
+        for top in (root, *root.parents):
+            if top.stat().st_dev != device:
+                return None
+            marker = top / ".git"
+            if marker.is_file():
+                return _opened(top, _target(marker))
+            if is_git_directory(marker):
+                return _opened(top, marker)
+    except OSError as error:
+        raise refused(f"the .git of {root} cannot be read: {error.strerror}") from error
+    return None
+
+
+def read_bounded(path: Path, limit: int) -> str | None:
+    """The first `limit` bytes of a plain file as text, broken bytes kept; None when there is no such file."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
+        with path.open("rb") as file:
+            return file.read(limit).decode("utf-8", "surrogateescape")
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+
+
+def _target(marker: Path) -> Path:
+    """The folder that a `.git` file names."""
+    pointer = _pointer(marker) or ""
+    if not pointer.startswith("gitdir: "):
+        raise refused(f"{marker} is a file that names no folder of git; it should begin with 'gitdir: '")
+    return marker.parent / pointer.removeprefix("gitdir: ")
+
+
+def _opened(top: Path, named: Path) -> GitFolder:
+    private = _resolved(named)
+    shared = _pointer(private / "commondir") if private else None
+    common = private if private is None or shared is None else _resolved(private / shared)
+    if private is None or common is None or not is_git_directory(common):
+        raise refused(f"the .git of {top} leads to {named}, which holds no data of git")
+    settings = _settings(private, common)
+    if private.is_relative_to(top):
+        if not common.is_relative_to(top):
+            raise refused(f"{private} shares the data of {common}, which is outside of {top}")
+    elif not _names(private, common, top, settings):
+        mend = f"git config core.worktree {top}" if private == common else "git worktree repair"
+        raise refused(
+            f"the .git of {top} leads to {private}, which is outside of it and does not name it as its work tree; "
+            f"if it is its data, '{mend}' says so"
+        )
+    if private == common:
+        _check_own_work_tree(top, private, settings)
+    return GitFolder(top, private, common, settings)
+
+
+def _names(private: Path, common: Path, top: Path, settings: Settings) -> bool:
+    """True when a folder outside of a work tree says itself that it is the data of that work tree."""
+    if private == common:
+        work_tree = settings.last("core", "worktree")
+        return work_tree is not None and _resolved(private / work_tree) == top
+    back = _pointer(private / "gitdir")
+    if back is None or private.parent != common / "worktrees":
+        return False
+    marker = private / back
+    return marker.name == ".git" and _resolved(marker.parent) == top
+
+
+def _check_own_work_tree(top: Path, private: Path, settings: Settings) -> None:
+    if settings.switch("core", "bare"):
+        raise refused(f"the repository at {top} is bare: it says that it has no work tree")
+    work_tree = settings.last("core", "worktree")
+    if work_tree is not None and _resolved(private / work_tree) != top:
+        raise refused(f"its configuration takes {work_tree} for the work tree, not {top}")
+
+
+def _settings(private: Path, common: Path) -> Settings:
+    texts = [_settings_text(common / "config")]
+    settings = parse_settings(*texts)
+    if settings.switch("extensions", "worktreeconfig"):
+        settings = parse_settings(*texts, _settings_text(private / "config.worktree"))
+    return settings
+
+
+def _settings_text(path: Path) -> str:
+    if path.is_file() and path.stat().st_size > MAX_SETTINGS_BYTES:
+        raise refused(f"{path} has more than {MAX_SETTINGS_BYTES} bytes")
+    return read_bounded(path, MAX_SETTINGS_BYTES) or ""
+
+
+def _borrowed(objects: Path) -> list[Path]:
+    """The folders of other repositories' objects that git would look into."""
+    path = objects / "info" / "alternates"
+    text = _settings_text(path)
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    if "\0" in text or any(line.startswith('"') for line in lines):
+        raise refused(f"a path in {path} is quoted, or is none")
+    return [objects / line for line in lines]
+
+
+def _pointer(path: Path) -> str | None:
+    """The path that a file of git consists of."""
+    text = read_bounded(path, _MAX_POINTER_BYTES)
+    return None if text is None else text.rstrip("\r\n")
+
+
+def _check_plain(path: str) -> None:
+    if Path(path).exists() and not Path(path).is_file():
+        raise refused(f"{path} is no plain file")
+
+
+def _resolved(path: str | Path) -> Path | None:
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return None

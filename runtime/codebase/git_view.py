@@ -1,0 +1,125 @@
+"""A folder of our own that git takes for the repository's: the same objects, references and index, other settings.
+
+git reads configuration, hooks and the rest of what may name a program only from the folder that it is told to use. So
+it is told to use this one, where there is nothing but links to data, copies of small files and a configuration that is
+written here. The index is a copy, because git may write it back while it compares.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from runtime.codebase.git_folder import GitFolder
+from runtime.codebase.git_settings import carried_settings, refused
+
+_SHARED = (
+    *("refs", "packed-refs", "reftable", "logs", "shallow"),
+    *("info/exclude", "info/attributes", "info/grafts"),
+)
+_PRIVATE = ("refs", "reftable", "logs", "info/sparse-checkout")
+_COPIED = ("HEAD", "index", "MERGE_HEAD", "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+_SPLIT_INDEX = "sharedindex.*"
+
+_OUR_SETTINGS = """\
+[core]
+	bare = false
+	quotePath = false
+	fsmonitor = false
+	untrackedCache = false
+	hooksPath = /dev/null
+	attributesFile = /dev/null
+	excludesFile = /dev/null
+	pager = cat
+	logAllRefUpdates = false
+[color]
+	ui = false
+[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[protocol]
+	allow = never
+"""
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+_PASSED_ON = ("LD_LIBRARY_PATH",)
+
+
+def build_view(folder: GitFolder, place: Path) -> dict[str, str]:
+    """Make the folder at `place`, which must be empty, and tell the environment in which git reads it.
+
+    RepositoryError when something of the repository leads out of it.
+    """
+    try:
+        return _built(folder, place)
+    except OSError as error:
+        raise refused(f"{error.filename or folder.common} cannot be read or linked to: {error.strerror}") from error
+
+
+def program_folders() -> str:
+    """The folders that programs are looked for in: those of PATH that do not depend on the folder one is in."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
+
+
+def _built(folder: GitFolder, place: Path) -> dict[str, str]:
+    common = place / "common"
+    private = common
+    common.mkdir()
+    (common / "info").mkdir()
+    settings = _OUR_SETTINGS + carried_settings(folder.settings)
+    (common / "config").write_text(settings, encoding="utf-8", errors="surrogateescape")
+    folder.check_objects()
+    (common / "objects").symlink_to(folder.common / "objects")
+    _link(folder, folder.common, common, _SHARED)
+    if folder.private != folder.common:
+        private = place / "private"
+        (private / "info").mkdir(parents=True)
+        (private / "commondir").write_text("../common\n")
+        _link(folder, folder.private, private, _PRIVATE)
+    else:
+        _link(folder, folder.private, private, ["info/sparse-checkout"])
+    _link(folder, folder.private, private, [each.name for each in folder.private.glob(_SPLIT_INDEX)])
+    for name in _COPIED:
+        _copy(folder, folder.private / name, private / name)
+    home = place / "home"
+    home.mkdir()
+    return {
+        **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+        **_ENVIRONMENT,
+        "PATH": program_folders(),
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home),
+        "GIT_DIR": str(private),
+        "GIT_WORK_TREE": str(folder.top),
+    }
+
+
+def _link(folder: GitFolder, source: Path, target: Path, names: Iterable[str]) -> None:
+    for name in names:
+        if (source / name).exists():
+            folder.check(source / name)
+            (target / name).symlink_to(source / name)
+
+
+def _copy(folder: GitFolder, source: Path, target: Path) -> None:
+    """Copy a file with its time, by which git tells which files may have changed since."""
+    if source.exists():
+        folder.check(source)
+        if source.is_file():
+            shutil.copyfile(source, target)
+            status = source.stat()
+            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
