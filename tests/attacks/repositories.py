@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.code_analysis.toolset import TOOLS
-from runtime.codebase import git_history
+from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.git_commands import Git
-from runtime.codebase.index_writer import refresh
+from runtime.codebase.git import commit_history
+from runtime.codebase.git.git_process import Git
+from runtime.codebase.index.writer import refresh
 from runtime.tools.result import ToolResult
 
 ALPHA = "def alpha_thing():\n    return 1\n"
@@ -117,17 +117,17 @@ class PlainGit(Git):
 
 
 HISTORY: dict[str, Callable[[Git], Any]] = {
-    "log": lambda git: git_history.log(git, "alpha.py", limit=5, follow=True),
-    "is_tracked": lambda git: git_history.is_tracked(git, "alpha.py"),
-    "first_with": lambda git: git_history.first_with(git, "alpha_thing"),
-    "boundary": git_history.boundary,
-    "log_of_lines": lambda git: git_history.log_of_lines(git, "alpha.py", 1, 2, limit=5),
-    "blame": lambda git: git_history.blame(git, "alpha.py", 1, 4),
-    "diff": lambda git: git_history.diff(git, "HEAD", None),
-    "co_changed": lambda git: git_history.co_changed(git, "alpha.py", limit=5),
-    "work_tree": git_history.work_tree,
+    "log": lambda git: commit_history.log(git, "alpha.py", limit=5, follow=True),
+    "is_tracked": lambda git: commit_history.is_tracked(git, "alpha.py"),
+    "first_with": lambda git: commit_history.first_with(git, "alpha_thing"),
+    "boundary": commit_history.boundary,
+    "log_of_lines": lambda git: commit_history.log_of_lines(git, "alpha.py", 1, 2, limit=5),
+    "blame": lambda git: commit_history.blame(git, "alpha.py", 1, 4),
+    "diff": lambda git: commit_history.diff(git, "HEAD", None),
+    "co_changed": lambda git: commit_history.co_changed(git, "alpha.py", limit=5),
+    "work_tree": commit_history.work_tree,
 }
-"""Every question of `git_history`, by the name of its function."""
+"""Every question of `commit_history`, by the name of its function."""
 
 TOOL_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("git_log", {}),
@@ -143,7 +143,7 @@ TOOL_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def questions_of_history() -> set[str]:
     """The functions that take git, as they are in the module now."""
-    functions = inspect.getmembers(git_history, inspect.isfunction)
+    functions = inspect.getmembers(commit_history, inspect.isfunction)
     return {name for name, function in functions if "git" in inspect.signature(function).parameters}
 
 

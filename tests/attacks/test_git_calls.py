@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import runtime
-from runtime.codebase.git_commands import MAX_OUTPUT_BYTES, Git
+from runtime.codebase.git.git_process import MAX_OUTPUT_BYTES, Git
 from runtime.errors import RepositoryError
 from tests.attacks.repositories import HISTORY, Site, git, grow, questions_of_history, told
 
@@ -25,10 +25,10 @@ STARTERS = {
     *(f"{how}{kind}" for how in ("exec", "spawn") for kind in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
 }
 MAY_START = {
-    "runtime/codebase/git_commands.py": "git",
-    "runtime/codebase/ripgrep.py": "rg",
+    "runtime/codebase/git/git_process.py": "git",
+    "runtime/codebase/search/ripgrep.py": "rg",
     "actors/cluster.py": "the reaper of a cluster",
-    "serve/cli/system.py": "jeeves itself",
+    "serve/cli/up_down.py": "jeeves itself",
 }
 VARIABLES = {
     *("PATH", "HOME", "XDG_CONFIG_HOME", "LC_ALL", "GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_NOSYSTEM", "GIT_PAGER"),
@@ -80,12 +80,12 @@ def calls_of_git() -> dict[str, list[str]]:
     found = {}
     for path, nodes in sources().items():
         imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-        names_git = "runtime.codebase.git_commands" in imported
+        names_git = "runtime.codebase.git.git_process" in imported
         for node in nodes:
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "run"):
                 continue
             receiver = ast.unparse(node.func.value)
-            if (names_git and "git" in receiver) or (path.endswith("git_commands.py") and receiver == "self"):
+            if (names_git and "git" in receiver) or (path.endswith("git_process.py") and receiver == "self"):
                 found[f"{path}:{node.lineno}"] = [text for each in node.args for text in constants(each)]
     return found
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase import git_history
-from runtime.codebase.git_commands import NO_HISTORY, Git
-from runtime.codebase.git_head import head_commit
+from runtime.codebase.git import commit_history
+from runtime.codebase.git.git_process import NO_HISTORY, Git
+from runtime.codebase.git.head import head_commit
 from tests.attacks.repositories import Canary, commit, git, grow, told, write
 
 
@@ -230,7 +230,7 @@ def test_a_layout_of_git_is_read_as_its_owner_sees_it(tmp_path: Path, layout: Ca
 
 def test_how_far_a_branch_is_ahead_and_behind_is_told(tmp_path: Path) -> None:
     root = following(tmp_path / "repo")
-    state = git_history.work_tree(Git(root))
+    state = commit_history.work_tree(Git(root))
     assert (state.branch, state.ahead, state.behind) == ('a"b/é', 1, 0)
 
 
@@ -238,8 +238,8 @@ def test_a_folder_below_the_top_is_read_from_there(tmp_path: Path) -> None:
     root = grow(tmp_path / "repo")
     write(root, {"pkg/beta.py": "x = 1\n"})
     below = Git(root / "pkg")
-    assert [item.subject for item in git_history.log(below, "beta.py", limit=5)][-1] == "Open"
-    assert git_history.work_tree(below).changes == (("modified", "beta.py"),)
+    assert [item.subject for item in commit_history.log(below, "beta.py", limit=5)][-1] == "Open"
+    assert commit_history.work_tree(below).changes == (("modified", "beta.py"),)
 
 
 def test_a_revision_may_be_named_as_git_names_it(tmp_path: Path) -> None:
@@ -257,10 +257,10 @@ def test_a_partial_clone_is_not_completed(tmp_path: Path) -> None:
     root = tmp_path / "repo"
     git(root, "config", "remote.origin.uploadpack", str(canary.program))
     before = sorted((root / ".git/objects").rglob("*"))
-    assert [item.subject for item in git_history.log(Git(root), None, limit=1)] == ["Another gamma"]
+    assert [item.subject for item in commit_history.log(Git(root), None, limit=1)] == ["Another gamma"]
     Git(root).run("status")
     with pytest.raises(Exception, match="git log failed"):
-        git_history.first_with(Git(root), "alpha_thing")
+        commit_history.first_with(Git(root), "alpha_thing")
     assert sorted((root / ".git/objects").rglob("*")) == before
     assert not canary.sang()
     git(root, "log", "-Salpha", check=False)
@@ -292,7 +292,7 @@ def test_a_file_changed_in_the_second_of_the_index_is_seen_as_changed(tmp_path: 
     changed = (root / "alpha.py").read_text().replace("2", "7")
     (root / "alpha.py").write_text(changed)
     os.utime(root / "alpha.py", ns=(index.st_mtime_ns, index.st_mtime_ns))
-    assert git_history.work_tree(Git(root)).changes == (("modified", "alpha.py"),)
+    assert commit_history.work_tree(Git(root)).changes == (("modified", "alpha.py"),)
 
 
 @pytest.mark.parametrize("kind", ["nothing", "empty", "unborn"])

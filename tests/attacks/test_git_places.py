@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase import git_history
-from runtime.codebase.git_commands import Git
-from runtime.codebase.git_head import head_commit
-from runtime.codebase.git_settings import REFUSED
+from runtime.codebase.git import commit_history
+from runtime.codebase.git.git_process import Git
+from runtime.codebase.git.git_settings import REFUSED
+from runtime.codebase.git.git_view import MAX_COPIED_BYTES
+from runtime.codebase.git.head import head_commit
 from runtime.errors import RepositoryError
 from tests.attacks.repositories import TOOL_CALLS, commit, git, grow, write
 
@@ -165,7 +166,7 @@ def test_the_history_of_another_repository_is_not_told(tmp_path: Path, way: Call
     reachable = git(root, "log", "--no-walk", "--format=%s", check=False)
     assert SECRET in reachable, "plain git is not led out, so that nothing was tried here"
     with pytest.raises(RepositoryError, match=REFUSED):
-        git_history.log(Git(root), None, limit=5)
+        commit_history.log(Git(root), None, limit=5)
     assert str(Git(root).why_unusable()).startswith(REFUSED)
 
 
@@ -180,7 +181,7 @@ def test_a_part_that_is_a_link_out_of_the_repository_is_refused(tmp_path: Path, 
     if name == "refs":
         swap(root / ".git/packed-refs", lender.data / "packed-refs")
     with pytest.raises(RepositoryError, match=REFUSED):
-        git_history.log(Git(root), None, limit=5)
+        commit_history.log(Git(root), None, limit=5)
     assert head_commit(root) != lender.head
 
 
@@ -199,7 +200,7 @@ def test_a_work_tree_elsewhere_is_not_used(tmp_path: Path, value: str) -> None:
     root = grow(tmp_path / "repo")
     git(root, "config", "core.worktree", value.replace("FOLDER", str(tmp_path)))
     with pytest.raises(RepositoryError, match="for the work tree"):
-        git_history.work_tree(Git(root))
+        commit_history.work_tree(Git(root))
 
 
 def test_data_elsewhere_that_names_another_work_tree_is_refused(tmp_path: Path) -> None:
@@ -240,6 +241,14 @@ def test_a_configuration_without_end_is_refused(tmp_path: Path) -> None:
     assert "1000000 bytes" in str(Git(root).why_unusable())
 
 
+def test_an_index_without_end_is_refused_and_not_copied(tmp_path: Path) -> None:
+    root = grow(tmp_path / "root")
+    with (root / ".git" / "index").open("r+b") as index:
+        index.truncate(MAX_COPIED_BYTES + 1)
+    with pytest.raises(RepositoryError, match="at most 1073741824 are copied"):
+        Git(root).run("log")
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [("extensions.refStorage", "elsewhere"), ("extensions.objectFormat", "md5"), ("extensions.unheardOf", "true")],
@@ -253,9 +262,9 @@ def test_a_way_to_store_that_is_not_known_is_refused_with_its_name(tmp_path: Pat
 
 
 def test_tools_say_why_git_is_not_used(tmp_path: Path) -> None:
-    from actors.capabilities.code_analysis.toolset import TOOLS
+    from actors.capabilities.code_analysis.tools.toolset import TOOLS
     from runtime.codebase.codebase import Codebase
-    from runtime.codebase.index_writer import refresh
+    from runtime.codebase.index.writer import refresh
 
     root = grow(tmp_path / "repo")
     shutil.rmtree(root / ".git")

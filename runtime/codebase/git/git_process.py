@@ -18,8 +18,8 @@ import threading
 import weakref
 from pathlib import Path
 
-from runtime.codebase.git_folder import find_git_folder
-from runtime.codebase.git_view import build_view, program_folders
+from runtime.codebase.git.git_folder import find_git_folder
+from runtime.codebase.git.git_view import build_view, program_folders
 from runtime.errors import RepositoryError
 
 TIMEOUT_S = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from runtime.codebase.git_folder import GitFolder, find_git_folder, read_bounded
+from runtime.codebase.git.git_folder import GitFolder, find_git_folder, read_bounded
 from runtime.errors import RepositoryError
 
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -17,7 +17,7 @@ from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.git_settings import REFUSED
+from runtime.codebase.git.git_settings import REFUSED
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.run.goals import Goal
 from runtime.tools.result import Citation

@@ -12,8 +12,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from runtime.codebase.git_folder import GitFolder
-from runtime.codebase.git_settings import carried_settings, refused
+from runtime.codebase.git.git_folder import GitFolder
+from runtime.codebase.git.git_settings import carried_settings, refused
 
 _SHARED = (
     *("refs", "packed-refs", "reftable", "logs", "shallow"),
@@ -22,6 +22,9 @@ _SHARED = (
 _PRIVATE = ("refs", "reftable", "logs", "info/sparse-checkout")
 _COPIED = ("HEAD", "index", "MERGE_HEAD", "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _SPLIT_INDEX = "sharedindex.*"
+
+MAX_COPIED_BYTES = 1 << 30
+"""The index of a million files has some 100 MB."""
 
 _OUR_SETTINGS = """\
 [core]
@@ -120,6 +123,8 @@ def _copy(folder: GitFolder, source: Path, target: Path) -> None:
     if source.exists():
         folder.check(source)
         if source.is_file():
+            if source.stat().st_size > MAX_COPIED_BYTES:
+                raise refused(f"{source} has {source.stat().st_size} bytes; at most {MAX_COPIED_BYTES} are copied")
             shutil.copyfile(source, target)
             status = source.stat()
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -13,8 +13,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.codebase.git_settings import Settings, parse_settings, refused
-from runtime.codebase.walk import is_git_directory
+from runtime.codebase.files.walk import is_git_directory
+from runtime.codebase.git.git_settings import Settings, parse_settings, refused
 
 MAX_SETTINGS_BYTES = 1_000_000
 MAX_FILES = 1_000_000
