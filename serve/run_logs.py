@@ -14,7 +14,7 @@ import msgspec
 
 from actors.log_owner import LEASE_MS
 from runtime.errors import DocumentFaults, OwnedError, SettingsError, StateStorageError, UnknownNameError, WireError
-from runtime.hosting.pinned_pipelines import PinnedRules
+from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
@@ -143,9 +143,9 @@ def _stays(settings: Settings, log: RunLog, events: list[Event]) -> str | None:
     return None
 
 
-def _pinned(settings: Settings, log: RunLog, pipeline: str) -> PinnedRules:
+def _pinned(settings: Settings, log: RunLog, pipeline: str) -> PinnedPipelines:
     config = _today(settings, pipeline)
-    return PinnedRules({} if config is None else {pipeline: config}, log)
+    return PinnedPipelines({} if config is None else {pipeline: config}, log)
 
 
 def _today(settings: Settings, pipeline: str) -> PipelineConfig | None:

@@ -11,7 +11,7 @@ from runtime.store.run_records import RunLog
 from runtime.supervision.events import RunRequested
 
 
-class PinnedRules:
+class PinnedPipelines:
     """Pipelines of today by name, and what the log keeps of earlier ones by hash."""
 
     def __init__(self, pipelines: Mapping[str, PipelineConfig], run_log: RunLog) -> None:

@@ -22,7 +22,7 @@ from runtime.errors import (
     UnknownNameError,
 )
 from runtime.hosting.admission import Quotas
-from runtime.hosting.pinned_pipelines import PinnedRules
+from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.run_quotas import RunQuotas
 from runtime.hosting.snapshots import RunSnapshots
@@ -74,7 +74,7 @@ class RunTable:
 
         Who has taken it over already, with a lease, gives the `epoch` instead.
         """
-        self._pinned = PinnedRules(pipelines, run_log)
+        self._pinned = PinnedPipelines(pipelines, run_log)
         self._shown_from: dict[RunId, int] = {}
         self._room = RunQuotas(quotas, rates, clock)
         self._log = run_log
