@@ -36,13 +36,14 @@ class Tree(Program):
 
     def __init__(self, state_dir: Path, **env: str) -> None:
         super().__init__(state_dir, JEEVES_RAY__MODE="in_process", PYTHONPATH=str(ROOT), **env)
+        self.cwd = ROOT
 
     def start(
         self, *args: str | bytes | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, **options: Any
     ) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "serve.cli.main", *args],
-            cwd=cwd or ROOT,
+            cwd=cwd or self.cwd,
             env={**self.env, **(env or {})},
             stdin=options.pop("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE,
