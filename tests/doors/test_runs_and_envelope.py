@@ -288,6 +288,7 @@ def test_a_run_that_todays_agents_do_not_fit_is_listed_and_shown_with_the_reason
     assert (shown["stays"], shown["lifecycle"]) == (why, "running")
 
 
+@pytest.mark.long
 def test_a_run_that_a_living_system_drives_is_not_taken_from_it(tree: Tree, repo: Path) -> None:
     run_id = begun_run(tree, repo)
     log = SqliteRunLog(tree.state_dir / "runs" / "local.sqlite")
