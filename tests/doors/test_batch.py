@@ -203,6 +203,7 @@ def test_going_on_with_rubbish_keeps_nothing_of_it(batch: Batch, repo: Path) -> 
     assert list(batch.answers) == ["q0"]
 
 
+@pytest.mark.long
 def test_after_a_kill_everything_is_answered_once(batch: Batch, repo: Path) -> None:
     many = lines_for(repo, QUESTIONS * 40)
     batch.write(many)

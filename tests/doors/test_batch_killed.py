@@ -110,7 +110,7 @@ class Shift:
         return sum(of.ready + of.leased + of.delayed for of in stats)
 
 
-@pytest.mark.parametrize("nth", [1, 2, LINES - 1, LINES])
+@pytest.mark.parametrize("nth", [1, *(pytest.param(nth, marks=pytest.mark.long) for nth in (2, LINES - 1)), LINES])
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_batch_that_was_killed_goes_on_where_it_was(tmp_path: Path, moment: str, nth: int) -> None:
     shift = Shift(tmp_path)
@@ -127,7 +127,7 @@ def test_a_batch_that_was_killed_goes_on_where_it_was(tmp_path: Path, moment: st
         assert shift.pending_tasks() == 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
 def test_a_batch_that_is_killed_again_and_again_ends_with_every_line_once(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     shift = Shift(tmp_path, 20)

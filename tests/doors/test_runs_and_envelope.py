@@ -36,13 +36,14 @@ class Tree(Program):
 
     def __init__(self, state_dir: Path, **env: str) -> None:
         super().__init__(state_dir, JEEVES_RAY__MODE="in_process", PYTHONPATH=str(ROOT), **env)
+        self.cwd = ROOT
 
     def start(
         self, *args: str | bytes | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, **options: Any
     ) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "serve.cli.main", *args],
-            cwd=cwd or ROOT,
+            cwd=cwd or self.cwd,
             env={**self.env, **(env or {})},
             stdin=options.pop("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE,
@@ -287,6 +288,7 @@ def test_a_run_that_todays_agents_do_not_fit_is_listed_and_shown_with_the_reason
     assert (shown["stays"], shown["lifecycle"]) == (why, "running")
 
 
+@pytest.mark.long
 def test_a_run_that_a_living_system_drives_is_not_taken_from_it(tree: Tree, repo: Path) -> None:
     run_id = begun_run(tree, repo)
     log = SqliteRunLog(tree.state_dir / "runs" / "local.sqlite")

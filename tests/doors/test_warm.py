@@ -280,6 +280,7 @@ def test_two_that_start_at_the_same_time_get_one_system_and_down_ends_all_of_it(
     assert ray_jeeves.run("status").status == 1
 
 
+@pytest.mark.long
 def test_a_killed_system_leaves_no_process_and_its_record_is_passed_over(ray_jeeves: Program, repo: Path) -> None:
     ray_jeeves.run("up").answers()
     os.kill(record_of(ray_jeeves)["pid"], signal.SIGKILL)

@@ -160,6 +160,7 @@ def test_two_calls_in_a_row_are_shorter_than_what_a_process_is_replaced_for() ->
     assert 2 * PATIENCE_S < HANGS_AFTER_S
 
 
+@pytest.mark.long
 def test_a_host_that_takes_connections_and_says_nothing_is_given_up(
     postgres: PostgresServer, wire: Wire, place_on_server: str
 ) -> None:
