@@ -12,7 +12,7 @@ import posixpath
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from runtime.codebase.files.languages import language_of
+from runtime.codebase.files.languages import language_at
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord
@@ -81,7 +81,7 @@ class AnyMeaning:
 
     def includes(self, reference: ReferenceRecord) -> bool:
         """False for a local variable, a parameter, or no code at all."""
-        if language_of(reference.file) != "python" or reference.kind == "import":
+        if not language_at(reference.file).is_scoped or reference.kind == "import":
             return True
         uses = self.uses.of(reference.file, reference.name)
         here = uses.get(reference.line, ()) if uses is not None else ()
@@ -103,7 +103,7 @@ class Meaning:
 
     def includes(self, reference: ReferenceRecord) -> bool:
         """False when the scopes of a file rule the definition out for what stands at a line of it."""
-        if language_of(reference.file) != "python":
+        if not language_at(reference.file).is_scoped:
             return True
         uses = self.uses.of(reference.file, reference.name)
         if uses is None:

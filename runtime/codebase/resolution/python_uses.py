@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from runtime.codebase.files.languages import load_grammar
+from runtime.codebase.languages.python import PYTHON
 from runtime.codebase.resolution.python_nodes import (
     BINDING_PARENTS,
     LITERALS,
@@ -60,7 +61,7 @@ class PythonFile:
         import tree_sitter
 
         self._source = text.encode("utf-8", "replace")
-        self._tree = tree_sitter.Parser(load_grammar("python")).parse(self._source)
+        self._tree = tree_sitter.Parser(load_grammar(PYTHON.name)).parse(self._source)
         self._bound: dict[str, dict[int, list[Node]]] = {}
         self._attributes: dict[tuple[int, str], frozenset[str]] = {}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.languages import all_words
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import ImportRecord, IndexedFile, SymbolRecord, around
 from runtime.codebase.parsing.head_docs import head_doc
@@ -23,11 +24,6 @@ MAX_SYMBOLS = 120
 MAX_IMPORTS = 40
 MAX_SIGNATURE_CHARS = 160
 MAX_DOCSTRING_CHARS = 160
-
-# What stands for the package in whose folder it is, and says what that is for.
-HEAD_FILES = frozenset(
-    {"__init__.py", "index.js", "index.ts", "mod.ts", "lib.rs", "main.rs", "main.go", "doc.go", "package-info.java"}
-)
 
 _SHOWN_KINDS_OF_MANY: frozenset[str] = frozenset(
     {"class", "function", "interface", "struct", "trait", "enum", "type", "method", "constructor", "macro", "section"}
@@ -89,7 +85,7 @@ def _similar(codebase: Codebase, path: str) -> list[str]:
 def _order(file: IndexedFile) -> tuple[bool, bool, int, str]:
     """Sources first, of them those that stand for a whole package, then the nearest."""
     name = file.path.rpartition("/")[2]
-    return kind_of_path(file.path) != "source", name not in HEAD_FILES, file.path.count("/"), file.path
+    return kind_of_path(file.path) != "source", name not in all_words("head_files"), file.path.count("/"), file.path
 
 
 class _Map:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.files.languages import language_of
+from runtime.codebase.files.languages import language_at
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
@@ -157,7 +157,7 @@ def _assigned(name: str) -> re.Pattern[str]:
 
 def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
     """Methods of other types that calls of that name may mean as well; none in Python, where scopes tell."""
-    if not main.owner or language_of(main.file) == "python":
+    if not main.owner or language_at(main.file).is_scoped:
         return []
     named = codebase.symbols_named(main.name, limit=20 * MAX_NAMESAKES)
     others = [other for other in named if other.owner and other.kind in CALLABLE_KINDS and other.name == main.name]
