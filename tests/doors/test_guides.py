@@ -1,0 +1,105 @@
+"""The steps of the guides do what the guides say: run as written, in a copy of the source tree."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("runtime", "actors", "serve", "configs")
+
+# A block of a file has its path behind the language; a block of commands has what they print below each.
+_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_START = "from serve.cli.main import main; main()"
+
+
+class Guide:
+    """The blocks of one guide: files by their paths, and commands with what they are said to print."""
+
+    def __init__(self, name: str) -> None:
+        text = (ROOT / "docs" / "guides" / name).read_text(encoding="utf-8")
+        blocks = _BLOCK.findall(text)
+        self.files = {path: body for _, path, body in blocks if path}
+        self.entry_points = "".join(body for kind, _, body in blocks if kind == "toml")
+        self.commands: list[tuple[str, str]] = []
+        for kind, _, body in blocks:
+            if kind == "console":
+                for part in body.split("$ ")[1:]:
+                    command, _, told = part.partition("\n")
+                    self.commands.append((command, told.strip()))
+
+
+def run_guide(guide: Guide, folder: Path, *, without: str = "") -> list[str]:
+    """Follow a guide in a copy of the tree; what the commands printed that is not as told, one line each."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    write_files(folder, {path: body for path, body in guide.files.items() if path != without})
+    return run_commands(guide, folder)
+
+
+def write_files(folder: Path, files: dict[str, str]) -> None:
+    for path, body in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(body, encoding="utf-8")
+
+
+def run_commands(guide: Guide, folder: Path) -> list[str]:
+    wrong = []
+    environment = os.environ | {"PYTHONPATH": str(folder), "JEEVES_STATE_DIR": str(folder / "state")}
+    for command, told in guide.commands:
+        program, *arguments = shlex.split(command)
+        assert program == "jeeves"
+        done = subprocess.run(
+            [sys.executable, "-c", _START, *arguments],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if not _prints(done.stdout, told):
+            wrong.append(f"{command}: {done.stdout}{done.stderr}")
+    return wrong
+
+
+def _prints(output: str, told: str) -> bool:
+    """Whether an output has the told parts, between which something may be left out, in their order."""
+    pattern = ".*".join(re.escape(part.strip()) for part in told.split("…"))
+    return bool(told) and re.search(pattern, output, re.DOTALL) is not None
+
+
+LANGUAGE = Guide("add-a-language.md")
+
+
+def test_a_language_added_as_the_guide_says_is_found_as_the_guide_says(tmp_path: Path) -> None:
+    assert len(LANGUAGE.commands) == 4
+    assert run_guide(LANGUAGE, tmp_path) == []
+
+
+@pytest.mark.parametrize("path", sorted(LANGUAGE.files))
+def test_without_one_of_its_files_the_guide_to_a_language_does_not_hold(path: str, tmp_path: Path) -> None:
+    assert run_guide(LANGUAGE, tmp_path, without=path) != []
+
+
+def test_a_language_that_another_package_declares_is_found_as_well(tmp_path: Path) -> None:
+    module = LANGUAGE.files["runtime/codebase/languages/starlark.py"]
+    declared = re.sub(r'project\.entry-points\."([\w.]+)"', r"\1", LANGUAGE.entry_points).replace('"', "")
+    installed = {
+        "my_package/__init__.py": "",
+        "my_package/starlark.py": module,
+        "my_package-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: my-package\nVersion: 1\n",
+        "my_package-1.dist-info/entry_points.txt": declared,
+    }
+    samples = {path: body for path, body in LANGUAGE.files.items() if path.startswith("sample/")}
+    write_files(tmp_path, installed | samples)
+    for package in PACKAGES:
+        (tmp_path / package).symlink_to(ROOT / package)
+    assert run_commands(LANGUAGE, tmp_path) == []
