@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,12 +37,12 @@ class Guide:
                     self.commands.append((command, told.strip()))
 
 
-def run_guide(guide: Guide, folder: Path, *, without: str = "") -> list[str]:
+def run_guide(guide: Guide, folder: Path, *, without: str = "") -> Iterator[str]:
     """Follow a guide in a copy of the tree; what the commands printed that is not as told, one line each."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     write_files(folder, {path: body for path, body in guide.files.items() if path != without})
-    return run_commands(guide, folder)
+    yield from run_commands(guide, folder)
 
 
 def write_files(folder: Path, files: dict[str, str]) -> None:
@@ -50,8 +51,8 @@ def write_files(folder: Path, files: dict[str, str]) -> None:
         (folder / path).write_text(body, encoding="utf-8")
 
 
-def run_commands(guide: Guide, folder: Path) -> list[str]:
-    wrong = []
+def run_commands(guide: Guide, folder: Path) -> Iterator[str]:
+    """What each command printed that is not as told."""
     environment = os.environ | {"PYTHONPATH": str(folder), "JEEVES_STATE_DIR": str(folder / "state")}
     for command, told in guide.commands:
         program, *arguments = shlex.split(command)
@@ -66,8 +67,7 @@ def run_commands(guide: Guide, folder: Path) -> list[str]:
             check=False,
         )
         if not _prints(done.stdout, told):
-            wrong.append(f"{command}: {done.stdout}{done.stderr}")
-    return wrong
+            yield f"{command}: {done.stdout}{done.stderr}"
 
 
 def _prints(output: str, told: str) -> bool:
@@ -76,30 +76,38 @@ def _prints(output: str, told: str) -> bool:
     return bool(told) and re.search(pattern, output, re.DOTALL) is not None
 
 
-LANGUAGE = Guide("add-a-language.md")
+GUIDES = {
+    "add-a-language.md": ("runtime/codebase/languages/starlark.py", 4),
+    "add-a-tool.md": ("runtime/codebase/tools/count_languages.py", 3),
+}
+STEPS = [(name, path) for name in GUIDES for path in sorted(Guide(name).files)]
 
 
-def test_a_language_added_as_the_guide_says_is_found_as_the_guide_says(tmp_path: Path) -> None:
-    assert len(LANGUAGE.commands) == 4
-    assert run_guide(LANGUAGE, tmp_path) == []
+@pytest.mark.parametrize("name", GUIDES)
+def test_the_steps_of_a_guide_do_what_it_says(name: str, tmp_path: Path) -> None:
+    guide = Guide(name)
+    assert len(guide.commands) == GUIDES[name][1]
+    assert list(run_guide(guide, tmp_path)) == []
 
 
-@pytest.mark.parametrize("path", sorted(LANGUAGE.files))
-def test_without_one_of_its_files_the_guide_to_a_language_does_not_hold(path: str, tmp_path: Path) -> None:
-    assert run_guide(LANGUAGE, tmp_path, without=path) != []
+@pytest.mark.parametrize(("name", "path"), STEPS)
+def test_without_one_of_its_files_a_guide_does_not_hold(name: str, path: str, tmp_path: Path) -> None:
+    assert next(run_guide(Guide(name), tmp_path, without=path), None) is not None
 
 
-def test_a_language_that_another_package_declares_is_found_as_well(tmp_path: Path) -> None:
-    module = LANGUAGE.files["runtime/codebase/languages/starlark.py"]
-    declared = re.sub(r'project\.entry-points\."([\w.]+)"', r"\1", LANGUAGE.entry_points).replace('"', "")
+@pytest.mark.parametrize("name", GUIDES)
+def test_what_another_package_declares_by_an_entry_point_is_found_as_well(name: str, tmp_path: Path) -> None:
+    guide = Guide(name)
+    module = GUIDES[name][0]
+    declared = re.sub(r'project\.entry-points\."([\w.]+)"', r"\1", guide.entry_points).replace('"', "")
     installed = {
         "my_package/__init__.py": "",
-        "my_package/starlark.py": module,
+        f"my_package/{Path(module).name}": guide.files[module],
         "my_package-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: my-package\nVersion: 1\n",
         "my_package-1.dist-info/entry_points.txt": declared,
     }
-    samples = {path: body for path, body in LANGUAGE.files.items() if path.startswith("sample/")}
+    samples = {path: body for path, body in guide.files.items() if path.startswith("sample/")}
     write_files(tmp_path, installed | samples)
     for package in PACKAGES:
         (tmp_path / package).symlink_to(ROOT / package)
-    assert run_commands(LANGUAGE, tmp_path) == []
+    assert list(run_commands(guide, tmp_path)) == []

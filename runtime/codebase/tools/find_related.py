@@ -10,7 +10,9 @@ import posixpath
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.codebase import Codebase
@@ -19,6 +21,7 @@ from runtime.codebase.files.paths import is_denied
 from runtime.codebase.files.words import CODE_NOISE, index_terms
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
+from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_symbols, same_name, similar_paths
 from runtime.errors import RepositoryError
@@ -32,6 +35,14 @@ RANK_OFFSET = 10
 
 # A file of the list, and the lines of it that show why.
 _Related = tuple[str, int, int]
+
+
+class FindRelated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What else belongs to a file or symbol: tests, documents, similar and co-changing files?"""
+
+    path: Path | None = None
+    symbol: Text | None = None
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=50)] = 15
 
 
 def find_related(
@@ -186,3 +197,14 @@ def similar_files(codebase: Codebase, file: str) -> list[tuple[str, int, int]]:
     for hit in hits:
         best.setdefault(hit.file, (hit.file, hit.start_line, hit.end_line))
     return [place for other, place in best.items() if other != file]
+
+
+TOOL = CodeTool(
+    name="find_related",
+    description="Tests, documents, similar and co-changing files.",
+    parameters=FindRelated,
+    run=by_fields(find_related),
+    cost=5,
+    place=60,
+    example={"path": "pkg/app.py"},
+)

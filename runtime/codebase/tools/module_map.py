@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.codebase import Codebase
@@ -12,6 +14,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import ImportRecord, IndexedFile, SymbolRecord, around
 from runtime.codebase.parsing.head_docs import head_doc
 from runtime.codebase.resolution.symbol_links import dotted_path
+from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.fallbacks import same_name, similar_paths
 from runtime.errors import RepositoryError
@@ -28,6 +31,14 @@ MAX_DOCSTRING_CHARS = 160
 _SHOWN_KINDS_OF_MANY: frozenset[str] = frozenset(
     {"class", "function", "interface", "struct", "trait", "enum", "type", "method", "constructor", "macro", "section"}
 )
+
+
+class MapModule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What does the folder or file at `path` hold? `symbol`: a type of it, which is told with its members alone."""
+
+    path: Path = "."
+    max_depth: Annotated[int, msgspec.Meta(ge=1, le=15)] = 15
+    symbol: Text | None = None
 
 
 def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15, symbol: str | None = None) -> ToolResult:
@@ -224,3 +235,14 @@ class _Map:
             return None
         self._citations.append(citation)
         return len(self._citations) - 1
+
+
+TOOL = CodeTool(
+    name="map_module",
+    description="Files, symbols, imports and importers of a folder or file.",
+    parameters=MapModule,
+    run=by_fields(map_module),
+    cost=4,
+    place=30,
+    example={"path": "pkg"},
+)

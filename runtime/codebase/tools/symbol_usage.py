@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.codebase import Codebase
@@ -17,6 +19,7 @@ from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
 from runtime.codebase.resolution.symbol_links import importers_of_symbol, normal_name
+from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.remembered_relations import relations_that_hold
 from runtime.memory.relation import Relation, RelationKind
@@ -37,6 +40,13 @@ _SHOWS: dict[RelationKind, str] = {
     "defined_in": "defines",
 }
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+class ExploreSymbolUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who defines, calls, imports and tests `symbol`?"""
+
+    symbol: Text
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=500)] = 50
 
 
 def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50) -> ToolResult:
@@ -302,3 +312,15 @@ class _Sheet:
             return None
         self.citations.append(citation)
         return len(self.citations) - 1
+
+
+TOOL = CodeTool(
+    name="explore_symbol_usage",
+    description="Definitions, callers, importers, tests and callees of a symbol.",
+    parameters=ExploreSymbolUsage,
+    run=by_fields(explore_symbol_usage),
+    cost=4,
+    remembered_of="symbol",
+    place=20,
+    example={"symbol": "Depot.open"},
+)
