@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from runtime.codebase.files.languages import language_named
+from runtime.primitives.dotted_names import last_part
 
 LEAST_LETTERS = 3
 
@@ -29,7 +30,7 @@ def is_named_like(receiver: str, owner: str) -> bool:
     `jar` and `cookie_jar` are of `CookieJar`, `conn` is of `HTTPConnection`; `file` is not of `FileCache`.
     """
     said = _letters(_BREAKS.split(receiver.removesuffix("()"))[-1])
-    kind = owner.rpartition(".")[2]
+    kind = last_part(owner)
     last_word = (_WORDS.findall(kind) or [""])[-1].lower()
     if len(said) < LEAST_LETTERS or not last_word:
         return False

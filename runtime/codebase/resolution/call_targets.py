@@ -16,6 +16,7 @@ from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 from runtime.codebase.resolution.builtin_methods import is_named_like
+from runtime.primitives.dotted_names import last_part
 
 _CALLED = sorted(CALLABLE_KINDS | CONTAINER_KINDS)
 _CALLED_MARKS = ", ".join("?" * len(_CALLED))
@@ -57,7 +58,7 @@ def _is_by_name(
     """Whether neither what a method is called on nor what is around says anything of the type that has it."""
     if found is None or not call.qualifier or not found.owner or call.qualifier in own_object():
         return False
-    if found.owner.rpartition(".")[2] in {*spoken_of, *_WORD.findall(call.qualifier)}:
+    if last_part(found.owner) in {*spoken_of, *_WORD.findall(call.qualifier)}:
         return False
     if call.qualifier.partition(".")[0] in imported or is_named_like(call.qualifier, found.owner):
         return False
@@ -83,7 +84,7 @@ def _definition_of(
         if call.qualifier in own_object():
             total += 6 * (same_file and bool(own_class) and candidate.owner == own_class) + bool(candidate.owner)
         elif call.qualifier:
-            total += 4 * (candidate.owner.rpartition(".")[2] == call.qualifier.rpartition(".")[2])
+            total += 4 * (last_part(candidate.owner) == last_part(call.qualifier))
         else:
             total += 3 * (same_file and not candidate.owner)
         return total

@@ -18,6 +18,7 @@ from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord
 from runtime.codebase.resolution.class_family import ClassFamily
 from runtime.codebase.resolution.python_uses import PythonFile, Use
+from runtime.primitives.dotted_names import last_part
 
 ImportsOf = Callable[[str], Sequence[ImportRecord]]
 
@@ -136,7 +137,7 @@ class Meaning:
         head, _, rest = use.qualifier.partition(".")
         bound = [item for item in self._imports_of(file) if bound_name(item) == head and item.target is not None]
         if rest:
-            return bool(bound) and rest.rpartition(".")[2] == _module_name(self._symbol.file)
+            return bool(bound) and last_part(rest) == _module_name(self._symbol.file)
         return any(leads_to(item, self._symbol, self._imports_of) for item in bound)
 
     def _may_be_member(self, use: Use, file: str) -> bool:
@@ -173,7 +174,7 @@ class Meaning:
 
 
 def _last(dotted: str) -> str:
-    return dotted.rpartition(".")[2]
+    return last_part(dotted)
 
 
 def _module_name(file: str) -> str:

@@ -26,6 +26,7 @@ from runtime.codebase.resolution.python_nodes import (
     self_name,
     text_of,
 )
+from runtime.primitives.dotted_names import last_part
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -248,7 +249,7 @@ def _made_by(call: Node) -> frozenset[str]:
     function = call.child_by_field_name("function")
     if function is None:
         return frozenset()
-    name = text_of(function).rpartition(".")[2]
+    name = last_part(text_of(function))
     is_name = function.type in ("identifier", "attribute")
     return frozenset({name}) if is_name and (_looks_like_class(name) or name in _MAKERS) else frozenset()
 
@@ -270,11 +271,11 @@ def _annotated(annotation: Node | None) -> frozenset[str]:
         return frozenset()
     text = text_of(annotation).strip("'\" ")
     outer, bracket, rest = text.partition("[")
-    if bracket and outer.rpartition(".")[2] in _WRAPPERS:
+    if bracket and last_part(outer) in _WRAPPERS:
         text = rest
     elif bracket:
         text = outer
-    names = {name.rpartition(".")[2] for name in _NAMES.findall(text)} - {"None"}
+    names = {last_part(name) for name in _NAMES.findall(text)} - {"None"}
     vague = {"Any", "object", "type", "Type", "Self", "Callable", "TypeVar", "Protocol"}
     # One letter is a type variable.
     return frozenset() if names & vague or any(len(name) < 3 for name in names) else frozenset(names)

@@ -23,6 +23,7 @@ from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 from runtime.codebase.resolution.builtin_methods import is_named_like
 from runtime.codebase.resolution.call_targets import own_object
 from runtime.codebase.resolution.python_scopes import AnyMeaning, Meaning, aliases_of, brings
+from runtime.primitives.dotted_names import last_part
 
 MAX_MENTION_FILES = 200
 
@@ -55,7 +56,7 @@ def dotted_path(path: str) -> str:
 def symbols_named(index: IndexReader, name: str, *, fuzzy: bool, limit: int) -> list[SymbolRecord]:
     """Definitions of a simple or dotted name, best first."""
     wanted = normal_name(name)
-    last = wanted.rpartition(".")[2]
+    last = last_part(wanted)
     if not last:
         return []
     same_last = index.symbols_of_name(last)
@@ -98,7 +99,7 @@ def references(index: IndexReader, read: Read, name: str | SymbolRecord, limit: 
     Of a definition in Python only those that its scopes, imports and known classes let mean it.
     """
     symbol = name if isinstance(name, SymbolRecord) else None
-    last = symbol.name if symbol is not None else normal_name(str(name)).rpartition(".")[2]
+    last = symbol.name if symbol is not None else last_part(normal_name(str(name)))
     if not last:
         return []
     meaning: Meaning | AnyMeaning = AnyMeaning(index, read, last)
@@ -182,7 +183,7 @@ def _mention(index: IndexReader, path: str, line: int, name: str) -> ReferenceRe
 def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: int) -> list[ReferenceRecord]:
     """Calls of a name; for a definition, those from its own class, file and importers come first."""
     if isinstance(symbol, str):
-        last = normal_name(symbol).rpartition(".")[2]
+        last = last_part(normal_name(symbol))
         calls = _calls_of(index, last)
         calls.sort(key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
         return calls[:limit]
@@ -198,7 +199,7 @@ def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: i
     calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
     if not is_scoped:
         others = _other_owners(index, symbol)
-        calls = [call for call in calls if call.qualifier.rpartition(".")[2].lower() not in others]
+        calls = [call for call in calls if last_part(call.qualifier).lower() not in others]
         return _with_tests([call for call in calls if _may_mean(call, symbol)], limit)
     meaning = Meaning(index, read, means)
     return list(islice((call for call in calls if meaning.includes(call)), limit))
@@ -225,11 +226,11 @@ def _other_owners(index: IndexReader, symbol: SymbolRecord) -> frozenset[str]:
     if not symbol.owner:
         return frozenset()
     owners = {
-        other.owner.rpartition(".")[2].lower()
+        last_part(other.owner).lower()
         for other in index.symbols_of_name(symbol.name, 400)
         if other.owner and other.name == symbol.name and other.kind in CALLABLE_KINDS
     }
-    return frozenset(owners - {symbol.owner.rpartition(".")[2].lower()})
+    return frozenset(owners - {last_part(symbol.owner).lower()})
 
 
 def _calls_of(index: IndexReader, name: str) -> list[ReferenceRecord]:
@@ -246,10 +247,10 @@ def _called(index: IndexReader, symbol: SymbolRecord) -> SymbolRecord:
 
 def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]) -> int:
     """How likely a call means a symbol: greater is likelier."""
-    owner = symbol.owner.rpartition(".")[2]
+    owner = last_part(symbol.owner)
     points = 4 * (kind_of_path(call.file) == "source")
     points += 3 * (call.file == symbol.file) + 2 * (call.file in importing)
-    if owner and call.qualifier.rpartition(".")[2] in (owner, owner.lower()):
+    if owner and last_part(call.qualifier) in (owner, owner.lower()):
         points += 3
     if call.qualifier in own_object() - {"super()"}:
         points += 3 if call.enclosing is not None and call.enclosing.startswith(f"{symbol.owner}.") else -3

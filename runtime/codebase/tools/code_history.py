@@ -22,6 +22,7 @@ from runtime.codebase.tool_registry import CodeTool, Line, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_file, find_symbols
 from runtime.errors import RepositoryError
+from runtime.primitives.dotted_names import last_part
 from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
 
 MAX_COMMITS = 100
@@ -144,7 +145,7 @@ class _History:
             blamed = self._part("blame", lambda: commit_history.blame(self._git, file, start, last))
         changes = self._part("diff", lambda: [commit_history.diff(self._git, "HEAD", whole)])
         text, cut = changes[0] if changes else ("", False)
-        name = str(self._place["symbol"] or "").rpartition(".")[2]
+        name = last_part(str(self._place["symbol"] or ""))
         first = (
             self._part("origin", lambda: [commit_history.first_with(self._git, name)]) if with_origin and name else []
         )

@@ -25,6 +25,7 @@ from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_symbols, same_name, similar_paths
 from runtime.errors import RepositoryError
+from runtime.primitives.dotted_names import last_part
 from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
 
 MAX_RESULTS = 50
@@ -168,7 +169,7 @@ class _Neighbours:
         return using + [(path, 1, 1) for path in tests if len(stem) > 2 and stem in posixpath.basename(path).lower()]
 
     def _documents(self) -> list[_Related]:
-        name = self._symbol.rpartition(".")[2] if self._symbol else posixpath.basename(self._file)
+        name = last_part(self._symbol) if self._symbol else posixpath.basename(self._file)
         hits = self._codebase.search_text(name, max_hits=200).hits
         return [(hit.file, hit.line, hit.line) for hit in hits if kind_of_path(hit.file) in ("docs", "example")]
 

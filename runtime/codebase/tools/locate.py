@@ -26,6 +26,7 @@ from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_chunk, cite_symbol
 from runtime.errors import RepositoryError
+from runtime.primitives.dotted_names import last_part
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 100
@@ -305,7 +306,7 @@ def _symbol_row(symbol: SymbolRecord, score: float, source: str) -> dict[str, An
 def _is_defined(symbol: SymbolRecord, wanted: str) -> bool:
     """True for code that bears the name as it is written, tests left out: what a question of the name may mean."""
     is_code = symbol.kind not in {"module", "section", "key", "prototype", "field", "variable", "property"}
-    return is_code and symbol.name == wanted.rpartition(".")[2] and kind_of_path(symbol.file) == "source"
+    return is_code and symbol.name == last_part(wanted) and kind_of_path(symbol.file) == "source"
 
 
 def _within(file: str, scope: str | None) -> bool:

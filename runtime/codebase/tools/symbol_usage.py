@@ -23,6 +23,7 @@ from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.remembered_relations import relations_that_hold
 from runtime.memory.relation import Relation, RelationKind
+from runtime.primitives.dotted_names import last_part
 from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 500
@@ -180,7 +181,7 @@ def _is_test(use: ReferenceRecord) -> bool:
 
 
 def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
-    last = wanted.rpartition(".")[2]
+    last = last_part(wanted)
     found = codebase.references(last, limit=limit)
     if found:
         return found
@@ -193,7 +194,7 @@ def _lines_with(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRe
 
     None for a name that no line of code assigns: that is something of another package, and no field.
     """
-    last = wanted.rpartition(".")[2]
+    last = last_part(wanted)
     if not _NAME.fullmatch(last):
         return []
     word = re.compile(rf"(?<![\w$]){re.escape(last)}(?![\w$])")
