@@ -53,21 +53,25 @@ def write_files(folder: Path, files: dict[str, str]) -> None:
 
 def run_commands(guide: Guide, folder: Path) -> Iterator[str]:
     """What each command printed that is not as told."""
-    environment = os.environ | {"PYTHONPATH": str(folder), "JEEVES_STATE_DIR": str(folder / "state")}
     for command, told in guide.commands:
-        program, *arguments = shlex.split(command)
-        assert program == "jeeves"
-        done = subprocess.run(
-            [sys.executable, "-c", _START, *arguments],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = run_command(command, folder)
         if not _prints(done.stdout, told):
             yield f"{command}: {done.stdout}{done.stderr}"
+
+
+def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    program, *arguments = shlex.split(command)
+    assert program == "jeeves"
+    environment = os.environ | {"PYTHONPATH": str(folder), "JEEVES_STATE_DIR": str(folder / "state")}
+    return subprocess.run(
+        [sys.executable, "-c", _START, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def _prints(output: str, told: str) -> bool:
@@ -111,3 +115,23 @@ def test_what_another_package_declares_by_an_entry_point_is_found_as_well(name: 
     for package in PACKAGES:
         (tmp_path / package).symlink_to(ROOT / package)
     assert list(run_commands(guide, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "body", "told"),
+    [
+        ("languages/empty.py", "", "declares no languages; give it LANGUAGES"),
+        ("tools/odd.py", "TOOL = 1\n", "declares no tool; give it TOOL"),
+    ],
+)
+def test_a_module_that_declares_the_wrong_thing_is_told_with_its_name(
+    module: str, body: str, told: str, tmp_path: Path
+) -> None:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    write_files(tmp_path, {f"runtime/codebase/{module}": body, "sample/a.py": "x = 1\n"})
+    done = run_command('jeeves tool glob_files \'{"pattern": "*"}\' --repo sample', tmp_path)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert Path(module).stem in done.stderr
+    assert told in done.stderr

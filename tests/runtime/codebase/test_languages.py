@@ -12,6 +12,9 @@ import pytest
 import runtime.codebase
 from runtime.codebase.files.languages import languages, records_by_name
 from runtime.codebase.language_parts.language import Language
+from runtime.codebase.parsing.chunks import Chunk, cut
+from runtime.codebase.parsing.definition_heads import doc_comment
+from runtime.codebase.parsing.syntax import Symbol
 from runtime.errors import SettingsError
 
 PACKAGE = Path(runtime.codebase.__path__[0])
@@ -71,3 +74,14 @@ def test_two_languages_that_declare_the_same_thing_are_refused_by_their_names(
 def test_two_languages_of_one_name_are_refused() -> None:
     with pytest.raises(SettingsError, match="two languages declare the name one"):
         records_by_name([Language(name="one"), Language(name="one")])
+
+
+@pytest.mark.parametrize(
+    ("marks", "told", "leading"),
+    [("", "", 4), ("%", "Opens the depot. At dawn.", 2), ("rem %", "Opens the depot. At dawn.", 2)],
+)
+def test_comments_with_marks_of_one_language_belong_to_what_is_below_them(marks: str, told: str, leading: int) -> None:
+    lines = ["first()", "% Opens the depot.", "%% At dawn.", "open() ->", "  go()."]
+    assert doc_comment(lines, 4, marks) == told
+    pieces = cut(lines, [Symbol("open", "open", "function", 4, 5, 4)], comment_marks=marks)
+    assert pieces == [Chunk(1, leading - 1, None), Chunk(leading, 5, 0)]
