@@ -65,6 +65,7 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     import msgspec
 
     from runtime.agents.capability import load_capability
+    from runtime.codebase.tool_registry import remembered_of
     from runtime.run.bounds import Grant
     from runtime.run.stage_budget import StageBudget
     from runtime.tools.executor import ToolExecutor
@@ -77,8 +78,8 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     open_state_dir(settings.state_dir)
     repository = await index_service(settings).refresh(repo)
     codebase = capability.open_services(agent_settings(settings)).codebase(repository)
-    if name == "explore_symbol_usage":
-        codebase = codebase.remembering(_remembered(settings, str(codebase.root), str(given.get("symbol", ""))))
+    if symbol_in := remembered_of(name):
+        codebase = codebase.remembering(_remembered(settings, str(codebase.root), str(given.get(symbol_in, ""))))
     result = await ToolExecutor(capability.tools, frozenset({name}), StageBudget(Grant(tool_calls=1))).call(
         name, codebase, given
     )

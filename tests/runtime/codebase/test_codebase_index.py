@@ -191,6 +191,14 @@ def test_an_index_of_another_version_or_root_is_made_anew(shop: Path, index_path
     assert refresh(other, index_path).parsed_now == 9
 
 
+def test_an_index_that_was_made_with_other_languages_is_made_anew(shop: Path, index_path: Path) -> None:
+    refresh(shop, index_path)
+    assert refresh(shop, index_path).parsed_now == 0
+    with closing(sqlite3.connect(index_path)) as connection, connection:
+        connection.execute("UPDATE meta SET value = 'others' WHERE key = 'languages'")
+    assert refresh(shop, index_path).parsed_now == 9
+
+
 def test_a_missing_index_cannot_be_opened(shop: Path, index_path: Path) -> None:
     with pytest.raises(StateStorageError, match="cannot be opened"):
         Codebase.open(shop, index_path)

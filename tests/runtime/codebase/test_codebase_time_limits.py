@@ -15,7 +15,7 @@ import pytest
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.search.text_search import compile_pattern
-from runtime.codebase.tools.base_tools import grep_search
+from runtime.codebase.tools.grep_search import grep_search
 from runtime.errors import StateStorageError
 
 SLOW = r"(?s)(.*e.*){3}zq"

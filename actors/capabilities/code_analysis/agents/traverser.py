@@ -24,6 +24,7 @@ from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
 from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.tool_registry import remembered_of
 from runtime.run.stage_view import StageView
 from runtime.tools.result import ToolResult
 
@@ -88,8 +89,8 @@ async def _called(
     context: StageContext, codebase: Codebase, tool: str, given: dict[str, Any], max_retries: int
 ) -> ToolResult:
     """The result of a call, retried as `retrying` says; who explores a symbol is told what is remembered of it."""
-    if tool == "explore_symbol_usage":
-        remembered = await recall.recall_relations(context, codebase, [str(given.get("symbol", ""))])
+    if symbol_in := remembered_of(tool):
+        remembered = await recall.recall_relations(context, codebase, [str(given.get(symbol_in, ""))])
         codebase = codebase.remembering(remembered)
     made = 0
 

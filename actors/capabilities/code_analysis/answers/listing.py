@@ -14,7 +14,6 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.extension import derived
 from actors.capabilities.code_analysis.answers.wording import item_claim
-from actors.capabilities.code_analysis.evidence.call_flow import last_part
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.doc_text import readable
 from actors.capabilities.code_analysis.evidence.facts import Fact
@@ -22,6 +21,7 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.listing_scope import KINDS, TYPE_KINDS, kinds_listed
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named, path_shares, shared_words, shares_name
 from runtime.codebase.files.words import index_terms, split_identifier
+from runtime.primitives.dotted_names import last_part
 
 # Steps: types alone, what derives from the type that is named so, and what documents list.
 TYPES, HEIRS, SECTIONS = "types", "heirs", "sections"
