@@ -14,10 +14,10 @@ from actors.ray_transport import RayTransport
 from runtime.bus.endpoint import Endpoint
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
+from runtime.codebase.knowledge.earlier_answers import MEMORY_QUERIES, MemoryStore, memory_queries
+from runtime.codebase.knowledge.relation_store import RELATION_QUERIES, relation_queries
 from runtime.effects.journal import JOURNAL_QUERIES
 from runtime.effects.remote_journal import journal_queries
-from runtime.memory.earlier_answers import MEMORY_QUERIES, MemoryStore, memory_queries
-from runtime.memory.entity_relations import RELATION_QUERIES, relation_queries
 from runtime.memory.sessions import session_queries
 from runtime.memory.tool_metrics import TOOL_METRIC_QUERIES, tool_metric_queries
 from runtime.primitives.clock import SystemClock

@@ -17,13 +17,13 @@ from runtime.bus.queries import LocalQueries
 from runtime.codebase.files.walk import WalkOptions
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
+from runtime.codebase.knowledge.earlier_answers import MemoryStore, memory_queries
+from runtime.codebase.knowledge.relation_store import relation_queries
 from runtime.effects.remote_journal import journal_queries
 from runtime.errors import SettingsError, UnknownNameError
 from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.client_opening import open_models
 from runtime.llm.model_file import ModelsFile, load_models
-from runtime.memory.earlier_answers import MemoryStore, memory_queries
-from runtime.memory.entity_relations import relation_queries
 from runtime.memory.sessions import session_queries
 from runtime.memory.tool_metrics import tool_metric_queries
 from runtime.pipeline.config import PipelineConfig, as_wire

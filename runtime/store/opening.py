@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from runtime.codebase.knowledge.relation_store import RelationStore
 from runtime.database.database import Backend, Database, Durability
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.errors import StateStorageError
 from runtime.memory.cache import CacheStore
-from runtime.memory.entity_relations import RelationStore
 from runtime.memory.sessions import SessionStore
 from runtime.memory.tool_metrics import ToolMetricsStore
 from runtime.primitives.clock import Clock

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import msgspec
 
+from runtime.codebase.knowledge.relation_store import RelationStore
 from runtime.database.database import Database
 from runtime.errors import OwnedError, StateStorageError
 from runtime.memory.cache import CacheStore
-from runtime.memory.entity_relations import RelationStore
 from runtime.memory.sessions import SessionStore
 from runtime.memory.tool_metrics import ToolMetricsStore
 from runtime.primitives.clock import Clock

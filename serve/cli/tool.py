@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from runtime.codebase.knowledge.relation import Relation
 from runtime.errors import ToolArgumentsError
-from runtime.memory.relation import Relation
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import checked_repository
 

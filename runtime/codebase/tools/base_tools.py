@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog, tokens_of
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase
 from runtime.codebase.files.paths import is_denied, readable_path
 from runtime.codebase.git import commit_history
@@ -28,7 +29,7 @@ from runtime.codebase.tools.find_related import similar_files
 from runtime.codebase.tools.module_map import map_module
 from runtime.codebase.tools.read_code import read_code
 from runtime.errors import RepositoryError, ToolArgumentsError
-from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
+from runtime.tools.result import Attempt, ToolStatus
 
 MAX_HITS = 50
 MAX_SYMBOLS = 100

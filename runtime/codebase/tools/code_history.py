@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied
 from runtime.codebase.files.walk import is_secret
@@ -20,7 +21,7 @@ from runtime.codebase.git.git_process import Git
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_file, find_symbols
 from runtime.errors import RepositoryError
-from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
+from runtime.tools.result import Attempt, ToolStatus
 
 MAX_COMMITS = 100
 MAX_BLAMED_LINES = 400

@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.files.words import looks_like_identifier, query_terms
@@ -23,7 +24,6 @@ from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.tools.citing import cite, cite_chunk, cite_symbol
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000

@@ -6,6 +6,7 @@ import posixpath
 from typing import Any
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import ImportRecord, IndexedFile, SymbolRecord, around
@@ -14,7 +15,7 @@ from runtime.codebase.resolution.symbol_links import dotted_path
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.fallbacks import same_name, similar_paths
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult, ToolStatus
+from runtime.tools.result import ToolStatus
 
 MAX_TREE_LINES = 200
 MAX_MAPPED_FILES = 30

@@ -6,13 +6,14 @@ A path or a symbol that does not exist is looked for twice more; `runtime.codeba
 from __future__ import annotations
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_file, find_symbols
 from runtime.errors import RepositoryError
-from runtime.tools.result import ToolResult, ToolStatus
+from runtime.tools.result import ToolStatus
 
 MAX_LINES = 2_000
 MAX_LINE_CHARS = 2_000

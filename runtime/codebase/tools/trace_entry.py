@@ -11,6 +11,7 @@ from collections import deque
 from typing import Any
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import Callee, SymbolRecord
@@ -18,7 +19,7 @@ from runtime.codebase.parsing.syntax import CALLABLE_KINDS
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.fallbacks import similar_paths
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult, ToolStatus
+from runtime.tools.result import ToolStatus
 
 MAX_DEPTH = 10
 MAX_STEPS = 60

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from runtime.codebase.knowledge.relation import Relation
 from runtime.effects.journal import EffectKey
-from runtime.memory.relation import Relation
 from runtime.memory.sessions import Turn
 from runtime.memory.tool_metrics import ToolUse
 from runtime.primitives.clock import FakeClock

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.tools import base_tools
 from runtime.tools.registry import Tool
-from runtime.tools.result import ToolResult
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
 Path = Annotated[str, msgspec.Meta(max_length=4_096)]

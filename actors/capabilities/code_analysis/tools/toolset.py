@@ -8,6 +8,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.tools.base_toolset import BASE_TOOLS, Line, Path, Text
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.tools.code_history import explain_code_history, git_status
 from runtime.codebase.tools.find_related import find_related
@@ -17,7 +18,6 @@ from runtime.codebase.tools.read_code import read_code
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
 from runtime.codebase.tools.trace_entry import trace_entry_point
 from runtime.tools.registry import Tool, ToolRegistry
-from runtime.tools.result import ToolResult
 
 
 class Locate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from runtime.bus.queries import QueryHandler
+from runtime.codebase.knowledge.relation import Relation, last_part
 from runtime.database.database import Database, Migration, migrate
-from runtime.memory.relation import Relation, last_part
 from runtime.primitives.clock import Clock
 
 MAX_RELATIONS_PER_REPOSITORY = 5_000
