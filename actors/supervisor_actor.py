@@ -41,7 +41,7 @@ from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey
 from runtime.run.envelope import InterruptResponse, Request, encode_envelope
-from runtime.store.opening import StoreOptions
+from runtime.store.options import StoreOptions
 from runtime.supervision.commands import CancelStage, ClientEvent, Command, Finish, GiveGrant, RunStage, SetTimer
 from runtime.supervision.events import ActorLost, CancelRequested, PauseRequested, Payload, StageFailed, TimerFired
 

@@ -6,13 +6,13 @@ are contributed by whoever puts a system together. How to add one: docs/guides/a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from runtime.bus.queries import QueryHandler
-from runtime.database.database import Database, Migration
+from runtime.database.database import Database, Schema
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId
 
@@ -55,13 +55,14 @@ class StorePart(msgspec.Struct, Generic[Opened], frozen=True):
     """One part of the store.
 
     `name`: its file NAME.sqlite, or the schema that ends so; of a family (`is_family`) the folder, or the prefix, of
-    its databases. `label`: how errors call it. `shares`: the name of the part in whose database it lives. `queries`:
-    the message types that `handlers` answers for agents. `counted` and `sweep`: what retention drops of it.
+    its databases. `label`: how errors call it. `open`: the store over an open database. `shares`: the name of the part
+    in whose database it lives. `queries`: the message types that `handlers` answers for agents. `counted` and `sweep`:
+    what retention drops of it.
     """
 
     name: str
     label: str
-    migrations: Sequence[Migration]
+    schema: Schema
     open: Callable[[Database, Clock], Opened]
     is_family: bool = False
     shares: str | None = None

@@ -85,6 +85,28 @@ def _storage(settings: Settings) -> Iterator[Check]:
         yield Check("state folder", "ok", f"{settings.state_dir}, {free_gib:.1f} GiB free")
 
 
+def _store(settings: Settings) -> Iterator[Check]:
+    """Each part of the store that is there: whether it can be read, and how far its schema has come."""
+    from runtime.store.opening import part_state
+    from runtime.store.options import store_options
+    from runtime.store.parts import all_parts
+    from serve.contributions import store_parts
+
+    options = store_options(settings)
+    try:
+        parts = [part for part in all_parts(store_parts()) if part.shares is None]
+    except JeevesError as error:
+        yield Check("store", "failed", error.message, "name a part that is installed, or take the package away")
+        return
+    for part in parts:
+        try:
+            yield Check(f"store {part.name}", "ok", part_state(options, part))
+        except JeevesError as error:
+            yield Check(f"store {part.name}", "failed", error.message, "docs/store.md tells what each problem asks for")
+            if error.values.get("problem") in ("away", "refused", None):
+                return  # the same for all of them
+
+
 def _pipelines(settings: Settings) -> Iterator[Check]:
     from serve.wiring import capability_spec, load_named_pipeline, pipeline_files
 
@@ -119,6 +141,7 @@ LOOKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
     _packages,
     _code,
     _storage,
+    _store,
     _pipelines,
     _programs,
     _warm_system,

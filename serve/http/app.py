@@ -29,7 +29,7 @@ from runtime.errors import InputError, JeevesError, UnknownNameError
 from runtime.memory.sessions import check_session_id
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
-from runtime.store.opening import StoreOptions
+from runtime.store.options import StoreOptions
 from serve.answer_document import LOCAL_USER, Ask, asked_in, document_of
 from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics
 from serve.http.model_state import ModelState

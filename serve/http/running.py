@@ -18,7 +18,7 @@ from runtime.llm.model_file import ModelsFile, VllmDeployment
 from runtime.pipeline.config import PipelineConfig
 from runtime.run.bounds import known_limits
 from runtime.settings import Settings
-from runtime.store.opening import store_options
+from runtime.store.options import store_options
 from serve.http.app import ChatService, ServiceSpec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
 from serve.wiring import models_file
