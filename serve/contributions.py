@@ -8,17 +8,25 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 STORE_PARTS_GROUP = "jeeves.store_parts"
+PROVIDERS_GROUP = "jeeves.providers"
 
 # What is remembered of repositories belongs to the code index.
 _STORE_PARTS = (
     "runtime.codebase.knowledge.earlier_answers:EARLIER_ANSWERS",
     "runtime.codebase.knowledge.relation_store:RELATIONS",
 )
+# vLLM stands on Ray Serve, of which the kernel knows nothing.
+_PROVIDERS = ("serve.llm.vllm_provider:PROVIDER",)
 
 
 def store_parts() -> tuple[str, ...]:
     """The parts of the store beside the kernel's own."""
     return (*_STORE_PARTS, *_installed(STORE_PARTS_GROUP))
+
+
+def providers() -> tuple[str, ...]:
+    """The providers of models beside the kernel's own."""
+    return (*_PROVIDERS, *_installed(PROVIDERS_GROUP))
 
 
 def _installed(group: str) -> list[str]:

@@ -29,7 +29,7 @@ from runtime.store.opening import open_run_log, open_store, store_queries
 from runtime.store.options import store_options
 from runtime.store.parts import all_parts
 from runtime.store.run_log import RunLog
-from serve.contributions import store_parts
+from serve.contributions import providers, store_parts
 
 ENTRY_POINT_GROUP = "jeeves.capabilities"
 
@@ -98,6 +98,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     if settings.reasoner == MODEL_REASONER:
         models = models_file(settings)
         told["models"] = None if models is None else models.model_dump(mode="json")
+        told["providers"] = list(providers())
         told["journal_models"] = settings.models.journal
         told["config_folders"] = [str(folder) for folder in config_folders(settings)]
     return told
@@ -114,7 +115,7 @@ def models_file(settings: Settings) -> ModelsFile | None:
             problem = f"there is no model file {path}; give the path of one, or a name in configs/models such as openai"
             raise UnknownNameError(problem, name=named)
         path = settings.config_path(f"models/{named.removesuffix('.yaml')}.yaml")
-    return load_models(path.resolve(), settings.models.roles)
+    return load_models(path.resolve(), settings.models.roles, providers())
 
 
 def config_folders(settings: Settings) -> list[Path]:

@@ -120,6 +120,30 @@ def _pipelines(settings: Settings) -> Iterator[Check]:
             yield Check(f"pipeline {name}", "ok", f"{len(pipeline.agents)} stages, {spec}")
 
 
+def _models(settings: Settings) -> Iterator[Check]:
+    """Each deployment that roles of the model file use: whether it could be asked from here. Nothing is asked."""
+    if settings.models.file is None:
+        return
+    from runtime.llm.client_opening import check_deployment
+    from runtime.llm.provider import all_providers
+    from serve.contributions import providers
+    from serve.wiring import models_file
+
+    try:
+        known, models = all_providers(providers()), models_file(settings)
+    except JeevesError as error:
+        yield Check("models", "failed", error.message, "jeeves validate FILE")
+        return
+    used = {} if models is None else {name: models.deployments[name] for name in models.used_deployments()}
+    for name, deployment in used.items():
+        try:
+            check_deployment(deployment, known)
+        except JeevesError as error:
+            yield Check(f"model {name}", "failed", error.message)
+        else:
+            yield Check(f"model {name}", "ok", known[deployment.backend].told(name, deployment).partition(": ")[2])
+
+
 def _programs(settings: Settings) -> Iterator[Check]:
     for name, mend in OPTIONAL_PROGRAMS.items():
         found = shutil.which(name)
@@ -143,6 +167,7 @@ LOOKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
     _storage,
     _store,
     _pipelines,
+    _models,
     _programs,
     _warm_system,
 )

@@ -44,6 +44,20 @@ def test_each_part_of_the_store_is_looked_at_and_none_is_made(jeeves: Program, t
     assert sorted(path.name for path in state.glob("*.sqlite")) == ["cache.sqlite", "sessions.sqlite"]
 
 
+def test_each_deployment_of_the_model_file_is_looked_at(jeeves: Program, tmp_path: Path) -> None:
+    endpoint = "backend: openai, base_url: 'http://127.0.0.1:9/v1', model: m, max_model_len: 4096"
+    text = f"{{deployments: {{main: {{{endpoint}, api_key_env: MY_KEY}}}}, roles: {{default: {{deployment: main}}}}}}"
+    (tmp_path / "models.yaml").write_text(text, encoding="utf-8")
+    env = {"JEEVES_MODELS__FILE": str(tmp_path / "models.yaml")}
+    outcome = jeeves.run("doctor", env=env)
+    assert outcome.status == 1
+    assert "the variable MY_KEY holds no usable key" in outcome.out
+    told = jeeves.run("doctor", env={**env, "MY_KEY": "abc"}).answers().out
+    assert "m at http://127.0.0.1:9/v1" in told
+    outcome = jeeves.run("doctor", env={"JEEVES_MODELS__FILE": "nowhere"})
+    assert outcome.status == 1
+
+
 def test_a_pipeline_with_faults_is_told(jeeves: Program, tmp_path: Path) -> None:
     (tmp_path / "config" / "pipelines").mkdir(parents=True)
     (tmp_path / "config" / "pipelines" / "mine.yaml").write_text("name: mine\nagents: []\n")
