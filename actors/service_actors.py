@@ -24,9 +24,9 @@ from runtime.store.parts import all_parts
 
 
 def service_queries(store_parts: Sequence[str]) -> dict[Address, tuple[str, ...]]:
-    """What each service answers: told to the bus before the service is there, so that early questions wait for it.
+    """Return what each service answers. The bus is told before the service is up, so that early queries wait for it.
 
-    `store_parts` are those that are contributed to the store, as "module:NAME". Raises SettingsError.
+    `store_parts` are the contributed parts of the store, as "module:NAME". Raises SettingsError.
     """
     stored = tuple(query for part in all_parts(store_parts) for query in part.queries)
     return {INDEX: ("index.refresh",), STORE: stored}
@@ -52,10 +52,10 @@ class IndexActor(Participant):
 
 
 class StoreActor(Participant):
-    """The parts of the store that answer queries, for every agent that asks."""
+    """Answers the queries of all parts of the store."""
 
     def __init__(self, options: dict[str, Any], parts: Sequence[str] = ()) -> None:
-        """`parts` are those that are contributed to the kernel's own, as "module:NAME"."""
+        """`parts` are contributed to the kernel's own, as "module:NAME"."""
         super().__init__()
         clock = SystemClock()
         stores = open_store(msgspec.convert(options, StoreOptions), clock)

@@ -1,6 +1,6 @@
-"""What packages outside the kernel contribute to it, by the name "module:NAME" under which every process finds it.
+"""Lists what is contributed to the kernel, by names ("module:NAME") that every process can load.
 
-Those of this repository are listed here; an installed package names its own by entry point.
+Contributions of this repository are listed here; an installed package names its own by entry point.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from importlib.metadata import entry_points
 STORE_PARTS_GROUP = "jeeves.store_parts"
 PROVIDERS_GROUP = "jeeves.providers"
 
-# What is remembered of repositories belongs to the code index.
+# Knowledge of repositories belongs to the code index.
 _STORE_PARTS = (
     "runtime.codebase.knowledge.earlier_answers:EARLIER_ANSWERS",
     "runtime.codebase.knowledge.relation_store:RELATIONS",
 )
-# vLLM stands on Ray Serve, of which the kernel knows nothing.
+# vLLM runs on Ray Serve, which the kernel does not depend on.
 _PROVIDERS = ("serve.llm.vllm_provider:PROVIDER",)
 
 
 def store_parts() -> tuple[str, ...]:
-    """The parts of the store beside the kernel's own."""
+    """Return the parts of the store beside the kernel's own."""
     return (*_STORE_PARTS, *_installed(STORE_PARTS_GROUP))
 
 
 def providers() -> tuple[str, ...]:
-    """The providers of models beside the kernel's own."""
+    """Return the providers of models beside the kernel's own."""
     return (*_PROVIDERS, *_installed(PROVIDERS_GROUP))
 
 

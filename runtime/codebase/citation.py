@@ -1,4 +1,4 @@
-"""What a citation is, and the result of a tool that cites.
+"""Defines citations, and results of tools that hold them.
 
 Both travel between agents as MessagePack, so they are plain structs. Lines are counted from 1 and ranges include both
 ends. The rule that an answer may hold only citations that a machine has checked is in docs/architecture.md.

@@ -97,17 +97,17 @@ Migration = tuple[Step, ...]
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """The tables of one component: the migrations that make them, in order. Those that are out are never changed."""
+    """Lists the migrations of one component's tables, in order. Released migrations are never changed."""
 
     component: str
     migrations: tuple[Migration, ...]
 
     def apply(self, database: Database) -> None:
-        """Bring the tables to the newest version. Raises StateStorageError."""
+        """Migrate the tables to the newest version. Raises StateStorageError."""
         migrate(database, self.component, self.migrations)
 
     def version_in(self, database: Database) -> int:
-        """How many of the migrations were applied there. Raises StateStorageError when it is more than these."""
+        """Return how many migrations were applied. Raises StateStorageError if a newer version applied more."""
         with database.read("have its schema read") as queries:
             return _version(database, queries, self.component, len(self.migrations))
 

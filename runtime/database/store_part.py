@@ -1,7 +1,7 @@
-"""What a part of the store is: one declaration, from which opening, the bus, `jeeves gc` and `jeeves doctor` follow.
+"""Declares parts of the store: opening, queries on the bus, `jeeves gc` and `jeeves doctor` follow from a declaration.
 
-A part declares itself at the end of the module that keeps it. The kernel's are listed in `runtime.store.parts`; others
-are contributed by whoever puts a system together. How to add one: docs/guides/add-a-store.md.
+A part is declared at the end of the module that keeps it. The kernel's parts are listed in `runtime.store.parts`;
+others are contributed by name. How to add one: docs/guides/add-a-store.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Opened = TypeVar("Opened")
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """Something that retention counts: its key in the report, and how one and several of them are called."""
+    """Names something that retention counts: its key in the report, singular and plural."""
 
     key: str
     one: str
@@ -28,10 +28,10 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class SweepTask(msgspec.Struct, frozen=True):
-    """What retention asks of a part: forget what was last touched before `before_ms` (exclusive).
+    """Orders a part to forget what was last touched before `before_ms` (exclusive).
 
-    `is_dry` only counts. `database` is the name of the database at hand, `can_remove` whether it can go as a whole.
-    Tasks of queues whose names begin with `disposable_queues` go as well when nobody works on them.
+    With `is_dry` it only counts. `database` names the database, `can_remove` tells whether the backend can remove it.
+    Tasks of queues whose names begin with `disposable_queues` go as well if no worker is active there.
     """
 
     database: str
@@ -44,7 +44,7 @@ class SweepTask(msgspec.Struct, frozen=True):
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """What went, or would go: how much by key, whether room may come back, and whether the whole database is spent."""
+    """Reports what was dropped, or would be: counts by key, whether to compact the database, whether to remove it."""
 
     counts: Mapping[str, int]
     leaves_room: bool
@@ -52,7 +52,7 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class StorePart(msgspec.Struct, Generic[Opened], frozen=True):
-    """One part of the store.
+    """Declares one part of the store.
 
     `name`: its file NAME.sqlite, or the schema that ends so; of a family (`is_family`) the folder, or the prefix, of
     its databases. `label`: how errors call it. `open`: the store over an open database. `shares`: the name of the part
@@ -73,7 +73,7 @@ class StorePart(msgspec.Struct, Generic[Opened], frozen=True):
 
     @property
     def database(self) -> str:
-        """The name of the database that it lives in."""
+        """Return the name of the database that it lives in."""
         return self.shares or self.name
 
 
@@ -81,17 +81,17 @@ AnyPart = StorePart[Any]
 
 
 class Forgetful(Protocol):
-    """A store that knows what was not touched for long, and how much that is."""
+    """Counts and drops rows by the time of their last use."""
 
     def unused(self, before_ms: int) -> int:
-        """How much was last touched before `before_ms`."""
+        """Return how many rows were last used before `before_ms`."""
 
     def drop_unused(self, before_ms: int) -> int:
-        """Forget what `unused` counts; how much that was."""
+        """Delete the rows that `unused` counts and return their number."""
 
 
 def sweep_unused(key: str) -> Callable[[Forgetful, SweepTask], Dropped]:
-    """The sweep of a store that forgets row by row, counted under `key`."""
+    """Return the sweep of a store that forgets row by row, counted under `key`."""
 
     def sweep(store: Forgetful, task: SweepTask) -> Dropped:
         act = store.unused if task.is_dry else store.drop_unused

@@ -25,9 +25,9 @@ def open_client(
     has_cluster: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> ModelClient:
-    """A client for every deployment that some role uses. `has_cluster`: whether this process is one of Ray's.
+    """Open a client for the deployments that roles use. `has_cluster`: whether this process is one of Ray's.
 
-    Raises SettingsError for a key, a tokenizer or a cluster that is missing.
+    Raises SettingsError for a missing key, tokenizer or cluster.
     """
     env = os.environ if env is None else env
     backends: dict[str, ModelBackend] = {}
@@ -63,7 +63,7 @@ def counter_of(deployment: Deployment) -> TokenCounter:
 
 
 def check_deployment(deployment: Deployment, providers: Providers, env: Mapping[str, str] | None = None) -> None:
-    """Raises SettingsError when a deployment cannot be used from here: a package, a key, a tokenizer is missing."""
+    """Raise SettingsError if a deployment cannot be used from here: a package, a key or a tokenizer is missing."""
     provider = providers[deployment.backend]
     counter_of(deployment)
     provider.check(deployment, os.environ if env is None else env)

@@ -1,4 +1,4 @@
-"""What every deployment of a model file says, whatever provider serves it."""
+"""Defines the settings that deployments of all providers share."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 
 
 class Frozen(BaseModel):
-    """A part of a model file: no unknown keys, nothing changes."""
+    """Forbids unknown keys and changes; the parts of a model file derive from it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
 class Deployment(Frozen):
-    """The settings of a deployment; each provider adds its own. `max_model_len`: tokens of prompt and answer together;
-    `concurrent`: calls at once.
+    """Holds the settings of a deployment; each provider adds its own.
 
-    Without a `tokenizer` (a file or a folder) tokens are counted by bytes. Subclasses name the keys that hold paths:
-    `MUST_EXIST` are those where something has to be.
+    `max_model_len`: tokens of prompt and answer together; `concurrent`: calls at once. Without a `tokenizer` (a file or
+    a folder) tokens are counted by bytes. `PATHS` are the keys that hold paths, `MUST_EXIST` those of existing files.
     """
 
     MUST_EXIST: ClassVar[tuple[str, ...]] = ("tokenizer",)
@@ -37,24 +36,24 @@ class Deployment(Frozen):
     total_timeout_s: Seconds = 120
 
     def missing_files(self) -> Iterator[tuple[str, str]]:
-        """Key and problem of each path that leads nowhere, or to something else."""
+        """Yield key and problem of each path that is wrong."""
         for key in self.MUST_EXIST:
             path = getattr(self, key)
             if path is not None and not absolute(path).exists():
                 yield key, f"there is no {absolute(path)}"
 
     def with_absolute_paths(self) -> Self:
-        """Paths as every process has them: workers do not start in the folder of whoever started them."""
+        """Make its paths absolute: workers start in other folders than the command that reads the file."""
         paths = {key: getattr(self, key) for key in self.PATHS}
         return self.model_copy(update={key: str(absolute(path)) for key, path in paths.items() if path is not None})
 
     def tokenizer_place(self) -> Path | None:
-        """The file or folder to count tokens by, None to count bytes."""
+        """Return the file or folder to count tokens by, None to count bytes."""
         return None if self.tokenizer is None else Path(self.tokenizer).expanduser()
 
 
 def absolute(path: str) -> Path:
-    """A path of the file as it is from here: they count from the folder that jeeves was started in."""
+    """Resolve a path of a model file against the folder that jeeves was started in."""
     try:
         return Path(path).expanduser().resolve()
     except (RuntimeError, ValueError):  # a home of nobody, or a name that no file can have

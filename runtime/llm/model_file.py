@@ -24,7 +24,7 @@ Given = TypeVar("Given", bound=Deployment)
 
 
 def _as_its_provider_says(value: Any, info: ValidationInfo) -> Deployment:
-    """A deployment, by the settings of the provider that its `backend` names."""
+    """Validate a deployment by the settings of the provider that its `backend` names."""
     if isinstance(value, Deployment):
         return value
     providers: Providers = info.context or all_providers()
@@ -58,25 +58,25 @@ class ModelsFile(Frozen):
         return self.roles.get(name) or self.roles[DEFAULT_ROLE]
 
     def used_deployments(self) -> Iterator[str]:
-        """The deployments that roles name, each once, in the order of the file."""
+        """Yield the deployments that roles name, each once, in the order of the file."""
         named = {name for role in self.roles.values() for name in (role.deployment, *role.fallbacks)}
         return (name for name in self.deployments if name in named)
 
     def used_of(self, settings: type[Given]) -> dict[str, Given]:
-        """The deployments of one provider that roles name."""
+        """Return the deployments with these settings that roles name."""
         used = {name: self.deployments[name] for name in self.used_deployments()}
         return {name: deployment for name, deployment in used.items() if isinstance(deployment, settings)}
 
 
 def read_models(told: Mapping[str, Any], providers: Providers) -> ModelsFile:
-    """A model file as plain data, as `ModelsFile.model_dump` made it."""
+    """Read a model file from the plain data that `ModelsFile.model_dump` made."""
     return ModelsFile.model_validate(told, context=providers)
 
 
 def load_models(
     path: Path, role_overrides: Mapping[str, str] | None = None, contributed: Iterable[str] = ()
 ) -> ModelsFile:
-    """The model file at `path`, roles moved to other deployments by `role_overrides`.
+    """Read the model file at `path`; `role_overrides` moves roles to other deployments.
 
     `contributed`: providers beside the kernel's own, as "module:NAME". Raises DocumentFaults and SettingsError.
     """

@@ -1,7 +1,7 @@
-"""What a provider of models is: one declaration, from which model files, clients, checks and deploying follow.
+"""Declares providers of models: model files, clients, checks and deployment follow from a declaration.
 
-A provider of the kernel is a module of `runtime.llm.providers` with a `PROVIDER` in it; others are contributed by
-whoever puts a system together, as "module:NAME". How to add one: docs/guides/add-a-provider.md.
+Each module of `runtime.llm.providers` defines a `PROVIDER` of the kernel; others are contributed by name
+("module:NAME"). How to add one: docs/guides/add-a-provider.md.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ Given = TypeVar("Given", bound=Deployment)
 
 
 class Opening(msgspec.Struct, Generic[Given], frozen=True):
-    """What a backend is opened with. `env` is where keys may be; None: only whether it answers is asked, for which
-    none is needed."""
+    """Carries the arguments of `Provider.open`. `env` holds keys; None: the backend is only checked, without a key."""
 
     name: str
     deployment: Given
@@ -39,19 +38,19 @@ class Opening(msgspec.Struct, Generic[Given], frozen=True):
 
 
 class Needs(msgspec.Struct, frozen=True):
-    """A package that a provider stands on: the module to look for, and the extra of jeeves that brings it."""
+    """Names a package that a provider depends on: a module of it, and the extra of jeeves that installs it."""
 
     module: str
     extra: str
 
 
 class Provider(msgspec.Struct, Generic[Given], frozen=True):
-    """One provider: `name` is the `backend` of its deployments in a model file, `title` what errors call them.
+    """Declares one provider. `name` is the `backend` of its deployments in a model file, `title` their name in errors.
 
-    `open`: a backend for a deployment; it is reached with the first request. `check` raises SettingsError when one
-    cannot be used as it is given: a key or a certificate that is missing. `told`: a deployment in one line. With
-    `needs_cluster` it is out of reach of a process without Ray; `deploy` brings up those that roles use on the
-    connected cluster, and raises ClusterError and SettingsError.
+    `open` returns the backend of a deployment and does not connect yet. `check` raises SettingsError if a deployment
+    cannot be used as configured, for example without its key. `told` describes a deployment in one line. With
+    `needs_cluster` only Ray's processes can reach it; `deploy` starts the deployments that roles use on the connected
+    cluster and raises ClusterError and SettingsError.
     """
 
     name: str
@@ -65,7 +64,7 @@ class Provider(msgspec.Struct, Generic[Given], frozen=True):
     deploy: Callable[[ModelsFile], object] | None = None
 
     def check_needs(self) -> None:
-        """Raises SettingsError that names the extra to install when the package is missing."""
+        """Raise SettingsError that names the extra to install if the package is missing."""
         if self.needs is not None and importlib.util.find_spec(self.needs.module) is None:
             extra = self.needs.extra
             raise SettingsError(f"{self.title} needs the extra '{extra}': pip install 'jeeves[{extra}]'")
@@ -75,7 +74,7 @@ Providers = Mapping[str, Provider[Any]]
 
 
 def all_providers(contributed: Iterable[str] = ()) -> Providers:
-    """The kernel's providers and those that are named as "module:NAME", by name.
+    """Return the kernel's providers and those that are named as "module:NAME", by name.
 
     Raises SettingsError for a name without a provider, and for two providers of the same name.
     """

@@ -43,7 +43,7 @@ class LabelledCounter:
 
     @classmethod
     def of(cls, metric: CounterMetric) -> LabelledCounter:
-        """The counter of a declared metric."""
+        """Make the counter of a declared metric."""
         return cls(metric.name, metric.help, metric.labels)
 
     def add(self, *values: str, by: int = 1) -> None:
@@ -78,7 +78,7 @@ class LabelledHistogram:
 
     @classmethod
     def of(cls, metric: HistogramMetric) -> LabelledHistogram:
-        """The histogram of a declared metric."""
+        """Make the histogram of a declared metric."""
         return cls(metric.name, metric.help, metric.labels, metric.bounds)
 
     def observe(self, value: float, *values: str) -> None:

@@ -1,4 +1,4 @@
-"""Finds what a package outside declares, by its name "module:NAME": plain data that every process can be told."""
+"""Loads declarations by their names ("module:NAME"), which are plain data and can be sent to any process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Kind = TypeVar("Kind")
 
 
 def declared(spec: str, kind: type[Kind], what: str) -> Kind:
-    """The `kind` that "module:NAME" names; `what` says in errors what was looked for. Raises SettingsError."""
+    """Return the object of type `kind` named by `spec` ("module:NAME"), `what` in errors. Raises SettingsError."""
     module_name, _, attribute = spec.partition(":")
     try:
         found = getattr(importlib.import_module(module_name), attribute)

@@ -1,4 +1,4 @@
-"""Every metric, declared once: what is counted, what `GET /metrics` shows, and the table of docs/metrics.md.
+"""Declares every metric: counters, the export at `GET /metrics` and the table of docs/metrics.md follow.
 
 The order here is that of the document. How to add one: docs/guides/add-a-metric.md.
 """
@@ -15,7 +15,7 @@ Unit = Literal["", "seconds", "tokens"]
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """A metric by the name that it has in code; `help` says in one phrase what it counts. Labels take few values."""
+    """Declares a metric. `help` describes it in one phrase. Labels must take few values."""
 
     name: str
     source: Source
@@ -25,25 +25,25 @@ class Metric(msgspec.Struct, frozen=True):
 
     @property
     def shown_name(self) -> str:
-        """The name that Prometheus is shown."""
+        """Return the name in the export."""
         return self.name
 
 
 class CounterMetric(Metric, frozen=True):
-    """A number that only grows."""
+    """Declares a number that only grows; its name is without the ending `_total`."""
 
     @property
     def shown_name(self) -> str:
-        """Prometheus ends the names of counters so."""
+        """Return the name in the export, with the ending that Prometheus gives to counters."""
         return f"{self.name}_total"
 
 
 class GaugeMetric(Metric, frozen=True):
-    """A number as it is now."""
+    """Declares a number that goes up and down."""
 
 
 class HistogramMetric(Metric, frozen=True, kw_only=True):
-    """How values are spread, by the upper `bounds` of the buckets that they are counted in."""
+    """Declares a distribution, counted in buckets with these upper `bounds` (inclusive)."""
 
     bounds: tuple[float, ...]
 
@@ -137,10 +137,10 @@ MODEL_BREAKERS = GaugeMetric(
 
 
 def all_metrics() -> tuple[Metric, ...]:
-    """Every metric of this module, in its order."""
+    """Return every metric of this module, in its order."""
     return tuple(each for each in globals().values() if isinstance(each, Metric))
 
 
 def metrics_of(source: Source, kind: type[Kind]) -> tuple[Kind, ...]:
-    """The metrics of one kind that one source counts."""
+    """Return the metrics of one kind that one source counts."""
     return tuple(each for each in all_metrics() if isinstance(each, kind) and each.source == source)

@@ -19,7 +19,7 @@ Opened = TypeVar("Opened")
 
 
 class Stores:
-    """What all agents of a system share, each part in a database of its own, opened when it is first asked for."""
+    """Opens the parts that all agents of a system share, each in its database, and closes them together."""
 
     def __init__(self, options: StoreOptions, clock: Clock) -> None:
         self._options = options
@@ -27,7 +27,7 @@ class Stores:
         self._opened: list[Database] = []
 
     def part(self, part: StorePart[Opened]) -> Opened:
-        """One part, open for writing. Raises StateStorageError."""
+        """Open a part for writing. Raises StateStorageError."""
         database = open_database(self._options, part.database, part.label)
         self._opened.append(database)
         return part.open(database, self._clock)
@@ -44,7 +44,7 @@ def open_store(options: StoreOptions, clock: Clock) -> Stores:
 
 
 def store_queries(parts: Iterable[AnyPart], open_part: Callable[[AnyPart], object]) -> dict[str, QueryHandler]:
-    """What the parts answer for agents, by message type; parts that answer nothing are not opened.
+    """Return the handlers of the parts by message type; parts without handlers are not opened.
 
     Raises DuplicateHandlerError for a type that two of them answer, and what `open_part` raises.
     """
@@ -70,14 +70,14 @@ def run_log_names(options: StoreOptions) -> list[str]:
 
 
 def databases_of(options: StoreOptions, part: AnyPart) -> list[str]:
-    """The databases of a part that are there. Raises StateStorageError when a server cannot be asked."""
+    """Return the existing databases of a part. Raises StateStorageError if a server cannot be asked."""
     if part.is_family:
         return [f"{part.name}/{name}" for name in backend_of(options).names(options, part.name)]
     return [part.database] if has_database(options, part.database) else []
 
 
 def part_state(options: StoreOptions, part: AnyPart) -> str:
-    """What is there of a part, in words; nothing is made. Raises StateStorageError when it cannot be read."""
+    """Describe the state of a part without creating it. Raises StateStorageError if it cannot be read."""
     names = databases_of(options, part)
     if part.is_family:
         return f"{len(names)} databases"
@@ -96,5 +96,5 @@ def has_database(options: StoreOptions, name: str) -> bool:
 
 
 def open_database(options: StoreOptions, name: str, label: str, readonly: bool = False) -> Database:
-    """The database of that name, as the backend keeps it. Raises StateStorageError."""
+    """Open the database of that name on the configured backend. Raises StateStorageError."""
     return backend_of(options).open_database(options, name, label, readonly)

@@ -1,4 +1,4 @@
-"""Where the store is: plain data, so that actors can be given it without the settings."""
+"""Describes where the store is, as plain data that actors can be given without the settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCHEMA_PREFIX = "jeeves"
 
 
 class StoreOptions(msgspec.Struct, frozen=True):
-    """Where state is kept: below `folder`, or on the server that `dsn` names, in schemas that begin with `schema`."""
+    """Locates the store: below `folder`, or on the server of `dsn`, in schemas whose names begin with `schema`."""
 
     folder: str
     backend: Backend = "sqlite"
@@ -24,12 +24,12 @@ class StoreOptions(msgspec.Struct, frozen=True):
     schema: str = _SCHEMA_PREFIX
 
     def __repr__(self) -> str:
-        """Without the dsn, which may hold a password."""
+        """Leave out the dsn, which may hold a password."""
         return f"StoreOptions(folder={self.folder!r}, backend={self.backend!r}, durability={self.durability!r})"
 
 
 def store_options(settings: Settings) -> StoreOptions:
-    """What the settings say about the store."""
+    """Return the options of the store that the settings configure."""
     store = settings.store
     folder = store.path or settings.state_dir
     dsn = store.dsn.get_secret_value() if store.dsn is not None else ""

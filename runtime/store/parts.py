@@ -1,6 +1,6 @@
-"""The parts that the kernel keeps in the store, in the order in which `jeeves gc` tells of them.
+"""Lists the kernel's parts of the store, in the order in which `jeeves gc` reports them.
 
-A part that is not listed here is contributed: whoever puts a system together names it as "module:NAME".
+Other parts are contributed by name ("module:NAME").
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ PARTS: tuple[AnyPart, ...] = (RUN_LOGS, JOURNAL, SESSIONS, CACHE, TOOL_METRICS, 
 
 
 def all_parts(contributed: Iterable[str] = ()) -> tuple[AnyPart, ...]:
-    """The kernel's parts and those that are named as "module:NAME". Raises SettingsError for a name without a part,
-    and for two parts of the same name."""
+    """Return the kernel's parts and those that are named as "module:NAME".
+
+    Raises SettingsError for a name without a part, and for two parts of the same name.
+    """
     parts = (*PARTS, *(declared(spec, StorePart, "part of the store") for spec in contributed))
     names = [part.name for part in parts]
     doubled = sorted({name for name in names if names.count(name) > 1})

@@ -1,4 +1,4 @@
-"""What goes when it is old, as each part of the store declares it.
+"""Drops what is old from the parts of the store, as each of them declares it.
 
 Every part is dropped in short transactions beside those who write, so a system may be up meanwhile. What cannot be had
 again never goes: runs that are not over stay, whatever their age, and their journals with them.
@@ -22,24 +22,24 @@ from runtime.store.options import StoreOptions
 
 
 class Swept(msgspec.Struct):
-    """How much of everything went, or would go, by what the parts count; `freed_bytes` came back to the machine."""
+    """Counts what was dropped, or would be, by the keys of the parts; `freed_bytes` were given back to the machine."""
 
     counts: dict[str, int]
     freed_bytes: int = 0
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add what went of one database."""
+        """Add what was dropped from one database."""
         for key, count in counts.items():
             self.counts[key] += count
 
 
 def counted_by(parts: Sequence[AnyPart]) -> list[Counted]:
-    """What the parts count, each key once, in their order."""
+    """Return what the parts count, each key once, in their order."""
     return list({each.key: each for part in parts for each in part.counted}.values())
 
 
 class Sweep:
-    """One sweep of a store: everything that was last touched before `before_ms` (exclusive).
+    """Sweeps a store once: drops what was last touched before `before_ms` (exclusive).
 
     `dry_run` opens everything to look only. `disposable_queues`: tasks of queues whose names begin so go as well when
     nobody works on them; whoever made them can make them again.

@@ -1,4 +1,4 @@
-"""The run logs as a part of the store: one database for each of them, and what goes of it when it is old."""
+"""Declares the run logs as a part of the store: a family of databases, one for each log, and their retention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOGS = Counted("logs", "one-off log", "one-off logs")
 
 
 def _sweep(log: SqlRunLog, task: SweepTask) -> Dropped:
-    """Finished runs, in short transactions, and the log of a one-off system in which no run is left."""
+    """Drop finished runs in short transactions, and the log of a one-off system in which no run is left."""
     may_go = task.can_remove and task.database.rpartition("/")[2].startswith(ONE_OFF_PREFIX)
     if task.is_dry:
         old = len(log.finished_before(task.before_ms))
@@ -25,7 +25,7 @@ def _sweep(log: SqlRunLog, task: SweepTask) -> Dropped:
         count += len(log.drop_finished(task.before_ms, RUNS_AT_ONCE))
     if may_go and not log.runs(1):
         return _dropped(count, False, _is_ours(log, task.now_ms))
-    # An owner at work takes the room itself.
+    # An active owner reuses the room itself.
     return _dropped(count, count > 0 and log.lease(task.now_ms) is None, False)
 
 
@@ -34,7 +34,7 @@ def _dropped(runs: int, leaves_room: bool, is_spent: bool) -> Dropped:
 
 
 def _is_ours(log: SqlRunLog, now_ms: int) -> bool:
-    """Take the log of a one-off system that is gone; who comes for it meanwhile finds it owned."""
+    """Acquire the lease of a log that is about to be removed, so that no other process starts to use it."""
     try:
         log.take_over("jeeves gc", now_ms, LEASE_MS)
     except OwnedError:

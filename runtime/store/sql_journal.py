@@ -89,9 +89,9 @@ SCHEMA = Schema(
 
 
 def _sweep(journal: SqlJournal, task: SweepTask) -> Dropped:
-    """The journals of runs that are over, whatever their age.
+    """Drop the journals of finished runs, whatever their age.
 
-    Which runs are under way is asked after the journals were listed: a run whose journal is seen is in a log already.
+    The unfinished runs are read after the journals were listed: a run that has a journal by then is in a log.
     """
     over = set(journal.run_ids()) - task.unfinished_runs()
     for run_id in over if not task.is_dry else ():

@@ -118,6 +118,6 @@ class ToolExecutor:
 
 
 def _decoded(tool: Tool, data: bytes) -> ToolResult:
-    """A journaled result, its evidence of the type that the tool names."""
+    """Decode a journaled result, with evidence of the type that the tool names."""
     result: ToolResult = msgspec.msgpack.decode(data, type=tool.result)
     return result

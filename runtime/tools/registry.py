@@ -25,8 +25,8 @@ class Tool(msgspec.Struct, frozen=True):
     A tool that is not `exposed` is left out of what agents are told of. `subject` is what the capability's tools work
     on (code_analysis: a `Codebase`). `effect` says what to do about a call of a tool that writes, when an earlier
     attempt may have made it or not; `was_done(subject, parameters)` looks, for `check_first`, and returns the result
-    that the call had, or None. `result` is the type of what `run` returns, evidence included: a result that is read
-    back from the journal is of it.
+    that the call had, or None. `result` is the type that `run` returns, evidence included, and that journaled
+    results are decoded to.
     """
 
     name: str

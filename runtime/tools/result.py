@@ -1,7 +1,7 @@
-"""What a tool gives back.
+"""Defines the results of tools.
 
-Results travel between agents as MessagePack, so they are plain structs. What backs a result is up to the capability:
-each names the type of its evidence, `ToolResult[Citation]` where it is lines of files.
+Results travel between agents as MessagePack, so they are plain structs. They are generic over their evidence, whose
+type the capability chooses: `ToolResult[Citation]` for lines of files.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _storage(settings: Settings) -> Iterator[Check]:
 
 
 def _store(settings: Settings) -> Iterator[Check]:
-    """Each part of the store that is there: whether it can be read, and how far its schema has come."""
+    """Check that each existing part of the store can be read, and report the version of its schema."""
     from runtime.store.opening import part_state
     from runtime.store.options import store_options
     from runtime.store.parts import all_parts
@@ -121,7 +121,7 @@ def _pipelines(settings: Settings) -> Iterator[Check]:
 
 
 def _models(settings: Settings) -> Iterator[Check]:
-    """Each deployment that roles of the model file use: whether it could be asked from here. Nothing is asked."""
+    """Check the deployments that roles of the model file use, without a request."""
     if settings.models.file is None:
         return
     from runtime.llm.client_opening import check_deployment

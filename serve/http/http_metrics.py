@@ -1,6 +1,6 @@
-"""What the HTTP service, the bus behind it and the agents' processes count, as Prometheus is shown it.
+"""Exports the metrics of the HTTP service, the bus behind it and the agents' processes to Prometheus.
 
-What there is to count is declared in `runtime.primitives.metrics`; docs/metrics.md lists it.
+Metrics are declared in `runtime.primitives.metrics`; docs/metrics.md lists them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
 MOST_LIVES = 500
 PRESENCES = ("connected", "away", "dead")
 
-# Values by what the labels say, in the order of the metric's labels.
+# Values of labels, in the order of the metric's labels, with what was counted under them.
 Values = list[tuple[Sequence[str], float]]
 
 
@@ -179,7 +179,7 @@ def _breakers(stats: Mapping[str, Any]) -> Values:
     return [((type_,), state) for state, type_ in worst]
 
 
-# How each metric is read off what the bus says.
+# How each metric is read from the statistics of the bus.
 _BUS_GAUGES: dict[GaugeMetric, Callable[[Mapping[str, Any]], Values]] = {
     BUS_PARKED: lambda stats: [((), stats["parked"])],
     BUS_ENDPOINTS: _endpoints,

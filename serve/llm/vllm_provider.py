@@ -1,4 +1,4 @@
-"""The provider `vllm`: models on Ray Serve in the same cluster, reached by their deployment handles."""
+"""Provides models by vLLM on Ray Serve in the same cluster, reached by their deployment handles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARE_OF_KIND = 0.001
 
 
 class Replicas(Frozen):
-    """How many copies of an engine run: from `min` to `max`, one more when each has `ongoing_requests` in hand."""
+    """Bounds the copies of an engine: from `min` to `max`, one more when each has `ongoing_requests` in progress."""
 
     min: int = Field(default=1, ge=0, le=1_000)
     max: int = Field(default=1, ge=1, le=1_000)
@@ -39,9 +39,9 @@ class Replicas(Frozen):
 
 
 class VllmDeployment(Deployment):
-    """vLLM on Ray Serve. `model`: a name to fetch or a folder; `accelerator` `cpu` runs without a GPU.
+    """Holds the settings of vLLM. `model`: a name to fetch or a folder; `accelerator` `cpu` runs without a GPU.
 
-    `engine` goes to vLLM as it is.
+    `engine` is passed to vLLM unchanged.
     """
 
     backend: Literal["vllm"]
@@ -61,7 +61,7 @@ class VllmDeployment(Deployment):
         return self
 
     def missing_files(self) -> Iterator[tuple[str, str]]:
-        """Those of every deployment, and a model that is to be a folder and is none."""
+        """Yield the wrong paths of every deployment, and a model that should be a folder and is none."""
         yield from super().missing_files()
         folder = absolute(self.model)
         if folder.is_dir() and not any((folder / name).is_file() for name in MODEL_CONFIGS):
@@ -70,19 +70,19 @@ class VllmDeployment(Deployment):
             yield "model", f"there is no folder {folder}"
 
     def with_absolute_paths(self) -> Self:
-        """A model that is a folder is a path, too."""
+        """Make the model's path absolute as well, if it is a folder."""
         moved = super().with_absolute_paths()
         folder = absolute(self.model)
         return moved.model_copy(update={"model": str(folder)}) if folder.is_dir() else moved
 
     def tokenizer_place(self) -> Path | None:
-        """The tokenizer that is named, or the one that comes with the model."""
+        """Return the tokenizer that is configured, or the one in the model's folder."""
         folder = Path(self.model).expanduser()
         return super().tokenizer_place() or (folder if (folder / "tokenizer.json").is_file() else None)
 
 
 def bundles(deployment: VllmDeployment) -> list[dict[str, float]]:
-    """The resource bundles of one replica, one for each of its workers; the first one hosts the replica as well."""
+    """Return the resource bundles of one replica, one per worker; the first one also hosts the replica."""
     if deployment.accelerator == CPU:
         return [{"CPU": float(deployment.cpus_per_replica)}]
     worker = {"GPU": 1.0, f"accelerator_type:{deployment.accelerator}": SHARE_OF_KIND}

@@ -1,4 +1,4 @@
-"""The provider `openai`: any endpoint that speaks the OpenAI chat protocol."""
+"""Provides models at endpoints that speak the OpenAI chat protocol."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime.llm.provider import Needs, Opening, Provider
 
 
 class OpenAIDeployment(Deployment):
-    """An endpoint that speaks the OpenAI chat protocol. The key is in a variable or a file, never in this one."""
+    """Holds the settings of an endpoint. Its key is in a variable or a file, never in the model file."""
 
     MUST_EXIST: ClassVar[tuple[str, ...]] = ("tokenizer", "ca_file")
     PATHS: ClassVar[tuple[str, ...]] = ("tokenizer", "ca_file", "api_key_file")
@@ -40,7 +40,7 @@ class OpenAIDeployment(Deployment):
 
 
 def api_key(deployment: OpenAIDeployment, env: Mapping[str, str] | None = None) -> str | None:
-    """The key of an endpoint, None where it needs none. Raises SettingsError when it is to have one and has not."""
+    """Return the key of an endpoint, None if it needs none. Raises SettingsError if a configured key is missing."""
     if deployment.api_key_env is not None:
         key = (os.environ if env is None else env).get(deployment.api_key_env, "").strip()
         where = f"the variable {deployment.api_key_env}"
@@ -57,7 +57,7 @@ def api_key(deployment: OpenAIDeployment, env: Mapping[str, str] | None = None) 
     return key
 
 
-# The client is imported where it is used: questions without a model need none of it.
+# The client is imported where it is used: questions without a model do not need it.
 
 
 def _open(opening: Opening[OpenAIDeployment]) -> ModelBackend:

@@ -1,4 +1,4 @@
-"""What a SQL backend of the store is: how databases are opened, listed and removed there."""
+"""Declares SQL backends of the store: how databases are opened, listed and removed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from runtime.store.options import StoreOptions
 
 
 class SqlBackend(msgspec.Struct, frozen=True):
-    """One backend, by its name in `store.backend`.
+    """Declares one backend, under its name in `store.backend`.
 
-    `open_database(options, name, label, readonly)`; `names(options, folder)`: the databases `folder`/NAME that are
-    there, by NAME, sorted; `has(options, name)`. `remove(options, name)` takes a database away and tells how many
-    bytes that were; None where a database is not removed. `place(options)` names all of it in errors. All of them raise
-    StateStorageError.
+    `open_database(options, name, label, readonly)` opens a database; `names(options, folder)` returns the existing
+    databases `folder`/NAME, by NAME, sorted; `has(options, name)` is true if a database exists. `remove(options, name)`
+    deletes a database and returns its size in bytes; it is None if the backend keeps databases. `place(options)` names
+    the whole store in errors. All of them raise StateStorageError.
     """
 
     name: Backend

@@ -1,4 +1,4 @@
-"""The store on a PostgreSQL server: a schema for each database. Its driver is not always installed."""
+"""Keeps the store on a PostgreSQL server, a schema for each database. Its driver is an optional dependency."""
 
 from __future__ import annotations
 

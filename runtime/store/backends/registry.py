@@ -1,4 +1,4 @@
-"""The SQL backends that a store may be kept in, by the name that the settings give."""
+"""Lists the SQL backends by their names in the settings."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ BACKENDS: dict[str, SqlBackend] = {backend.name: backend for backend in (SQLITE,
 
 
 def backend_of(options: StoreOptions) -> SqlBackend:
-    """The backend that the options name."""
+    """Return the backend that the options name."""
     return BACKENDS[options.backend]

@@ -1,4 +1,4 @@
-"""The store in SQLite files below one folder: a file for each database."""
+"""Keeps the store in SQLite files below one folder, a file for each database."""
 
 from __future__ import annotations
 
