@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE, shard_of, supervisor_address
-from actors.model_handle import handle_backend
 from actors.participant import Participant
 from actors.ray_transport import PROCESS_ID, RayTransport
 from runtime.agents.capability import load_capability
@@ -72,7 +71,7 @@ class AgentActor(Participant):
         self._epochs = [0] * shards
         self._texts = TextSender(clock, self._send_text)
         loaded = load_capability(capability)
-        models, prompts = open_models(settings, loaded.id, clock, handle_backend)
+        models, prompts = open_models(settings, loaded.id, clock, has_cluster=True)
         self._agent = Agent(
             *(agent_config, loaded, reasoner, settings, clock, self.endpoint), models=models, prompts=prompts
         )

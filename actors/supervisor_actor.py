@@ -35,7 +35,7 @@ from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId, StageKey, StageName
 from runtime.run.envelope import InterruptResponse, Request, encode_envelope
-from runtime.store.opening import StoreOptions
+from runtime.store.options import StoreOptions
 from runtime.supervision.events import CancelRequested, PauseRequested, Payload
 
 LONGEST_WAIT_S = 20.0

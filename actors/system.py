@@ -32,7 +32,7 @@ from actors.agent_actor import AgentActor
 from actors.commbus_actor import CommBusActor
 from actors.ray_transport import NAMESPACE
 from actors.resource_claims import check_claims, claim_of, claimed_of
-from actors.service_actors import QUERIES_OF, IndexActor, StoreActor
+from actors.service_actors import IndexActor, StoreActor, service_queries
 from actors.supervisor_actor import SupervisorActor
 from runtime.agents.live_text import Marks, with_event
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN
@@ -63,8 +63,8 @@ class SystemSpec(msgspec.Struct, frozen=True):
 
     `keeper`: the name of the run logs that it keeps and goes on with; None for a system that is there for one command,
     writes where nobody else does right now, and leaves alone what others did not finish. `shards`: supervisors beside
-    each other, each with a log of its own. `store`: the fields of `runtime.store.opening.StoreOptions`; without them,
-    SQLite files below `state_dir`.
+    each other, each with a log of its own. `store`: the fields of `runtime.store.options.StoreOptions`; without them,
+    SQLite files below `state_dir`. `store_parts`: those that are contributed to the store, as "module:NAME".
     """
 
     pipelines: list[dict[str, Any]]
@@ -78,6 +78,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     keeper: str | None = None
     shards: int = 1
     store: dict[str, Any] = {}
+    store_parts: tuple[str, ...] = ()
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
 
@@ -213,12 +214,13 @@ def start_system(spec: SystemSpec) -> System:
         for address in agent_addresses(pipeline["name"], config["name"], config.get("replicas", 1))
     ]
     shards = supervisor_addresses(spec.shards)
-    expected = dict.fromkeys([*shards, *(address for address, _, _ in agents)], ()) | QUERIES_OF
+    answered: dict[Address, tuple[str, ...]] = dict.fromkeys([*shards, *(address for address, _, _ in agents)], ())
+    expected = answered | service_queries(spec.store_parts)
     beats = (spec.hangs_after_s, spec.heartbeat_s)
     bus = _create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats)
     index = _create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options)
     supervisors = _supervisors(spec, shards, (BUS_NAME, INDEX, STORE, *(address for address, _, _ in agents)))
-    others = [_create(StoreActor, STORE, _store_of(spec))]
+    others = [_create(StoreActor, STORE, _store_of(spec), spec.store_parts)]
     for address, pipeline_name, config in agents:
         arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings, spec.shards)
         others.append(_create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))

@@ -21,6 +21,7 @@ from runtime.errors import CircuitOpenError, SettingsError
 from runtime.primitives.clock import Clock
 from runtime.primitives.counters import LabelledCounter
 from runtime.primitives.ids import MessageId
+from runtime.primitives.metrics import BUS_MESSAGES
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ class Metrics(Middleware):
     name = "metrics"
 
     def __init__(self) -> None:
-        self.messages = LabelledCounter("jeeves_bus_messages", "Messages by outcome", ("kind", "type", "outcome"))
+        self.messages = LabelledCounter.of(BUS_MESSAGES)
 
     def after(self, header: Header, outcome: Outcome) -> None:
         """Count a message."""

@@ -19,11 +19,11 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied, readable_path
 from runtime.codebase.files.source_text import SourceText, read_source
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult
 
 ProducedRanges = Mapping[str, Sequence[tuple[int, int]]]
 

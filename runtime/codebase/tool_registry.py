@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.errors import SettingsError
 from runtime.tools.registry import Tool, ToolRegistry
-from runtime.tools.result import ToolResult
 
 ENTRY_POINT_GROUP = "jeeves.code_tools"
 

@@ -7,6 +7,8 @@ from collections import Counter
 
 import msgspec
 
+from runtime.primitives.metrics import CounterMetric, HistogramMetric
+
 OTHER = "other"
 MOST_VALUES_PER_LABEL = 200
 
@@ -39,6 +41,11 @@ class LabelledCounter:
         self._known: tuple[set[str], ...] = tuple(set() for _ in labels)
         self._counts: Counter[tuple[str, ...]] = Counter()
 
+    @classmethod
+    def of(cls, metric: CounterMetric) -> LabelledCounter:
+        """Make the counter of a declared metric."""
+        return cls(metric.name, metric.help, metric.labels)
+
     def add(self, *values: str, by: int = 1) -> None:
         """Count once, or `by` times, under one value for each label."""
         named = zip(self._known, values, strict=True)
@@ -68,6 +75,11 @@ class LabelledHistogram:
         self.bounds = bounds
         self._counts: dict[tuple[str, ...], list[int]] = {}
         self._totals: dict[tuple[str, ...], float] = {}
+
+    @classmethod
+    def of(cls, metric: HistogramMetric) -> LabelledHistogram:
+        """Make the histogram of a declared metric."""
+        return cls(metric.name, metric.help, metric.labels, metric.bounds)
 
     def observe(self, value: float, *values: str) -> None:
         """Count one value. The caller sees to it that labels take few values."""

@@ -10,11 +10,12 @@ import asyncio
 from collections.abc import Iterable
 
 from runtime.database.database import Database
+from runtime.database.store_part import Counted, Dropped, StorePart, SweepTask
 from runtime.pipeline.config import Priority
 from runtime.primitives.clock import Clock, wait_at_most
 from runtime.queues.work_queue import DEFAULT_LEASE_S, DEFAULT_MAX_RETRIES
 from runtime.queues.work_table import Lease, LeaseId, QueueStats, Task, TaskId, WorkerId
-from runtime.store.sql_work_table import OldTasks, SqlWorkTable
+from runtime.store.sql_work_table import SCHEMA, OldTasks, SqlWorkTable
 
 POLL_S = 0.2
 
@@ -99,3 +100,21 @@ class SqlWorkQueue:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _sweep(queue: SqlWorkQueue, task: SweepTask) -> Dropped:
+    old = queue.old_tasks(task.before_ms, task.disposable_queues, drop=not task.is_dry)
+    return Dropped(dict(zip((_DEAD.key, _ABANDONED.key), old, strict=True)), any(old))
+
+
+_DEAD = Counted("dead_letters", "dead letter", "dead letters")
+_ABANDONED = Counted("abandoned_tasks", "task of an abandoned batch", "tasks of abandoned batches")
+
+WORK_QUEUES = StorePart(
+    name="queues",
+    label="work queues",
+    schema=SCHEMA,
+    open=SqlWorkQueue,
+    counted=(_DEAD, _ABANDONED),
+    sweep=_sweep,
+)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from runtime.database.database import Database, Migration, Transaction, migrate
+from runtime.database.database import Database, Schema, Transaction
 from runtime.pipeline.config import Priority
 from runtime.queues import work_table
 from runtime.queues.work_table import (
@@ -66,7 +66,7 @@ class SqlWorkTable:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        migrate(database, "work_queue", MIGRATIONS)
+        SCHEMA.apply(database)
 
     def enqueue(
         self,
@@ -313,22 +313,25 @@ def _text(value: str) -> str:
     return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
-MIGRATIONS: tuple[Migration, ...] = (
+SCHEMA = Schema(
+    "work_queue",
     (
-        "CREATE TABLE queue_numbers (one BIGINT PRIMARY KEY, number BIGINT NOT NULL)",
-        "CREATE TABLE queues (queue TEXT PRIMARY KEY, pending BIGINT NOT NULL, completed BIGINT NOT NULL,"
-        " dead BIGINT NOT NULL)",
-        "CREATE TABLE workers (worker TEXT PRIMARY KEY, lease_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL)",
-        "CREATE TABLE worker_queues (worker TEXT NOT NULL, queue TEXT NOT NULL, PRIMARY KEY (worker, queue))",
-        "CREATE TABLE tasks (seq BIGINT PRIMARY KEY, queue TEXT NOT NULL, payload BYTEA NOT NULL,"
-        " priority_rank BIGINT NOT NULL, max_retries BIGINT NOT NULL, dedup_key TEXT, state TEXT NOT NULL,"
-        " failures BIGINT NOT NULL, lost BIGINT NOT NULL, error TEXT, due_ms BIGINT NOT NULL, lease TEXT,"
-        " worker TEXT, died BIGINT)",
-        "CREATE INDEX tasks_ready ON tasks (queue, priority_rank, seq) WHERE state = 'ready'",
-        "CREATE INDEX tasks_delayed ON tasks (due_ms) WHERE state = 'delayed'",
-        "CREATE INDEX tasks_by_lease ON tasks (lease) WHERE state = 'leased'",
-        "CREATE INDEX tasks_of_worker ON tasks (worker) WHERE state = 'leased'",
-        "CREATE INDEX tasks_dead ON tasks (died) WHERE state = 'dead'",
-        "CREATE INDEX tasks_by_key ON tasks (queue, dedup_key) WHERE dedup_key IS NOT NULL",
+        (
+            "CREATE TABLE queue_numbers (one BIGINT PRIMARY KEY, number BIGINT NOT NULL)",
+            "CREATE TABLE queues (queue TEXT PRIMARY KEY, pending BIGINT NOT NULL, completed BIGINT NOT NULL,"
+            " dead BIGINT NOT NULL)",
+            "CREATE TABLE workers (worker TEXT PRIMARY KEY, lease_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL)",
+            "CREATE TABLE worker_queues (worker TEXT NOT NULL, queue TEXT NOT NULL, PRIMARY KEY (worker, queue))",
+            "CREATE TABLE tasks (seq BIGINT PRIMARY KEY, queue TEXT NOT NULL, payload BYTEA NOT NULL,"
+            " priority_rank BIGINT NOT NULL, max_retries BIGINT NOT NULL, dedup_key TEXT, state TEXT NOT NULL,"
+            " failures BIGINT NOT NULL, lost BIGINT NOT NULL, error TEXT, due_ms BIGINT NOT NULL, lease TEXT,"
+            " worker TEXT, died BIGINT)",
+            "CREATE INDEX tasks_ready ON tasks (queue, priority_rank, seq) WHERE state = 'ready'",
+            "CREATE INDEX tasks_delayed ON tasks (due_ms) WHERE state = 'delayed'",
+            "CREATE INDEX tasks_by_lease ON tasks (lease) WHERE state = 'leased'",
+            "CREATE INDEX tasks_of_worker ON tasks (worker) WHERE state = 'leased'",
+            "CREATE INDEX tasks_dead ON tasks (died) WHERE state = 'dead'",
+            "CREATE INDEX tasks_by_key ON tasks (queue, dedup_key) WHERE dedup_key IS NOT NULL",
+        ),
     ),
 )

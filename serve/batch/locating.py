@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.semantics.similarity import open_semantics
 from runtime.codebase.tools.locate import locate
 from runtime.settings import Settings, open_state_dir
-from runtime.tools.result import ToolResult
 from serve.answer_document import DOCUMENT_SCHEMA_VERSION, Ask
 from serve.runtimes.answering import OnEvent, OnIndexing, OnInterrupt, ignore_event, ignore_indexing, leave_waiting
 from serve.wiring import agent_settings, index_service

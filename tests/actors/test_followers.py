@@ -12,7 +12,7 @@ from actors.log_owner import LogOwner
 from runtime.errors import StateStorageError
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address
-from runtime.store.opening import StoreOptions
+from runtime.store.options import StoreOptions
 from tests.postgres_server import PostgresServer
 
 

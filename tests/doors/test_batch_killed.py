@@ -20,7 +20,9 @@ import pytest
 from runtime.errors import OverloadedError
 from runtime.primitives.clock import FakeClock, SystemClock
 from runtime.queues.work_queue import MemoryWorkQueue
-from runtime.store.opening import StoreOptions, open_store
+from runtime.store.opening import open_store
+from runtime.store.options import StoreOptions
+from runtime.store.sql_work_queue import WORK_QUEUES
 from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
@@ -104,7 +106,7 @@ class Shift:
 
     def pending_tasks(self) -> int:
         stores = open_store(StoreOptions(str(self.folder / "state")), SystemClock())
-        table = stores.work_queue()._table
+        table = stores.part(WORK_QUEUES)._table
         stats = [table.stats(queue) for queue in table.queues()]
         stores.close()
         return sum(of.ready + of.leased + of.delayed for of in stats)

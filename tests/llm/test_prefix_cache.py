@@ -12,10 +12,11 @@ from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.model_handle import HandleBackend, handle_backend
 from runtime.llm.client_opening import counter_of
 from runtime.llm.messages import Completion, Message, ModelRequest, Piece, Sampling
-from runtime.llm.model_file import ModelsFile, VllmDeployment
+from runtime.llm.model_file import ModelsFile
 from runtime.llm.prompts import PromptRegistry
 from runtime.llm.protocol import drained
 from runtime.settings import shipped_config_dir
+from serve.llm.vllm_provider import VllmDeployment
 from tests.capabilities.code_analysis.model_desk import ModelDesk
 from tests.capabilities.code_analysis.support import Desk, write_files
 from tests.capabilities.code_analysis.test_evidence_chain import REPOSITORY

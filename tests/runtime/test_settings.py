@@ -11,7 +11,7 @@ from runtime.bus.builtin_middleware import SHIPPED, build_chain
 from runtime.errors import DocumentFaults, StateStorageError, UnknownNameError
 from runtime.primitives.clock import FakeClock
 from runtime.settings import MiddlewareName, Settings, load_settings, open_state_dir, shipped_config_dir
-from runtime.store.opening import store_options
+from runtime.store.options import store_options
 from serve.wiring import bus_middleware
 
 HOME_ENV = {"XDG_STATE_HOME": "/var/lib/state"}

@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied
 from runtime.codebase.git import commit_history
@@ -23,7 +24,7 @@ from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_file, find_symbols
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
-from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
+from runtime.tools.result import Attempt, ToolStatus
 
 MAX_COMMITS = 100
 MAX_BLAMED_LINES = 400

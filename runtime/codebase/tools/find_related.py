@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import is_denied
@@ -26,7 +27,7 @@ from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_symbols, same_name, similar_paths
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
-from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
+from runtime.tools.result import Attempt, ToolStatus
 
 MAX_RESULTS = 50
 MAX_TERMS = 24

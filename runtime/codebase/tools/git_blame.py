@@ -7,6 +7,7 @@ from dataclasses import asdict
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
@@ -14,7 +15,6 @@ from runtime.codebase.tool_registry import CodeTool, Line, Path, by_fields
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.look_up import MAX_PATHS, listed, with_git
 from runtime.errors import RepositoryError
-from runtime.tools.result import ToolResult
 
 
 class GitBlame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

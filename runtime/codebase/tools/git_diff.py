@@ -7,12 +7,12 @@ from typing import Annotated
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
 from runtime.codebase.tool_registry import CodeTool, Path, by_fields
 from runtime.codebase.tools.look_up import listed, with_git
-from runtime.tools.result import ToolResult
 
 
 class GitDiff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

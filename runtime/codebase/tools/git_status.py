@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.walk import is_secret
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
 from runtime.codebase.tool_registry import CodeTool, by_fields
 from runtime.errors import RepositoryError
-from runtime.tools.result import ToolResult
 
 MAX_CHANGES = 200
 

@@ -9,10 +9,10 @@ from typing import Annotated
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 from runtime.codebase.tools.look_up import MAX_PATHS, bounded, listed
-from runtime.tools.result import ToolResult
 
 
 class GlobFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.tool_registry import CodeTool, by_fields, code_tools
-from runtime.tools.result import ToolResult
 
 
 class ListTools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.files.words import looks_like_identifier, query_terms
@@ -27,7 +28,6 @@ from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_chunk, cite_symbol
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
-from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied, readable_path
 from runtime.codebase.git.git_process import Git
@@ -16,7 +17,7 @@ from runtime.codebase.tool_registry import Path
 from runtime.codebase.tools.citing import cite_symbol
 from runtime.codebase.tools.fallbacks import find_file
 from runtime.errors import RepositoryError
-from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
+from runtime.tools.result import Attempt, ToolStatus
 
 MAX_HITS = 50
 MAX_SYMBOLS = 100

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.languages import all_words
 from runtime.codebase.files.path_kinds import kind_of_path
@@ -18,7 +19,7 @@ from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.fallbacks import same_name, similar_paths
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult, ToolStatus
+from runtime.tools.result import ToolStatus
 
 MAX_TREE_LINES = 200
 MAX_MAPPED_FILES = 30

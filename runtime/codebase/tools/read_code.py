@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied
 from runtime.codebase.index.records import SymbolRecord
@@ -17,7 +18,7 @@ from runtime.codebase.tool_registry import CodeTool, Line, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_file, find_symbols
 from runtime.errors import RepositoryError
-from runtime.tools.result import ToolResult, ToolStatus
+from runtime.tools.result import ToolStatus
 
 MAX_LINES = 2_000
 MAX_LINE_CHARS = 2_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.tool_registry import CodeTool, Line, Path, by_fields
 from runtime.codebase.tools.read_code import read_code
-from runtime.tools.result import ToolResult
 
 
 class ReadFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,18 +13,18 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.languages import language_at
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
+from runtime.codebase.knowledge.relation import Relation, RelationKind
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
 from runtime.codebase.resolution.symbol_links import importers_of_symbol, normal_name
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.remembered_relations import relations_that_hold
-from runtime.memory.relation import Relation, RelationKind
 from runtime.primitives.dotted_names import last_part
-from runtime.tools.result import Citation, ToolResult
 
 MAX_RESULTS = 500
 MAX_DEFINITIONS = 10

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import Callee, SymbolRecord
@@ -21,7 +22,7 @@ from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.fallbacks import similar_paths
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult, ToolStatus
+from runtime.tools.result import ToolStatus
 
 MAX_DEPTH = 10
 MAX_STEPS = 60

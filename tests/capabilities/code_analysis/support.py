@@ -22,13 +22,14 @@ from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.agents.capability import AgentHooks, Capability, Process, Reasoner, StageContext
 from runtime.agents.stage_runner import Agent
 from runtime.bus.queries import LocalQueries, QueryPort
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
+from runtime.codebase.knowledge.earlier_answers import MemoryStore, memory_queries
+from runtime.codebase.knowledge.relation_store import RelationStore, relation_queries
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.hosting.local_runner import LocalRunner
 from runtime.memory.cache import CacheStore
-from runtime.memory.earlier_answers import MemoryStore, memory_queries
-from runtime.memory.entity_relations import RelationStore, relation_queries
 from runtime.memory.sessions import SessionStore, session_queries
 from runtime.memory.tool_metrics import ToolMetricsStore, tool_metric_queries
 from runtime.pipeline.config import PipelineConfig
@@ -44,7 +45,6 @@ from runtime.settings import shipped_config_dir
 from runtime.store.run_log import MemoryRunLog
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
-from runtime.tools.result import Citation, ToolResult
 from serve.answer_document import Ask, document_of
 from serve.runtimes.answering import request_of
 

@@ -10,10 +10,10 @@ import pytest
 
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind, ProducedRange, facts_of
 from actors.capabilities.code_analysis.session.relation_facts import relations_of
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
-from runtime.memory.relation import Relation
-from runtime.tools.result import ToolResult
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, write_files
 
 QUESTION = "How does deliver_parcel carry a parcel?"

@@ -25,11 +25,11 @@ from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.evidence.claims import told
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of
 from runtime.agents.capability import Capability, Reasoner, StageContext, StageInput
+from runtime.codebase.citation import Citation
 from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, VerdictReason
 from runtime.codebase.codebase import Codebase
 from runtime.run.envelope import BOUND_REASONS, FAILURE_REASONS
 from runtime.run.stage_view import StageView
-from runtime.tools.result import Citation
 from tests.capabilities.code_analysis.support import (
     FILES,
     LLM_AGENTS,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.evidence.facts import MAPPED_SCORE, Fact, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
-from runtime.tools.result import ToolResult
 from tests.capabilities.code_analysis.support import FILES, cited
 
 

@@ -16,7 +16,7 @@ from actors.capabilities.code_analysis.answers.history import claims_of_thing
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of, invented, note_of
 from actors.capabilities.code_analysis.evidence.facts import facts_of
 from actors.capabilities.code_analysis.question.analysis import analyse
-from runtime.tools.result import Citation, ToolResult
+from runtime.codebase.citation import Citation, ToolResult
 from serve.answer_document import exit_status
 from tests.capabilities.code_analysis.support import FILES, Desk, mark_faults, write_files
 

@@ -20,12 +20,12 @@ from actors.capabilities.code_analysis.models.schemas import (
     SynthesisAnswer,
     WrittenClaim,
 )
+from runtime.codebase.citation import Citation
 from runtime.errors import ModelBrokeOffError, ModelDownError, ModelRefusedError
 from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
 from runtime.llm.structured import bounded_schema
 from runtime.llm.tokens import ByteCounter, count_messages
-from runtime.tools.result import Citation
 from tests.capabilities.code_analysis.model_desk import (
     PROMPTS,
     ModelDesk,

@@ -10,8 +10,9 @@ import pytest
 from actors.capabilities.code_analysis.agents.retries import reduced, with_retries
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
+from runtime.codebase.citation import ToolResult
 from runtime.tools.registry import ToolRegistry
-from runtime.tools.result import Attempt, ToolResult
+from runtime.tools.result import Attempt
 from tests.capabilities.code_analysis.support import Desk, cited, pipeline
 
 LATE = ToolResult("timeout", error="too long")

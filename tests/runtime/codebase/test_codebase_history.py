@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.citation_check import ranges_of, verify
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git.git_process import Git
@@ -14,7 +15,6 @@ from runtime.codebase.tools.find_related import find_related
 from runtime.codebase.tools.git_status import git_status
 from runtime.codebase.tools.trace_entry import trace_entry_point
 from runtime.errors import RepositoryError
-from runtime.tools.result import ToolResult
 
 IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
 

@@ -15,11 +15,14 @@ from runtime.primitives.clock import FakeClock
 from runtime.primitives.hashing import content_hash
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
-from runtime.store.opening import StoreOptions, open_run_log, open_store
+from runtime.store.opening import open_run_log, open_store
+from runtime.store.options import StoreOptions
+from runtime.store.parts import all_parts
 from runtime.store.streams import replayed
 from runtime.supervision.commands import RunStage
 from runtime.supervision.events import StageSucceeded
 from runtime.testing import PipelineBuilder
+from serve.contributions import store_parts
 from tests.runtime.store.conftest import LogOpener, Place
 
 
@@ -110,12 +113,11 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
     prefix = place.schema
     options = StoreOptions(str(tmp_path / "state"), place.backend, dsn, "normal", prefix)  # type: ignore[arg-type]
     stores = open_store(options, FakeClock())
-    parts = [stores.sessions(), stores.journal(), stores.work_queue(), stores.cache(), stores.relations()]
-    parts.append(stores.tool_metrics())
+    parts = [stores.part(part) for part in all_parts(store_parts()) if not part.is_family]
     log = open_run_log(options, "supervisor-0")
     log.close()
     stores.close()
-    assert len(parts) == 6
+    assert len(parts) == 7
     assert "open sesame" not in repr(options)
     if place.server is None:
         found = sorted(str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state").rglob("*.sqlite"))

@@ -20,7 +20,7 @@ from runtime.errors import StateStorageError
 from runtime.hosting.failure_detector import HANGS_AFTER_S
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import Address, RunId
-from runtime.store.opening import StoreOptions
+from runtime.store.options import StoreOptions
 from runtime.store.run_log import SqlRunLog
 from runtime.supervision.events import CancelRequested, Event
 from tests.postgres_server import PostgresServer

@@ -40,11 +40,11 @@ from actors.capabilities.code_analysis.session import entity_graph, recall
 from actors.capabilities.code_analysis.session.relation_facts import relations_of
 from actors.capabilities.code_analysis.session.traversal_state import Explored, Snippet, grown, patterns_of, read_state
 from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.citation import Citation
 from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, check_citation
 from runtime.codebase.codebase import Codebase
 from runtime.errors import JeevesError
 from runtime.run.stage_view import StageView
-from runtime.tools.result import Citation
 
 log = logging.getLogger(__name__)
 

@@ -46,9 +46,9 @@ from actors.capabilities.code_analysis.ranking.relevance import (
     shares_name,
 )
 from runtime.agents.capability import StageContext, StageInput
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.words import index_terms
 from runtime.run.stage_view import StageView
-from runtime.tools.result import Citation
 
 MAX_RELATED = 6
 MAX_CALLERS = 8

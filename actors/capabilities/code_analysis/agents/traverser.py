@@ -23,10 +23,10 @@ from actors.capabilities.code_analysis.ranking.delegation import passed_on, rank
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
 from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.tool_registry import remembered_of
 from runtime.run.stage_view import StageView
-from runtime.tools.result import ToolResult
 
 MAX_FACTS_PER_STEP = 60
 CODE_CHARS_PER_TOKEN = 4

@@ -16,8 +16,8 @@ from actors.capabilities.code_analysis.evidence.call_flow import COMMON_METHODS
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
+from runtime.codebase.citation import Citation
 from runtime.primitives.dotted_names import last_part
-from runtime.tools.result import Citation
 
 # The steps that ask for all members, and for the calls, of what is compared.
 MEMBERS = "members"

@@ -16,11 +16,11 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.git.git_settings import REFUSED
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.run.goals import Goal
-from runtime.tools.result import Citation
 
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("lead", ""),

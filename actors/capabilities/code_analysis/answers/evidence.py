@@ -14,8 +14,8 @@ from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_CODE
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.delegation import passed_on, ranked_places
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named, shares_thing
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.words import index_terms
-from runtime.tools.result import Citation
 
 MAX_COMPARED = 3
 

@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, note_of
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
-from runtime.tools.result import Citation, ToolResult
 
 # A symbol that merely stands in a file that was mapped was not searched for: it counts less than any hit.
 MAPPED_SCORE = 0.2

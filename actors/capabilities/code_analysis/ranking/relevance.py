@@ -31,11 +31,11 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.listing_scope import kinds_listed
 from actors.capabilities.code_analysis.ranking.documented_cases import says_it_is_for
 from actors.capabilities.code_analysis.ranking.extension_points import extension_bonus
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms, split_identifier, stem
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.query_expansion import other_words
-from runtime.tools.result import Citation
 
 # The search weighs all words of a place against those of all others; the words of its name say less than that. A search
 # for settings finds whatever speaks of settings: there names say as much.

@@ -17,12 +17,12 @@ from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.session.traversal_state import TraversalState
 from runtime.agents.capability import StageContext
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.knowledge.earlier_answers import CitedLines, EarlierAnswer, lines_sha256
+from runtime.codebase.knowledge.relation import Relation
 from runtime.errors import JeevesError, NoHandlerError
-from runtime.memory.earlier_answers import CitedLines, EarlierAnswer, lines_sha256
-from runtime.memory.relation import Relation
 from runtime.run.stage_view import StageView
-from runtime.tools.result import Citation, ToolResult
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from runtime.bus.queries import QueryHandler
-from runtime.database.database import Database, Migration, migrate
-from runtime.memory.relation import Relation, last_part
+from runtime.codebase.knowledge.relation import Relation, last_part
+from runtime.database.database import Database, Schema
+from runtime.database.store_part import Counted, StorePart, sweep_unused
 from runtime.primitives.clock import Clock
 
 MAX_RELATIONS_PER_REPOSITORY = 5_000
@@ -42,7 +43,7 @@ class RelationStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        migrate(database, "relations", MIGRATIONS)
+        SCHEMA.apply(database)
 
     def keep(self, repo: str, relations: Sequence[Relation]) -> int:
         """Keep the first MAX_RELATIONS_AT_ONCE of them, the first as the newest; how many that were.
@@ -99,13 +100,16 @@ class RelationStore:
 
 
 # Paths and names may be longer than a server's index takes, so that rows and repositories go by hashes of them.
-MIGRATIONS: tuple[Migration, ...] = (
+SCHEMA = Schema(
+    "relations",
     (
-        "CREATE TABLE relations (id TEXT PRIMARY KEY, repo TEXT NOT NULL, source_name TEXT NOT NULL,"
-        " target_name TEXT NOT NULL, body BYTEA NOT NULL, shown BIGINT NOT NULL, at_ms BIGINT NOT NULL)",
-        "CREATE INDEX relations_by_target ON relations (repo, target_name)",
-        "CREATE INDEX relations_by_source ON relations (repo, source_name)",
-        "CREATE INDEX relations_by_age ON relations (repo, shown)",
+        (
+            "CREATE TABLE relations (id TEXT PRIMARY KEY, repo TEXT NOT NULL, source_name TEXT NOT NULL,"
+            " target_name TEXT NOT NULL, body BYTEA NOT NULL, shown BIGINT NOT NULL, at_ms BIGINT NOT NULL)",
+            "CREATE INDEX relations_by_target ON relations (repo, target_name)",
+            "CREATE INDEX relations_by_source ON relations (repo, source_name)",
+            "CREATE INDEX relations_by_age ON relations (repo, shown)",
+        ),
     ),
 )
 
@@ -123,6 +127,20 @@ def relation_queries(store: RelationStore) -> dict[str, QueryHandler]:
         return {"kept": store.keep(body["repo"], msgspec.convert(body["relations"], list[Relation]))}
 
     return dict(zip(RELATION_QUERIES, (about, keep), strict=True))
+
+
+_COUNTED = Counted("relations", "relation of symbols and files", "relations of symbols and files")
+
+RELATIONS = StorePart(
+    name="relations",
+    label="relations",
+    schema=SCHEMA,
+    open=RelationStore,
+    queries=RELATION_QUERIES,
+    handlers=relation_queries,
+    counted=(_COUNTED,),
+    sweep=sweep_unused(_COUNTED.key),
+)
 
 
 def _id(repo: str, relation: Relation) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 
 from runtime.bus.queries import QueryHandler
+from runtime.database.store_part import StorePart
+from runtime.memory import cache
 from runtime.memory.cache import CacheStore
 from runtime.primitives.clock import Clock
 
@@ -122,6 +124,18 @@ def memory_queries(store: MemoryStore) -> dict[str, QueryHandler]:
 
 
 MEMORY_QUERIES = ("memory.recall", "memory.keep_answer", "memory.summaries", "memory.keep_summaries")
+
+
+# It lives in the cache, which forgets it with everything else that is there.
+EARLIER_ANSWERS = StorePart(
+    name="earlier_answers",
+    label=cache.CACHE.label,
+    shares=cache.CACHE.name,
+    schema=cache.SCHEMA,
+    open=lambda database, clock: MemoryStore(CacheStore(database), clock),
+    queries=MEMORY_QUERIES,
+    handlers=memory_queries,
+)
 
 
 def _answers_key(repo: str) -> str:
