@@ -104,7 +104,7 @@ def planning(*steps: Step) -> Capability:
 
 
 def searches(count: int) -> list[Step]:
-    return [Step(f"s{number}", "locate", {"query": f"word{number}"}, (), "why") for number in range(count)]
+    return [Step(f"s{number}", "find", "locate", {"query": f"word{number}"}, (), "why") for number in range(count)]
 
 
 # --- the review
@@ -305,13 +305,13 @@ async def test_a_plan_that_is_not_consented_to_is_not_carried_out(reviewing: Rev
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        (Step("x", "read_code", {"path": "../outside.py"}, (), ""), "outside the repository"),
-        (Step("x", "read_code", {"path": "/etc/passwd"}, (), ""), "outside the repository"),
-        (Step("x", "map_module", {"path": ".git/config"}, (), ""), "version-control"),
-        (Step("x", "locate", {"query": "q", "scope": ".env"}, (), ""), "secrets"),
-        (Step("x", "read_code", {"path": ".env"}, (), ""), "secrets"),
-        (Step("x", "delete_all", {}, (), ""), "'delete_all'"),
-        (Step("x", "list_tools", {"path": "a\0b"}, (), ""), "NUL"),
+        (Step("x", "find", "read_code", {"path": "../outside.py"}, (), ""), "outside the repository"),
+        (Step("x", "find", "read_code", {"path": "/etc/passwd"}, (), ""), "outside the repository"),
+        (Step("x", "find", "map_module", {"path": ".git/config"}, (), ""), "version-control"),
+        (Step("x", "find", "locate", {"query": "q", "scope": ".env"}, (), ""), "secrets"),
+        (Step("x", "find", "read_code", {"path": ".env"}, (), ""), "secrets"),
+        (Step("x", "find", "delete_all", {}, (), ""), "'delete_all'"),
+        (Step("x", "find", "list_tools", {"path": "a\0b"}, (), ""), "NUL"),
     ],
     ids=lambda value: str(value.arguments) if isinstance(value, Step) else "",
 )
@@ -330,13 +330,13 @@ async def test_a_question_that_names_a_file_outside_is_denied(reviewing: Reviewi
 
 
 async def test_a_file_that_is_not_there_is_no_reason_to_deny(relay: Desk) -> None:
-    reviewing = Reviewing(relay, planning(Step("x", "read_code", {"path": "nowhere.py"}, (), "")))
+    reviewing = Reviewing(relay, planning(Step("x", "find", "read_code", {"path": "nowhere.py"}, (), "")))
     assert reviewing.waits_for(await reviewing.ask()).kind == "agent_review"
 
 
 def test_a_step_for_each_of_several_places_costs_as_many_calls() -> None:
-    one = Step("a", "read_code", {}, (), "", count=4)
-    each = Step("b", "map_module", {}, (), "", ("a",), 3)
+    one = Step("a", "read", "read_code", {}, (), "", count=4)
+    each = Step("b", "structure", "map_module", {}, (), "", ("a",), 3)
     assert (plan_cost([one]), plan_cost([one, each])) == (1, 13)
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import msgspec
-
-from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.evidence.steps import Step, read_steps
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
@@ -33,7 +31,7 @@ async def judge(context: StageContext, view: StageView, result: StageResult) -> 
     """
     if result.output.get("route") == "again":
         return PolicyVerdict("approved")
-    steps = msgspec.convert(result.output.get("steps", []), list[Step])
+    steps = read_steps(result.output.get("steps", []))
     codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
     refused = await context.run_blocking(_refused, codebase, steps)
     if refused is not None:

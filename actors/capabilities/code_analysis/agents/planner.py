@@ -11,15 +11,13 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.comparison import CALLS, MEMBERS
-from actors.capabilities.code_analysis.answers.how_to import DOCUMENTS, GUIDE, GUIDE_LINES, MAX_GUIDES, READ_GUIDES
-from actors.capabilities.code_analysis.answers.listing import HEIRS, SECTIONS, TYPES, type_name
-from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_CALLS, PASSED_ON_CODE, PASSED_ON_KINDS, Step
-from actors.capabilities.code_analysis.question.action import deed_of, is_on_request
+from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
+from actors.capabilities.code_analysis.answers.listing import type_name
+from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS, Purpose, Step, read_steps
+from actors.capabilities.code_analysis.question.action import Deed, deed_of, is_on_request
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
-from actors.capabilities.code_analysis.question.listing_scope import ALL, KINDS, TYPE_KINDS, kinds_listed
-from actors.capabilities.code_analysis.ranking.relevance import SERVING_STEP, VALUES_STEP
+from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.named_values import VALUES
@@ -40,7 +38,6 @@ HISTORIES = 2
 COMPARED = 2
 MAX_RELATED = 50
 MAX_DOCUMENTS = 4
-OPEN_KINDS = ("interface", "trait", "protocol")
 HEAD_START_S = 2.0
 MIN_FEASIBILITY = 40
 
@@ -92,6 +89,7 @@ def _recall_steps(earlier: Sequence[Mapping[str, Any]], goals: tuple[str, ...]) 
     return [
         Step(
             f"recall{number}",
+            "recall",
             "read_code",
             {"path": place["file"], "start_line": place["start_line"], "end_line": place["end_line"]},
             goals,
@@ -138,7 +136,7 @@ async def settle(context: StageContext, view: StageView, output: dict[str, Any])
     """A plan may only aim at goals that remain; one that is hardly feasible is made once more, once in each round."""
     remaining = {goal.id for goal in view.goals.remaining}
     targets = [goal for goal in output["target_goals"] if goal in remaining]
-    steps = msgspec.convert(output["steps"], list[Step])
+    steps = read_steps(output["steps"])
     groups = [msgspec.to_builtins(group) for group in independent_groups(steps)]
     score, tries = _score(output.get("feasibility_score")), _tries(view)
     risks = [str(risk) for risk in output.get("risk_factors") or []]
@@ -203,12 +201,12 @@ def independent_groups(steps: Sequence[Step]) -> list[list[Step]]:
 def _structure_steps(question: Question, goal: str) -> list[Step]:
     paths = question.paths or (".",)
     steps = [
-        Step(f"map{n}", "map_module", {"path": path}, (goal,), f"what is in {path}") for n, path in enumerate(paths)
+        Step(f"map{n}", "structure", "map_module", {"path": path}, (goal,), f"what is in {path}")
+        for n, path in enumerate(paths)
     ]
     for name in ("README.md", "README.rst", "README"):
-        steps.append(
-            Step(f"read_{name}", "read_code", {"path": name, "max_lines": 40}, (goal,), "what it says of itself")
-        )
+        head, why = {"path": name, "max_lines": 40}, "what it says of itself"
+        steps.append(Step(f"read_{name}", "structure", "read_code", head, (goal,), why))
     return steps
 
 
@@ -217,7 +215,8 @@ def _listing_steps(question: Question, goal: str) -> list[Step]:
     if kinds := sorted(kinds_listed(question)):
         return [
             Step(
-                f"{KINDS}{number or ''}",
+                f"kinds{number or ''}",
+                "all_of_kind",
                 "locate",
                 {"query": ALL, "max_results": LISTED_PER_STEP, "kinds": kinds, **({"scope": path} if path else {})},
                 (goal,),
@@ -227,59 +226,66 @@ def _listing_steps(question: Question, goal: str) -> list[Step]:
         ]
     # «all» says nothing in a search; a word by itself would be looked up as a name.
     query = f"all {question.topic}"
-    found = _locate("list", query, (goal,), LISTED_PER_STEP)
-    types = _locate(TYPES, query, (goal,), LISTED_PER_STEP, sorted(TYPE_KINDS))
-    documents = _locate("documents", query, (goal,), MAX_DOCUMENTS, ["section"])
-    file = Step("file", "map_module", {}, (goal,), "all of the file that fits best", ("list",), 2, {"path": "file"})
+    found = _locate("list", "listing", query, (goal,), LISTED_PER_STEP)
+    types = _locate("types", "listing", query, (goal,), LISTED_PER_STEP, sorted(TYPE_KINDS))
+    documents = _locate("documents", "documents", query, (goal,), MAX_DOCUMENTS, ["section"])
+    why = "all of the file that fits best"
+    file = Step("file", "listing", "map_module", {}, (goal,), why, ("list",), 2, {"path": "file"})
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     short = {"max_lines": READ_LINES}
     why = "what documents list"
     steps = [found, types, file, documents]
-    steps.append(Step(SECTIONS, "read_code", short, (goal,), why, ("documents",), MAX_DOCUMENTS, lines))
+    steps.append(Step("sections", "listed", "read_code", short, (goal,), why, ("documents",), MAX_DOCUMENTS, lines))
     if name := type_name(question):
         more = {"symbol": name, "max_results": MAX_RELATED}
-        steps.append(Step(HEIRS, "explore_symbol_usage", more, (goal,), f"what is declared on top of {name}"))
+        why = f"what is declared on top of {name}"
+        steps.append(Step("heirs", "heirs", "explore_symbol_usage", more, (goal,), why))
     return steps
 
 
 def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number: int, is_wider: bool) -> list[Step]:
     goals = tuple(by_aspect.values())
-    searches = [_locate("find", question.topic or question.text, goals, LOCATED_PER_STEP)]
+    searches = [_locate("find", "find", question.topic or question.text, goals, LOCATED_PER_STEP)]
     if question.kind == "extend" and question.deed_terms:
-        searches.append(_locate("thing", question.subject, goals, LOCATED_PER_STEP))
-        searches.append(_locate("open", question.subject, goals, LOCATED_PER_STEP, OPEN_KINDS))
+        searches.append(_locate("thing", "find", question.subject, goals, LOCATED_PER_STEP))
+        searches.append(_locate("open", "find", question.subject, goals, LOCATED_PER_STEP, OPEN_KINDS))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
-        searches.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
+        searches.append(_locate(f"name{number}", "find", name, goals, LOCATED_PER_STEP))
     for number, name in enumerate(question.perhaps_names[:MAX_NAMED]):
-        searches.append(_locate(f"perhaps{number}", name, goals, LOCATED_PER_STEP))
-    deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
-    if deed is not None and is_on_request(deed):
+        searches.append(_locate(f"perhaps{number}", "find", name, goals, LOCATED_PER_STEP))
+    if (deed := serving_deed(question)) is not None:
         query = f"handle dispatch http request {' '.join(sorted(deed.others))}"
-        found = _locate(SERVING_STEP, query, goals, LOCATED_PER_STEP)
+        found = _locate("serve", "serving", query, goals, LOCATED_PER_STEP)
         searches.append(msgspec.structs.replace(found, arguments={**found.arguments, "kinds": ["function", "method"]}))
     if "configuration" in by_aspect:
         query = f"{question.subject} setting configuration default"
-        searches.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
+        searches.append(_locate("config", "settings", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
         goal = (by_aspect["configuration"],)
-        searches.append(_locate(VALUES_STEP, question.subject, goal, LOCATED_PER_STEP, sorted(VALUES)))
+        searches.append(_locate("values", "values", question.subject, goal, LOCATED_PER_STEP, sorted(VALUES)))
     if pass_number > 1:
         words = question.terms[:MAX_WORDS] if not is_wider else _parts_of(question)
         for number, term in enumerate(words):
-            searches.append(_locate(f"word{number}", term, goals, LOCATED_PER_STEP))
+            searches.append(_locate(f"word{number}", "find", term, goals, LOCATED_PER_STEP))
     maps = [
-        Step(f"map{number}", "map_module", {"path": path}, goals, f"the question names {path}")
+        Step(f"map{number}", "structure", "map_module", {"path": path}, goals, f"the question names {path}")
         for number, path in enumerate(question.paths[:MAX_NAMED])
     ]
     guides = _guide_steps(question, goals) if question.asks_for_guidance else []
     return searches + maps + _reading_steps(question, by_aspect, tuple(step.id for step in searches)) + guides
 
 
+def serving_deed(question: Question) -> Deed | None:
+    """What is asked to be done whenever a request comes in; None for any other question."""
+    deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
+    return deed if deed is not None and is_on_request(deed) else None
+
+
 def _guide_steps(question: Question, goals: tuple[str, ...]) -> list[Step]:
     """Find the parts of documents that speak of it, and read the best."""
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     short, why = {"max_lines": GUIDE_LINES}, "what the documentation says"
-    found = _locate(DOCUMENTS, question.topic or question.text, goals, MAX_GUIDES, ["section"])
-    return [found, Step(GUIDE, "read_code", short, goals, why, (DOCUMENTS,), READ_GUIDES, lines)]
+    found = _locate("guides", "documents", question.topic or question.text, goals, MAX_GUIDES, ["section"])
+    return [found, Step("guide", "guidance", "read_code", short, goals, why, (found.id,), READ_GUIDES, lines)]
 
 
 def _parts_of(question: Question) -> tuple[str, ...]:
@@ -292,36 +298,18 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     """Read the best of what the searches found, and ask who uses it and what it uses."""
     goals = tuple(by_aspect.values())
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-    read = Step(
-        "read", "read_code", {"max_lines": READ_LINES}, goals, "read the best places", found_by, READ_PLACES, lines
-    )
-    whole = Step(
-        "whole",
-        "read_code",
-        {"max_lines": WHOLE_LINES},
-        goals,
-        "read all of what fits best",
-        found_by,
-        1,
-        {"path": "file", "symbol": "name"},
-    )
+    short, all_lines = {"max_lines": READ_LINES}, {"max_lines": WHOLE_LINES}
+    symbol, why = {"path": "file", "symbol": "name"}, "read all of what fits best"
+    read = Step("read", "read", "read_code", short, goals, "read the best places", found_by, READ_PLACES, lines)
+    whole = Step("whole", "read", "read_code", all_lines, goals, why, found_by, 1, symbol)
     reads = [read, whole] if "mechanism" in by_aspect and question.kind != "compare" else [read]
     steps = [*reads, *history_steps(question, by_aspect, found_by)]
     if question.kind == "compare":
-        why = "what each of them has"
-        all_lines = {"max_lines": WHOLE_LINES}
-        deep, place = {"max_depth": TRACED_CALLS}, {"path": "file"}
-        steps += [
-            Step("pair", "read_code", all_lines, goals, "read both", found_by, COMPARED, lines, named_only=True),
-            Step(
-                MEMBERS, "map_module", {}, goals, why, found_by, COMPARED, {**place, "symbol": "name"}, named_only=True
-            ),
-            Step(CALLS, "trace_entry_point", deep, goals, why, found_by, COMPARED, {"entry": "name"}, named_only=True),
-        ]
+        steps += _comparing_steps(goals, found_by)
     if "tests" in by_aspect and question.asks("tested"):
         goal, why = (by_aspect["tests"],), "which tests belong to it"
         more = {"max_results": MAX_RELATED}
-        steps.append(Step("tests", "find_related", more, goal, why, found_by, 1, {"symbol": "name", "path": "file"}))
+        steps.append(Step("tests", "tests", "find_related", more, goal, why, found_by, 1, symbol))
     used = tuple(
         by_aspect[aspect] for aspect in ("usage", "tests", "mechanism", "configuration") if aspect in by_aspect
     )
@@ -329,13 +317,14 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
         return steps
     names = question.identifiers or (question.perhaps_names if question.kind == "configured" else ())
     named = [
-        Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
+        Step(f"use{number}", "usage", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
         for number, name in enumerate(names[:2])
     ]
-    best = Step("use", "explore_symbol_usage", {}, used, "who uses the best place", found_by, 1, {"symbol": "name"})
-    traced = Step("trace", "trace_entry_point", {"max_depth": TRACED_CALLS}, used, "follow its calls", found_by)
+    why, deep = "who uses the best place", {"max_depth": TRACED_CALLS}
+    best = Step("use", "usage", "explore_symbol_usage", {}, used, why, found_by, 1, {"symbol": "name"})
+    traced = Step("trace", "flow", "trace_entry_point", deep, used, "follow its calls", found_by)
     follow = [msgspec.structs.replace(traced, fill={"entry": "name"})] if question.shows_flow else []
-    inner = _inner_steps(goals, (*found_by, "whole", "use")) if question.kind in PASSED_ON_KINDS else []
+    inner = _inner_steps(goals, (*found_by, whole.id, best.id)) if question.kind in PASSED_ON_KINDS else []
     return [*steps, *named, best, *follow, *inner]
 
 
@@ -343,9 +332,23 @@ def _inner_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step
     """Where the best place only passes its work on: read what it passes it to, and follow the calls of that."""
     why, whole = "the best place passes its work on to it", {"max_lines": WHOLE_LINES}
     place = {"path": "file", "symbol": "name"}
-    code = Step(PASSED_ON_CODE, "read_code", whole, goals, why, found_by, 1, place, passed_on=True)
-    calls = Step(PASSED_ON_CALLS, "trace_entry_point", {"max_depth": 1}, goals, why, found_by, 1, {"entry": "name"})
+    code = Step("inner", "passed_on_code", "read_code", whole, goals, why, found_by, 1, place, passed_on=True)
+    entry, deep = {"entry": "name"}, {"max_depth": 1}
+    calls = Step("inner_calls", "passed_on_calls", "trace_entry_point", deep, goals, why, found_by, 1, entry)
     return [code, msgspec.structs.replace(calls, passed_on=True)]
+
+
+def _comparing_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step]:
+    """Read both, and ask for all members and for the calls of each."""
+    why, all_lines, deep = "what each of them has", {"max_lines": WHOLE_LINES}, {"max_depth": TRACED_CALLS}
+    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+    symbol, entry = {"path": "file", "symbol": "name"}, {"entry": "name"}
+    steps = [
+        Step("pair", "read", "read_code", all_lines, goals, "read both", found_by, COMPARED, lines),
+        Step("members", "members", "map_module", {}, goals, why, found_by, COMPARED, symbol),
+        Step("calls", "calls", "trace_entry_point", deep, goals, why, found_by, COMPARED, entry),
+    ]
+    return [msgspec.structs.replace(step, named_only=True) for step in steps]
 
 
 def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
@@ -357,7 +360,7 @@ def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tu
         goal, origin = (by_aspect["history"],), {"origin": True} if question.asks_for_origin else {}
         places = (".",) if question.is_of_whole else paths
         steps += [
-            Step(f"history{n}", "explain_code_history", {"path": path}, goal, f"who changed {path}")
+            Step(f"history{n}", "history", "explain_code_history", {"path": path}, goal, f"who changed {path}")
             for n, path in enumerate(places)
         ]
         if not places:
@@ -365,28 +368,26 @@ def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tu
             is_named = question.kind != "why"
             count = HISTORIES if question.kind == "changed" and question.identifiers else 1
             why = "who changed the best place"
-            steps.append(
-                Step("history", "explain_code_history", origin, goal, why, found_by, count, symbol, named_only=is_named)
-            )
+            best = Step("history", "history", "explain_code_history", origin, goal, why, found_by, count, symbol)
+            steps.append(msgspec.structs.replace(best, named_only=is_named))
     if "together" in by_aspect:
         goal, more = (by_aspect["together"],), {"max_results": MAX_RELATED}
         steps += [
-            Step(f"together{n}", "find_related", {"path": path, **more}, goal, f"what changes with {path}")
+            Step(f"together{n}", "together", "find_related", {"path": path, **more}, goal, f"what changes with {path}")
             for n, path in enumerate(paths)
         ]
         if not paths:
-            why = "what changes with the best place"
-            steps.append(
-                Step("together", "find_related", more, goal, why, found_by, 1, {"path": "file"}, named_only=True)
-            )
+            why, file = "what changes with the best place", {"path": "file"}
+            best = Step("together", "together", "find_related", more, goal, why, found_by, 1, file)
+            steps.append(msgspec.structs.replace(best, named_only=True))
     return steps
 
 
-def _locate(step_id: str, query: str, goals: tuple[str, ...], max_results: int, kinds: Sequence[str] = ()) -> Step:
-    of_kinds = {"kinds": list(kinds)} if kinds else {}
-    return Step(
-        step_id, "locate", {"query": query, "max_results": max_results, **of_kinds}, goals, f"find '{query[:60]}'"
-    )
+def _locate(
+    step_id: str, purpose: Purpose, query: str, goals: tuple[str, ...], max_results: int, kinds: Sequence[str] = ()
+) -> Step:
+    asked: dict[str, Any] = {"query": query, "max_results": max_results, **({"kinds": list(kinds)} if kinds else {})}
+    return Step(step_id, purpose, "locate", asked, goals, f"find '{query[:60]}'")
 
 
 def _distinct(steps: list[Step]) -> list[Step]:

@@ -269,7 +269,7 @@ def _is_use(fact: Fact) -> bool:
 def _configuration(evidence: Evidence) -> list[Claim]:
     """Settings that have to do with the subject; without such, the best that the search for settings found."""
     set_at = [setting_line_claim(fact) for fact in _settings_by_name(evidence)]
-    from_config = [entity for entity in evidence.entities if "config" in entity.steps]
+    from_config = [entity for entity in evidence.entities if "settings" in entity.purposes]
     related = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
     fitting = [entity for entity in related if is_setting(entity)]
     leads = {entity.name for entity in evidence.leads if evidence.question.kind == "configured"}

@@ -17,7 +17,7 @@ from actors.capabilities.code_analysis.agents.retries import with_retries
 from actors.capabilities.code_analysis.answers.comparison import compared
 from actors.capabilities.code_analysis.evidence.commits import commits_of
 from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
-from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.evidence.steps import Step, read_steps
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.delegation import passed_on, ranked_places
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
@@ -46,7 +46,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     started_s = time.perf_counter()
     codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
     given = view.outputs["planner"]["steps"] if view.item is None else view.item
-    steps = msgspec.convert(given, list[Step])
+    steps = read_steps(given)
     done: dict[str, StepRun] = {}
     question = msgspec.convert(view.outputs["intent"]["question"], Question)
     files = _files_of_earlier_passes(view)
@@ -174,14 +174,29 @@ def _permitted(
 
 
 def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[str, int]) -> list[Fact]:
-    found = facts_of(step.id, step.tool, result)
-    if step.tool == "map_module" and step.named_only:
-        # Who has but a part of the members cannot say what a type does not define.
-        whole = members_of(found, question.identifiers) if not result.truncated else []
-        return whole if len(tree_cut(whole, bounds)) == len(whole) else []
+    found = facts_of(step, result)
+    if step.purpose == "members":
+        return _members(step, question, found, result.truncated, bounds)
     if step.tool == "map_module":
         return tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
     return slices_cut(_some_of_each_kind(found, MAX_FACTS_PER_STEP), bounds)
+
+
+def _members(step: Step, question: Question, found: list[Fact], is_cut: bool, bounds: Mapping[str, int]) -> list[Fact]:
+    """All members of what is compared, or none: who has but a part cannot say what a type does not define.
+
+    A step that maps a file, and not what the question names in it, keeps the rest of the file as well; without all
+    members it only tells how the file is laid out.
+    """
+    whole = [] if is_cut else members_of(found, question.identifiers)
+    whole = whole if len(tree_cut(whole, bounds)) == len(whole) else []
+    if step.named_only:
+        return whole
+    shown = tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
+    if not whole:
+        return [msgspec.structs.replace(fact, purpose="structure") for fact in shown]
+    places = {fact.place for fact in whole}
+    return [*(fact for fact in shown if fact.place not in places), *whole]
 
 
 def _some_of_each_kind(facts: Sequence[Fact], limit: int) -> list[Fact]:

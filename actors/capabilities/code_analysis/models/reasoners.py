@@ -13,12 +13,11 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.agents import critic, intent, planner, synthesizer
-from actors.capabilities.code_analysis.agents.planner import READ_LINES, READ_PLACES
 from actors.capabilities.code_analysis.answers.wording import change_claim, together_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, plain
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
-from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.models import agent_context
+from actors.capabilities.code_analysis.models.planned_steps import TARGET_OF_TOOL, planned_steps
 from actors.capabilities.code_analysis.models.planning_context import raw_tokens_of_last_pass, shown_to_planner
 from actors.capabilities.code_analysis.models.prompt_layout import laid_out
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
@@ -27,7 +26,6 @@ from actors.capabilities.code_analysis.models.schemas import (
     CriticAnswer,
     IntentAnswer,
     PlanAnswer,
-    PlannedStep,
     SynthesisAnswer,
     WrittenClaim,
 )
@@ -44,19 +42,6 @@ from runtime.run.goals import Goal, GoalStatus
 from runtime.run.stage_view import StageView
 
 MOST_TURNS = 3
-
-# Which parameter of a tool takes what a model wrote as the target.
-TARGET_OF_TOOL: dict[str, str] = {
-    "locate": "query",
-    "explore_symbol_usage": "symbol",
-    "map_module": "path",
-    "read_code": "path",
-}
-
-_MORE_ARGUMENTS: dict[str, dict[str, Any]] = {
-    "locate": {"max_results": planner.LOCATED_PER_STEP},
-    "read_code": {"max_lines": READ_LINES},
-}
 
 _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "definition": "lead",
@@ -135,7 +120,8 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     )
     choices = {"goals": [str(goal.id) for goal in goals], "tools": tools}
     answered = await _llm(context).generate_object(layout.messages, PlanAnswer, choices)
-    steps = _steps(answered.object.steps, goals, tools)
+    written = [wanted.model_copy(update={"why": _said(wanted.why)}) for wanted in answered.object.steps]
+    steps = planned_steps(written, question, goals, tools)
     # What git is asked follows from the goals: which place it is about is known when the searches have run.
     found_by = tuple(step.id for step in steps if step.tool == "locate")
     by_aspect = {aspect_of(goal): str(goal.id) for goal in goals}
@@ -147,11 +133,13 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     output = {
         "plan_id": f"round-{given.facts['round']}",
         "steps": [msgspec.to_builtins(step) for step in steps],
-        "rationale": "; ".join(_said(step.why) for step in answered.object.steps),
+        "rationale": "; ".join(wanted.why for wanted in written),
         "target_goals": [goal.id for goal in goals],
         "stage_number": given.facts["round"],
         "feasibility_score": feasibility,
-        "risk_factors": [] if feasibility >= 40 else ["the model thinks the plan unlikely to answer the question"],
+        "risk_factors": []
+        if feasibility >= planner.MIN_FEASIBILITY
+        else ["the model thinks the plan unlikely to answer the question"],
         "shown": agent_context.record(seen, raw_tokens_of_last_pass(view)),
     }
     return ModelOutput(output, layout.prompt, answered.calls)
@@ -162,27 +150,6 @@ async def _measured(context: StageContext, view: StageView) -> list[dict[str, An
     if repository is None or context.services is None:
         return []
     return await recall.recall_tool_metrics(context, context.services.codebase(repository))
-
-
-def _steps(planned: list[PlannedStep], goals: list[Goal], tools: list[str]) -> list[Step]:
-    """The model's steps as the traverser takes them, each once, and a step that reads what the searches found."""
-    known = [str(goal.id) for goal in goals]
-    steps: dict[tuple[str, str], Step] = {}
-    for number, wanted in enumerate(planned):
-        target = wanted.target.strip()
-        if wanted.tool not in tools or not target:
-            continue
-        aims = tuple(goal for goal in dict.fromkeys(wanted.goals) if goal in known) or tuple(known)
-        arguments = {TARGET_OF_TOOL[wanted.tool]: target, **_MORE_ARGUMENTS.get(wanted.tool, {})}
-        step = Step(f"m{number}", wanted.tool, arguments, aims, _said(wanted.why))
-        steps.setdefault((wanted.tool, target), step)
-    searches = tuple(step.id for step in steps.values() if step.tool == "locate")
-    read = []
-    if searches and "read_code" in tools:
-        lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-        limit = {"max_lines": READ_LINES}
-        read = [Step("read", "read_code", limit, tuple(known), "read what was found", searches, READ_PLACES, lines)]
-    return [*steps.values(), *read]
 
 
 async def synthesis_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
