@@ -196,7 +196,7 @@ async def test_independent_steps_are_a_fan_out_and_their_results_stand_in_the_pl
 
 
 async def test_a_plan_without_steps_gives_results_without_facts() -> None:
-    seen = view("?", planner={"steps": [], "groups": []}, traversed={"items": []})
+    seen = view("?", planner={"steps": [], "groups": [], "target_goals": []}, traversed={"items": []})
     output = (await gather_groups(no_context(), seen)).output
     assert (output["results"], output["facts"], output["ranges"], output["all_succeeded"]) == ([], [], [], True)
 

@@ -13,7 +13,13 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.answers.listing import type_name
-from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS, Purpose, Step, read_steps
+from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS, Purpose, Step
+from actors.capabilities.code_analysis.handover.critique import critique_if_any
+from actors.capabilities.code_analysis.handover.intent import intent_of
+from actors.capabilities.code_analysis.handover.passes import pass_record
+from actors.capabilities.code_analysis.handover.perception import memory_of
+from actors.capabilities.code_analysis.handover.plan import PlanOutput, plan_if_any, read_plan
+from actors.capabilities.code_analysis.handover.reading import written
 from actors.capabilities.code_analysis.question.action import Deed, deed_of, is_on_request
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
@@ -21,6 +27,7 @@ from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_K
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.search.named_values import VALUES
+from runtime.memory.earlier_answers import EarlierAnswer
 from runtime.run.goals import Goal
 from runtime.run.stage_view import StageView
 from runtime.tools.executor import NONE_LEFT
@@ -44,21 +51,27 @@ MIN_FEASIBILITY = 40
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
     """What the planner looks at: the question, the goals that can be worked on, and the tools there are."""
+    intent = intent_of(view)
     listed = await context.tools.call("list_tools", None, {})
     tools = [entry["name"] for entry in _tools_of(listed)]
     return StageInput(
         {
-            "question": view.outputs["intent"]["question"],
-            "goals": msgspec.to_builtins(view.goals.ready),
+            "question": intent.question,
+            "goals": view.goals.ready,
             "round": view.goals.round_number,
             "pass": len(view.goals.finished_rounds) + _tries(view),
-            "is_wider": bool(view.outputs["intent"].get("is_wider")),
+            "is_wider": intent.is_wider,
             "tools": tools,
             "none_left": (listed.error or "").endswith(NONE_LEFT),
-            "earlier": view.outputs.get("perception", {}).get("memory_context", {}).get("earlier_answers", []),
-            "hint": view.outputs["intent"].get("hint_used") or view.outputs.get("critic", {}).get("replan_feedback"),
+            "earlier": memory_of(view).earlier_answers,
+            "hint": intent.hint_used or _replan_feedback(view),
         }
     )
+
+
+def _replan_feedback(view: StageView) -> str | None:
+    critique = critique_if_any(view)
+    return (critique.replan_feedback or None) if critique is not None else None
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
@@ -69,29 +82,31 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     usable = [step for step in steps if step.tool in given.facts["tools"]]
     if usable and int(given.facts["pass"]) == 1:
         # The same question finds its places by itself.
-        similar = [answer for answer in given.facts["earlier"] if answer["question"] != question.text]
+        earlier = msgspec.convert(given.facts["earlier"], list[EarlierAnswer])
+        similar = [answer for answer in earlier if answer.question != question.text]
         usable += _recall_steps(similar, tuple(goal.id for goal in goals))
     feasibility = _feasibility(question, usable)
-    return {
-        "plan_id": f"round-{given.facts['round']}",
-        "steps": [msgspec.to_builtins(step) for step in usable],
-        "rationale": f"a {question.kind} question, {len(question.identifiers)} names, {len(question.terms)} words",
-        "target_goals": [goal.id for goal in goals],
-        "stage_number": given.facts["round"],
-        "feasibility_score": feasibility,
-        "risk_factors": _risks(feasibility, bool(given.facts.get("none_left"))),
-    }
+    plan = PlanOutput(
+        plan_id=f"round-{given.facts['round']}",
+        steps=usable,
+        rationale=f"a {question.kind} question, {len(question.identifiers)} names, {len(question.terms)} words",
+        target_goals=[str(goal.id) for goal in goals],
+        stage_number=given.facts["round"],
+        feasibility_score=feasibility,
+        risk_factors=_risks(feasibility, bool(given.facts.get("none_left"))),
+    )
+    return written(plan)
 
 
-def _recall_steps(earlier: Sequence[Mapping[str, Any]], goals: tuple[str, ...]) -> list[Step]:
+def _recall_steps(earlier: Sequence[EarlierAnswer], goals: tuple[str, ...]) -> list[Step]:
     """Read again what led the answer to the most similar question, so that it can be cited in this one."""
-    cited = [place for answer in earlier[:1] for place in answer["cited"]][:MAX_RECALLED]
+    cited = [place for answer in earlier[:1] for place in answer.cited][:MAX_RECALLED]
     return [
         Step(
             f"recall{number}",
             "recall",
             "read_code",
-            {"path": place["file"], "start_line": place["start_line"], "end_line": place["end_line"]},
+            {"path": place.file, "start_line": place.start_line, "end_line": place.end_line},
             goals,
             "an earlier answer cites it, and its lines are unchanged",
         )
@@ -127,26 +142,27 @@ async def thoroughly(context: StageContext, view: StageView, given: StageInput) 
 
 async def choose(context: StageContext, view: StageView) -> StageResult:
     """Take the plan that was there first: the other planner has been called off and wrote nothing."""
-    first = next(view.outputs[name] for name in ("planner_quick", "planner_thorough") if name in view.outputs)
-    risks = [*first["risk_factors"], *(_weakness(first["feasibility_score"]) if first["route"] == "again" else [])]
-    return StageResult({**first, "route": "go_on", "risk_factors": risks})
+    made = (plan_if_any(view, name) for name in ("planner_quick", "planner_thorough"))
+    first = next(plan for plan in made if plan is not None)
+    risks = [*first.risk_factors, *(_weakness(first.feasibility_score) if first.route == "again" else [])]
+    return StageResult(written(msgspec.structs.replace(first, route="go_on", risk_factors=risks)))
 
 
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
     """A plan may only aim at goals that remain; one that is hardly feasible is made once more, once in each round."""
     remaining = {goal.id for goal in view.goals.remaining}
-    targets = [goal for goal in output["target_goals"] if goal in remaining]
-    steps = read_steps(output["steps"])
-    groups = [msgspec.to_builtins(group) for group in independent_groups(steps)]
-    score, tries = _score(output.get("feasibility_score")), _tries(view)
-    risks = [str(risk) for risk in output.get("risk_factors") or []]
-    if score < MIN_FEASIBILITY and _weak_plans_made_anew(view) == 0:
-        route = "again"
-    else:
-        route = "go_on"
-        risks += _weakness(score)
-    settled = {"target_goals": targets, "groups": groups, "route": route, "tries": tries, "risk_factors": risks}
-    return StageResult({**output, **settled, "feasibility_score": score})
+    targets = [goal for goal in output.get("target_goals") or [] if isinstance(goal, str) and goal in remaining]
+    score = _score(output.get("feasibility_score"))
+    plan = read_plan("planner", {**output, "target_goals": targets, "feasibility_score": score})
+    is_again = score < MIN_FEASIBILITY and _weak_plans_made_anew(view) == 0
+    settled = msgspec.structs.replace(
+        plan,
+        groups=independent_groups(plan.steps),
+        route="again" if is_again else "go_on",
+        tries=_tries(view),
+        risk_factors=[*plan.risk_factors, *([] if is_again else _weakness(score))],
+    )
+    return StageResult(written(settled))
 
 
 def _weakness(score: int) -> list[str]:
@@ -162,15 +178,15 @@ def _score(written: object) -> int:
 
 def _tries(view: StageView) -> int:
     """Which try of this pass it is, from 1: the transitions of the critic clear the planner's output."""
-    return int(view.outputs.get("planner", {}).get("tries", 0)) + 1
+    earlier = plan_if_any(view)
+    return 1 if earlier is None else earlier.tries + 1
 
 
 def _weak_plans_made_anew(view: StageView) -> int:
     """How many plans of this round were made a second time."""
     board = view.goals
-    plans: list[Any] = [d.synthesis.get("plan") for d in board.finished_rounds if d.number == board.round_number]
-    earlier = sum(int(plan.get("tries") or 1) - 1 for plan in plans if isinstance(plan, dict))
-    return earlier + _tries(view) - 1
+    plans = [pass_record(done).plan for done in board.finished_rounds if done.number == board.round_number]
+    return sum((plan.tries or 1) - 1 for plan in plans) + _tries(view) - 1
 
 
 def plan_steps(question: Question, goals: list[Goal], pass_number: int, is_wider: bool = False) -> list[Step]:

@@ -37,6 +37,13 @@ from actors.capabilities.code_analysis.evidence.call_flow import is_common, reac
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS
+from actors.capabilities.code_analysis.handover.execution import execution_of
+from actors.capabilities.code_analysis.handover.intent import intent_of
+from actors.capabilities.code_analysis.handover.passes import passes_of
+from actors.capabilities.code_analysis.handover.plan import plan_of
+from actors.capabilities.code_analysis.handover.reading import checked, written
+from actors.capabilities.code_analysis.handover.synthesis import PlaceNote, SynthesisOutput
+from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.relevance import (
     Entity,
     coverage,
@@ -45,7 +52,7 @@ from actors.capabilities.code_analysis.ranking.relevance import (
     shared_words,
     shares_name,
 )
-from runtime.agents.capability import StageContext, StageInput
+from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.codebase.files.words import index_terms
 from runtime.run.stage_view import StageView
 from runtime.tools.result import Citation
@@ -78,37 +85,44 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     """What the synthesizer looks at: the question, the facts and the goals of this round."""
     return StageInput(
         {
-            "question": view.outputs["intent"]["question"],
-            "facts": view.outputs["execution"]["facts"],
-            "target_goals": view.outputs["planner"]["target_goals"],
+            "question": intent_of(view).question,
+            "facts": execution_of(view).facts,
+            "target_goals": plan_of(view).target_goals,
         }
     )
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
     """Claims per goal from the facts."""
-    evidence = evidence_of(given.facts["question"], given.facts["facts"])
+    question = msgspec.convert(given.facts["question"], Question)
+    evidence = evidence_of(question, msgspec.convert(given.facts["facts"], list[Fact]))
     hints = write_claims(evidence, given.facts["target_goals"])
-    written = [claim for claims in hints.values() for claim in claims]
-    places = {(c.file, c.start_line) for claim in written for c in claim.citations}
-    places |= {(commit.hash, 0) for claim in written for commit in claim.commits}
+    made = [claim for claims in hints.values() for claim in claims]
+    places = {(c.file, c.start_line) for claim in made for c in claim.citations}
+    places |= {(commit.hash, 0) for claim in made for commit in claim.commits}
     seen = _places_of_earlier_rounds(view)
-    return {
-        "entities": [entity.as_document() for entity in evidence.entities[:MAX_RELATED]],
-        "key_flows": [claim.text for claims in hints.values() for claim in claims if claim.role == "step"],
-        "open_questions": [goal for goal, claims in hints.items() if not claims],
-        "contradictions": [],
-        "hints_for_goals": {goal: msgspec.to_builtins(claims) for goal, claims in hints.items()},
-        "accumulated_evidence": len(places | seen),
-        "new_evidence": len(places - seen),
-        "coverage": coverage(evidence.question, evidence.entities, evidence.facts),
-    }
+    best = [entity.as_document() for entity in evidence.entities[:MAX_RELATED]]
+    output = SynthesisOutput(
+        entities=msgspec.convert(best, list[PlaceNote]),
+        key_flows=[claim.text for claims in hints.values() for claim in claims if claim.role == "step"],
+        open_questions=[goal for goal, claims in hints.items() if not claims],
+        hints_for_goals={goal: msgspec.to_builtins(claims) for goal, claims in hints.items()},
+        accumulated_evidence=len(places | seen),
+        new_evidence=len(places - seen),
+        coverage=coverage(evidence.question, evidence.entities, evidence.facts),
+    )
+    return written(output)
 
 
-def claims_from_facts(view: StageView) -> dict[str, Any]:
+async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
+    """What was written, in its form; claims are read one by one where they are used."""
+    return StageResult(checked("synthesizer", output, SynthesisOutput))
+
+
+def claims_from_facts(view: StageView) -> dict[str, list[Claim]]:
     """Claims for a round that was cut short after its tools had run."""
-    evidence = evidence_of(view.outputs["intent"]["question"], view.outputs["execution"]["facts"])
-    return write_claims(evidence, view.outputs["planner"]["target_goals"])
+    evidence = evidence_of(intent_of(view).question, execution_of(view).facts)
+    return write_claims(evidence, plan_of(view).target_goals)
 
 
 def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]:
@@ -324,8 +338,8 @@ def _structure(evidence: Evidence) -> list[Claim]:
 def _places_of_earlier_rounds(view: StageView) -> set[tuple[str, int]]:
     earlier = [
         claim
-        for done in view.goals.finished_rounds
-        for claims in read_claims(done.synthesis.get("hints_for_goals"))[0].values()
+        for done in passes_of(view)
+        for claims in read_claims(done.hints_for_goals)[0].values()
         for claim in claims
     ]
     places = {(citation.file, citation.start_line) for claim in earlier for citation in claim.citations}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from actors.capabilities.code_analysis.answers.comparison import compared
@@ -118,8 +116,6 @@ def _call_in(entity: Entity, fact: Fact) -> Citation | None:
     return msgspec.structs.replace(read, **line, quote=lines[place].strip()[:MAX_QUOTE_CHARS])
 
 
-def evidence_of(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence:
-    """The evidence in a question and facts as stages hand them on. Raises msgspec.ValidationError for other shapes."""
-    asked = msgspec.convert(question, Question)
-    found = msgspec.convert(facts, list[Fact])
-    return Evidence(asked, found, ranked_places(asked, found))
+def evidence_of(question: Question, facts: list[Fact]) -> Evidence:
+    """The evidence in a question and facts as stages hand them on."""
+    return Evidence(question, facts, ranked_places(question, facts))

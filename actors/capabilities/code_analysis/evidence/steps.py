@@ -69,6 +69,21 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     passed_on: bool = False
 
 
+class StepReport(msgspec.Struct, frozen=True):
+    """What came of a step: its status, how much it called and found, and the bounds that forbade some of its calls."""
+
+    step: str
+    tool: str
+    status: str = "empty"
+    calls: int = 0
+    attempts: int = 0
+    found: int = 0
+    truncated: bool = False
+    is_shallow: bool = False
+    errors: list[str] = []
+    forbidden_by: list[str] = []
+
+
 # What the steps of a tool are for where nothing more is known of them.
 PURPOSE_OF_TOOL: dict[str, Purpose] = {
     "locate": "find",
@@ -133,8 +148,12 @@ def read_steps(written: object) -> list[Step]:
 
     Raises msgspec.ValidationError for what is no list of steps.
     """
-    items = written if isinstance(written, list | tuple) else []
-    return msgspec.convert([_with_purpose(item) for item in items] if items else written, list[Step])
+    return msgspec.convert(with_purposes(written), list[Step])
+
+
+def with_purposes(written: object) -> object:
+    """What should be steps, each that has no purpose with that of its id or tool; anything else as it is."""
+    return [_with_purpose(item) for item in written] if isinstance(written, list | tuple) else written
 
 
 def _with_purpose(item: Any) -> Any:
