@@ -55,8 +55,8 @@ def ended_because(view: StageView) -> str | None:
     if view.goals.unanswered and _calls_used_up(view):
         return "all tool calls that the run may make are made"
     if forbidden := _forbidden_by(view):
-        told = ", ".join(f"{bound} {view.context_bounds.get(bound)}" for bound in dict.fromkeys(forbidden.values()))
-        return f"the run had {told}, and not all was looked at that was planned"
+        message = ", ".join(f"{bound} {view.context_bounds.get(bound)}" for bound in dict.fromkeys(forbidden.values()))
+        return f"the run had {message}, and not all was looked at that was planned"
     return last_pass(view).ended_because or None
 
 

@@ -309,14 +309,16 @@ def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
 def _turn(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> SessionTurn | None:
     if view.session_id is None:
         return None
-    leads = [claim for finding in findings for claim in finding.claims if claim.role == "lead" and claim.citations]
+    primary_claims = [
+        claim for finding in findings for claim in finding.claims if claim.role == "lead" and claim.citations
+    ]
     return SessionTurn(
         question=question.text,
-        answer=" ".join(claim.text for claim in leads)[:TURN_ANSWER_CHARS],
+        answer=" ".join(claim.text for claim in primary_claims)[:TURN_ANSWER_CHARS],
         at_ms=context.clock.now_ms(),
         repo=str(view.metadata["repo"]),
-        files=tuple(dict.fromkeys(claim.citations[0].file for claim in leads)),
-        symbols=tuple(dict.fromkeys(claim.subject for claim in leads if claim.subject)),
+        files=tuple(dict.fromkeys(claim.citations[0].file for claim in primary_claims)),
+        symbols=tuple(dict.fromkeys(claim.subject for claim in primary_claims if claim.subject)),
     )
 
 

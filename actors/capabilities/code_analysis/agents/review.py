@@ -65,8 +65,8 @@ async def release(context: StageContext, view: StageView) -> StageResult:
         if text is None:
             return StageResult({}, interrupt=_again(drafted))
         answer = modified(answer, text)
-        told = answer.final_response[:TURN_ANSWER_CHARS]
-        turn = None if turn is None else msgspec.structs.replace(turn, answer=told)
+        message = answer.final_response[:TURN_ANSWER_CHARS]
+        turn = None if turn is None else msgspec.structs.replace(turn, answer=message)
     answer = await remember_all(context, view, answer, turn, with_answer=decision == "approve")
     return StageResult(written(msgspec.structs.replace(answer, review=decision)))
 

@@ -216,20 +216,20 @@ def _steps(evidence: Evidence) -> list[Claim]:
 
 def _with_code(evidence: Evidence) -> list[Entity]:
     """The places whose code is shown: those that answer, then the next best that has to do with the question."""
-    question, leads = evidence.question, evidence.leads
-    enough = SECOND_SHARE * leads[0].score if leads else 0.0
+    question, primary_entities = evidence.question, evidence.leads
+    enough = SECOND_SHARE * primary_entities[0].score if primary_entities else 0.0
     others = [
         entity
         for entity in evidence.entities[:4]
-        if entity not in leads
+        if entity not in primary_entities
         and entity.score >= enough
         and shares_name(entity, question)
-        and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in leads))
+        and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in primary_entities))
     ]
-    most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(leads))
+    most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(primary_entities))
     inner = [evidence.inner] if question.kind in PASSED_ON_KINDS and evidence.inner is not None else []
     rest = [entity for entity in others if entity.name not in {one.name for one in inner}]
-    return [entity for entity in (*leads, *inner, *rest) if entity.code is not None][:most]
+    return [entity for entity in (*primary_entities, *inner, *rest) if entity.code is not None][:most]
 
 
 def _usage(evidence: Evidence) -> list[Claim]:
@@ -286,20 +286,20 @@ def _configuration(evidence: Evidence) -> list[Claim]:
     from_config = [entity for entity in evidence.entities if "settings" in entity.purposes]
     related = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
     fitting = [entity for entity in related if is_setting(entity)]
-    leads = {entity.name for entity in evidence.leads if evidence.question.kind == "configured"}
+    primary_names = {entity.name for entity in evidence.leads if evidence.question.kind == "configured"}
     fitting = [entity for entity in fitting if not entity.is_test] or fitting
     shares = [shared_words(entity, evidence.question) for entity in fitting]
     enough = SETTING_SHARE * max(shares, default=0.0)
     fitting = [entity for entity, share in zip(fitting, shares, strict=True) if share >= enough]
-    found = [entity for entity in fitting or from_config[:3] if entity.name not in leads]
+    found = [entity for entity in fitting or from_config[:3] if entity.name not in primary_names]
     places = {(claim.citations[0].file, claim.citations[0].start_line) for claim in set_at}
     fresh = [entity for entity in found if (entity.citation.file, entity.citation.start_line) not in places]
     if set_at:
         names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
         fresh = [entity for entity in fresh if is_named(entity.name, names)]
-    told = [*set_at, *map(setting_claim, fresh)][:MAX_RELATED]
-    is_lead_alone = not told and evidence.question.kind == "configured" and not _is_told_by_lines(evidence)
-    return [lead_claim(lead) for lead in evidence.leads if is_setting(lead)] if is_lead_alone else told
+    claims = [*set_at, *map(setting_claim, fresh)][:MAX_RELATED]
+    is_lead_alone = not claims and evidence.question.kind == "configured" and not _is_told_by_lines(evidence)
+    return [lead_claim(lead) for lead in evidence.leads if is_setting(lead)] if is_lead_alone else claims
 
 
 def _settings_by_name(evidence: Evidence) -> list[Fact]:

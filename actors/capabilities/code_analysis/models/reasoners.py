@@ -27,7 +27,7 @@ from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.models.planned_steps import TARGET_OF_TOOL, planned_steps
 from actors.capabilities.code_analysis.models.planning_context import shown_to_planner
-from actors.capabilities.code_analysis.models.prompt_layout import laid_out
+from actors.capabilities.code_analysis.models.prompt_layout import render_prompt
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
 from actors.capabilities.code_analysis.models.schemas import (
     MOST_FACTS,
@@ -82,7 +82,7 @@ async def intent_by_model(context: StageContext, view: StageView, given: StageIn
     turns = msgspec.convert(given.facts["turns"], list[SessionTurn])
     asked = [turn.question for turn in turns[-MOST_TURNS:]]
     seen = agent_context.of_lines("intent", question.text, [], asked[::-1])
-    layout = laid_out(
+    layout = render_prompt(
         context,
         "intent",
         question.text,
@@ -92,19 +92,19 @@ async def intent_by_model(context: StageContext, view: StageView, given: StageIn
     answered = await _llm(context).generate_object(layout.messages, IntentAnswer)
     if base.clarification_needed:
         return ModelOutput(base, layout.prompt, answered.calls)
-    told = answered.object
-    goals = list({goal.aspect: goal for goal in reversed(told.goals)}.values())[::-1]
-    named = [name for name in told.names if looks_like_identifier(name) and name in question.text]
+    answer = answered.object
+    goals = list({goal.aspect: goal for goal in reversed(answer.goals)}.values())[::-1]
+    named = [name for name in answer.names if looks_like_identifier(name) and name in question.text]
     question = msgspec.structs.replace(
         question,
-        kind=told.kind,
+        kind=answer.kind,
         aspects=tuple(goal.aspect for goal in goals),
         identifiers=tuple(dict.fromkeys((*question.identifiers, *named))),
     )
     wanted = [WantedGoal(goal.aspect, _said(goal.text) or goal.aspect, number) for number, goal in enumerate(goals)]
     output = msgspec.structs.replace(
         base,
-        intent=_said(told.intent) or base.intent,
+        intent=_said(answer.intent) or base.intent,
         question=question,
         goals=wanted,
         goal_priorities={goal.id: goal.priority for goal in wanted},
@@ -120,7 +120,7 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     measured = await _measured(context, view)
     texts = [goal.text for goal in goals]
     seen = shown_to_planner(view, question.text, texts, given.facts.get("hint"), measured)
-    layout = laid_out(
+    layout = render_prompt(
         context,
         "planner",
         question.text,
@@ -171,7 +171,7 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
     seen = agent_context.of_facts(
         "synthesizer", question.text, [texts.get(goal, goal) for goal in targets], facts, view.goals.round_number
     )
-    layout = laid_out(
+    layout = render_prompt(
         context,
         "synthesizer",
         question.text,
@@ -251,7 +251,7 @@ async def critique_by_model(context: StageContext, view: StageView, given: Stage
     hints: dict[str, list[dict[str, Any]]] = given.facts["hints_for_goals"]
     lines = [f"- {goal}: {_one_line(claim.get('text', ''), 300)}" for goal, found in hints.items() for claim in found]
     seen = agent_context.of_lines("critic", view.raw_input, [goal.text for goal in remaining], lines)
-    layout = laid_out(
+    layout = render_prompt(
         context,
         "critic",
         view.raw_input if understood is None else understood.question.text,
@@ -260,22 +260,22 @@ async def critique_by_model(context: StageContext, view: StageView, given: Stage
     )
     choices = {"goals": [str(goal.id) for goal in remaining]}
     answered = await _llm(context).generate_object(layout.messages, CriticAnswer, choices)
-    told = answered.object
+    answer = answered.object
     status: dict[str, GoalStatus] = dict(base.goal_status)
-    for judged in told.goals:
+    for judged in answer.goals:
         if judged.goal in status and (hints.get(judged.goal) or judged.status != "satisfied"):
             status[judged.goal] = _STATUS[judged.status]
     left = [goal for goal, state in status.items() if state not in {"satisfied", "blocked"}]
     has_claims = any(hints.values())
-    verdict = told.verdict if has_claims or told.verdict != "approved" else "next_stage"
+    verdict = answer.verdict if has_claims or answer.verdict != "approved" else "next_stage"
     output = msgspec.structs.replace(
         base,
         verdict="approved" if not left and verdict == "next_stage" else verdict,
-        confidence=round(told.confidence, 2),
+        confidence=round(answer.confidence, 2),
         goal_status=status,
         satisfied_goals=[goal for goal, state in status.items() if state == "satisfied"],
         remaining_goals=left,
-        refine_intent_hint=_said(told.hint) or None,
+        refine_intent_hint=_said(answer.hint) or None,
     )
     return ModelOutput(output, layout.prompt, answered.calls)
 

@@ -89,12 +89,12 @@ def _hashes(codebase: Codebase, files: Sequence[str]) -> dict[str, str]:
 
 async def keep_answer(context: StageContext, codebase: Codebase, question: str, claims: Sequence[Claim]) -> bool:
     """Keep what led an answer, with the hashes of the lines that it cites; True when that was done."""
-    leads = [claim for claim in claims if claim.role == "lead" and claim.citations][:MAX_CITED]
+    primary_claims = [claim for claim in claims if claim.role == "lead" and claim.citations][:MAX_CITED]
     terms = analyse(question).terms
-    if not leads or not terms:
+    if not primary_claims or not terms:
         return False
-    cited = await context.run_blocking(_cited_lines, codebase, [claim.citations[0] for claim in leads])
-    answer = EarlierAnswer(question, terms, " ".join(claim.text for claim in leads)[:ANSWER_CHARS], cited)
+    cited = await context.run_blocking(_cited_lines, codebase, [claim.citations[0] for claim in primary_claims])
+    answer = EarlierAnswer(question, terms, " ".join(claim.text for claim in primary_claims)[:ANSWER_CHARS], cited)
     body = {"repo": str(codebase.root), "answer": msgspec.to_builtins(answer)}
     return await _told(context, "memory.keep_answer", body)
 
