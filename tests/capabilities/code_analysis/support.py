@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
+from actors.capabilities.code_analysis.evidence.steps import PURPOSE_OF_TOOL, Purpose, Step
 from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.agents.capability import AgentHooks, Capability, Process, Reasoner, StageContext
 from runtime.agents.stage_runner import Agent
@@ -297,6 +298,11 @@ def view(question: str = "", *, goals: GoalBoard | None = None, **outputs: dict[
 def cited(file: str, start: int, end: int | None = None, quote: str = "", **more: Any) -> Citation:
     """A citation in few words."""
     return Citation(file, start, end if end is not None else start, quote, **more)
+
+
+def step_of(tool: str, purpose: Purpose | None = None) -> Step:
+    """A step that calls a tool; for what such a step usually is, where nothing else is said."""
+    return Step("s1", purpose or PURPOSE_OF_TOOL.get(tool, "find"), tool, {}, (), "")
 
 
 Hook = Callable[..., Awaitable[Any]]

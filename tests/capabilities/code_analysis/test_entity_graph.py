@@ -14,7 +14,7 @@ from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
-from tests.capabilities.code_analysis.support import FILES, Desk, cited, write_files
+from tests.capabilities.code_analysis.support import FILES, Desk, cited, step_of, write_files
 
 QUESTION = "How does deliver_parcel carry a parcel?"
 
@@ -139,7 +139,7 @@ def usage(**parts: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """The facts of a usage of `f` about which a caller is remembered."""
     row = {"relation": "calls", "name": "g", "file": "a.py", "start_line": 1, "end_line": 1, "citation": 0, "text": ""}
     result = _result({"symbol": "f", "definitions": [], "remembered": [row], **parts})
-    return [(fact.kind, fact.name) for fact in facts_of("use", "explore_symbol_usage", result)]
+    return [(fact.kind, fact.name) for fact in facts_of(step_of("explore_symbol_usage"), result)]
 
 
 def _result(data: dict[str, Any]) -> ToolResult:

@@ -21,6 +21,7 @@ from actors.capabilities.code_analysis.session.entity_graph import (
     grown,
 )
 from actors.capabilities.code_analysis.session.follow_up import in_context
+from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import read_state
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, pipeline, write_files
 
@@ -36,8 +37,8 @@ GRAPH = EntityGraph(
 )
 
 
-def turn(question: str, *symbols: str) -> dict[str, Any]:
-    return {"question": question, "symbols": list(symbols)}
+def turn(question: str, *symbols: str) -> SessionTurn:
+    return SessionTurn(question, symbols=symbols)
 
 
 def asked(text: str, graph: EntityGraph = GRAPH, *before: str) -> Question:

@@ -196,7 +196,7 @@ async def test_independent_steps_are_a_fan_out_and_their_results_stand_in_the_pl
 
 
 async def test_a_plan_without_steps_gives_results_without_facts() -> None:
-    seen = view("?", planner={"steps": [], "groups": []}, traversed={"items": []})
+    seen = view("?", planner={"steps": [], "groups": [], "target_goals": []}, traversed={"items": []})
     output = (await gather_groups(no_context(), seen)).output
     assert (output["results"], output["facts"], output["ranges"], output["all_succeeded"]) == ([], [], [], True)
 
@@ -226,7 +226,7 @@ def plans(draw: st.DrawFn) -> list[Step]:
     for number in range(draw(st.integers(0, 12))):
         earlier = [step.id for step in steps]
         tops = draw(st.lists(st.sampled_from(earlier), unique=True, max_size=3)) if earlier else []
-        steps.append(Step(f"s{number}", "locate", {}, ("g",), "why", tuple(tops)))
+        steps.append(Step(f"s{number}", "find", "locate", {}, ("g",), "why", tuple(tops)))
     return steps
 
 
@@ -258,5 +258,5 @@ def test_groups_are_as_many_as_the_dependencies_allow(steps: list[Step]) -> None
 
 
 def test_a_step_that_names_one_that_is_not_there_stands_alone() -> None:
-    steps = [Step("a", "locate", {}, (), ""), Step("b", "read_code", {}, (), "", ("gone",))]
+    steps = [Step("a", "find", "locate", {}, (), ""), Step("b", "read", "read_code", {}, (), "", ("gone",))]
     assert [[step.id for step in group] for group in independent_groups(steps)] == [["a"], ["b"]]

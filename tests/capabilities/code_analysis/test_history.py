@@ -18,7 +18,7 @@ from actors.capabilities.code_analysis.evidence.facts import facts_of
 from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.codebase.citation import Citation, ToolResult
 from serve.answer_document import exit_status
-from tests.capabilities.code_analysis.support import FILES, Desk, mark_faults, write_files
+from tests.capabilities.code_analysis.support import FILES, Desk, mark_faults, step_of, write_files
 
 HASH = "0123456789abcdef" * 2 + "01234567"
 OTHER = "f" * 39 + "1"
@@ -173,7 +173,9 @@ def history(commits: list[dict[str, Any]], **more: Any) -> ToolResult:
 
 
 def texts(result: ToolResult, question: str = "Who last changed deliver?") -> list[str]:
-    return [claim.text for claim in claims_of_thing(analyse(question), facts_of("h", "explain_code_history", result))]
+    return [
+        claim.text for claim in claims_of_thing(analyse(question), facts_of(step_of("explain_code_history"), result))
+    ]
 
 
 def test_a_commit_at_the_end_of_a_shallow_clone_is_not_told_as_a_change() -> None:

@@ -8,12 +8,13 @@ import msgspec
 import pytest
 
 from actors.capabilities.code_analysis.agents.synthesizer import MAX_TESTS_ASKED_FOR, write_claims
-from actors.capabilities.code_analysis.answers.comparison import MEMBERS, differences
+from actors.capabilities.code_analysis.answers.comparison import differences
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.extension import derived, left_open
 from actors.capabilities.code_analysis.answers.wording import sets_a_value
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import Entity, rank_entities
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
@@ -173,8 +174,8 @@ def entity(name: str, line: int, code: str = "") -> Entity:
     return Entity(name, "class", cited("a.py", line), "", "", 1.0, ("find",), False, read)
 
 
-def member(name: str, line: int, step: str = MEMBERS) -> Fact:
-    return Fact("definition", cited("a.py", line), name=name, step=step)
+def member(name: str, line: int, purpose: Purpose = "members") -> Fact:
+    return Fact("definition", cited("a.py", line), name=name, purpose=purpose)
 
 
 def test_of_what_only_a_part_is_known_nothing_is_said_to_be_missing() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.session import recall
 from actors.capabilities.code_analysis.session import traversal_state as limits
+from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import (
     Explored,
     Snippet,
@@ -123,7 +124,7 @@ def test_the_last_state_of_a_session_is_kept_over_a_restart(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("limit_tokens", "kept"), [(0, 0), (9, 0), (10, 1), (19, 1), (20, 2), (99, 3)])
 def test_turns_are_recalled_within_their_tokens_the_newest_first(limit_tokens: int, kept: int) -> None:
-    turns = [{"question": "q" * 20, "answer": f"{n}" * 20} for n in range(3)]
+    turns = [SessionTurn("q" * 20, f"{n}" * 20) for n in range(3)]
     assert recall.within_tokens(turns, limit_tokens) == turns[3 - kept :]
 
 

@@ -15,6 +15,13 @@ from actors.capabilities.code_analysis.agents.planner import by_rules
 from actors.capabilities.code_analysis.agents.review import MAX_ANSWER_CHARS, modified
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.handover.answer import (
+    AnswerCitation,
+    AnswerCommit,
+    AnswerFinding,
+    AnswerOutput,
+)
+from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.agents.capability import Capability, StageContext, StageInput
 from runtime.agents.stage_runner import Agent
 from runtime.hosting.local_runner import LocalRunner
@@ -104,7 +111,7 @@ def planning(*steps: Step) -> Capability:
 
 
 def searches(count: int) -> list[Step]:
-    return [Step(f"s{number}", "locate", {"query": f"word{number}"}, (), "why") for number in range(count)]
+    return [Step(f"s{number}", "find", "locate", {"query": f"word{number}"}, (), "why") for number in range(count)]
 
 
 # --- the review
@@ -261,15 +268,15 @@ async def test_what_a_person_let_out_is_remembered_as_in_the_plain_pipeline(
 
 
 def test_marks_that_share_a_beginning_are_told_apart() -> None:
-    citations = [{"file": "a.py", "start_line": 1, "end_line": 1}, {"file": "a.py", "start_line": 1, "end_line": 12}]
-    findings = [{"goal": "g", "citations": citations[:1]}, {"goal": "h", "citations": citations}]
-    commits = [{"sha": f"{number}" * 40} for number in (1, 2)]
-    answer = {"final_response": "", "citations": citations, "commits": commits, "findings": findings}
+    citations = [AnswerCitation(file="a.py", start_line=1, end_line=end_line) for end_line in (1, 12)]
+    findings = [AnswerFinding("g", "open", "", citations[:1]), AnswerFinding("h", "open", "", citations)]
+    commits = [AnswerCommit(f"{number}" * 40, "", "", "") for number in (1, 2)]
+    answer = AnswerOutput(final_response="", citations=citations, commits=commits, findings=findings)
     changed = modified(answer, "one [a.py:1] and [a.py:1-2] by 2222222222")
-    assert changed["final_response"] == "one [a.py:1] and (a.py:1-2) by 2222222222"
-    assert changed["commits"] == commits[1:]
-    assert changed["citations"] == citations[:1]
-    assert changed["findings"] == findings[:1]
+    assert changed.final_response == "one [a.py:1] and (a.py:1-2) by 2222222222"
+    assert changed.commits == commits[1:]
+    assert changed.citations == citations[:1]
+    assert changed.findings == findings[:1]
 
 
 # --- the policy on plans
@@ -305,13 +312,13 @@ async def test_a_plan_that_is_not_consented_to_is_not_carried_out(reviewing: Rev
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        (Step("x", "read_code", {"path": "../outside.py"}, (), ""), "outside the repository"),
-        (Step("x", "read_code", {"path": "/etc/passwd"}, (), ""), "outside the repository"),
-        (Step("x", "map_module", {"path": ".git/config"}, (), ""), "version-control"),
-        (Step("x", "locate", {"query": "q", "scope": ".env"}, (), ""), "secrets"),
-        (Step("x", "read_code", {"path": ".env"}, (), ""), "secrets"),
-        (Step("x", "delete_all", {}, (), ""), "'delete_all'"),
-        (Step("x", "list_tools", {"path": "a\0b"}, (), ""), "NUL"),
+        (Step("x", "find", "read_code", {"path": "../outside.py"}, (), ""), "outside the repository"),
+        (Step("x", "find", "read_code", {"path": "/etc/passwd"}, (), ""), "outside the repository"),
+        (Step("x", "find", "map_module", {"path": ".git/config"}, (), ""), "version-control"),
+        (Step("x", "find", "locate", {"query": "q", "scope": ".env"}, (), ""), "secrets"),
+        (Step("x", "find", "read_code", {"path": ".env"}, (), ""), "secrets"),
+        (Step("x", "find", "delete_all", {}, (), ""), "'delete_all'"),
+        (Step("x", "find", "list_tools", {"path": "a\0b"}, (), ""), "NUL"),
     ],
     ids=lambda value: str(value.arguments) if isinstance(value, Step) else "",
 )
@@ -330,13 +337,13 @@ async def test_a_question_that_names_a_file_outside_is_denied(reviewing: Reviewi
 
 
 async def test_a_file_that_is_not_there_is_no_reason_to_deny(relay: Desk) -> None:
-    reviewing = Reviewing(relay, planning(Step("x", "read_code", {"path": "nowhere.py"}, (), "")))
+    reviewing = Reviewing(relay, planning(Step("x", "find", "read_code", {"path": "nowhere.py"}, (), "")))
     assert reviewing.waits_for(await reviewing.ask()).kind == "agent_review"
 
 
 def test_a_step_for_each_of_several_places_costs_as_many_calls() -> None:
-    one = Step("a", "read_code", {}, (), "", count=4)
-    each = Step("b", "map_module", {}, (), "", ("a",), 3)
+    one = Step("a", "read", "read_code", {}, (), "", count=4)
+    each = Step("b", "structure", "map_module", {}, (), "", ("a",), 3)
     assert (plan_cost([one]), plan_cost([one, each])) == (1, 13)
 
 
@@ -373,7 +380,8 @@ async def test_the_answer_to_a_clarification_is_kept_when_another_question_follo
 
 async def test_a_later_visit_of_intent_still_knows_what_was_said() -> None:
     confirmed = Interrupt("q2", "confirmation", "May it?", response=InterruptResponse("sure", approved=True))
-    seen = view("why?", intent={"asked": "why? the Depot"})
+    asked = {"intent": "why?", "question": msgspec.to_builtins(analyse("why?")), "asked": "why? the Depot"}
+    seen = view("why?", intent=asked)
     given = await gather(no_context(), msgspec.structs.replace(seen, interrupt=confirmed))
     assert given.facts["question"] == "why? the Depot"
 

@@ -14,6 +14,7 @@ from actors.capabilities.code_analysis.answers.diagram import call_diagram
 from actors.capabilities.code_analysis.answers.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span, plain, render
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
+from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.codebase.citation import Citation
@@ -91,16 +92,16 @@ class Finding(msgspec.Struct, frozen=True):
         }
 
 
-def history_reason(steps: Sequence[Mapping[str, Any]]) -> str:
+def history_reason(steps: Sequence[StepReport]) -> str:
     """Why the steps that asked git found no commit."""
-    said = " ".join(str(error) for step in steps for error in step.get("errors") or ())
+    said = " ".join(str(error) for step in steps for error in step.errors)
     if "no git repository" in said:
         return _NO_REPOSITORY
     if REFUSED in said:
         return _NOT_USED
     if "not committed" in said:
         return _NOT_COMMITTED
-    if any(step.get("is_shallow") for step in steps):
+    if any(step.is_shallow for step in steps):
         return _SHALLOW
     return "No commit was found that tells of it."
 

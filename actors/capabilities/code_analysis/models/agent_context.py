@@ -5,7 +5,7 @@ Agents see nothing of the output of tools. What was cut, and how much smaller th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -91,11 +91,6 @@ def record(shown: Fitted, raw_tokens: int) -> dict[str, Any]:
         "raw_tokens": raw_tokens,
         "saved_share": None if saved is None else round(saved, 3),
     }
-
-
-def raw_tokens_of(execution: Mapping[str, Any]) -> int:
-    """Tokens of all that tools gave in this pass."""
-    return int((execution.get("context") or {}).get("raw_tokens", 0))
 
 
 def _statement(fact: Fact) -> str:
