@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
+from runtime.run.stage_view import handled_failures
 
 DOCUMENT_SCHEMA_VERSION = 1
 LOCAL_USER = "local"
@@ -84,6 +85,9 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    if failures := handled_failures(envelope.stages, envelope.history):
+        document["failures"] = [{"stage": stage, "error": error} for stage, error in failures.items()]
+        document["partial"] = True
     if reasoner != "rules":
         document["rules_took_over"] = _rules_took_over(envelope)
     if envelope.interrupt is not None and envelope.lifecycle == "waiting":
@@ -99,6 +103,8 @@ def exit_status(document: dict[str, Any]) -> int:
     reason = document["terminal_reason"]
     if reason is None or reason in _QUESTION_REASONS:
         return EXIT_CLARIFICATION
+    if reason == "completed" and document.get("failures"):
+        return EXIT_FAILED
     if reason in BOUND_REASONS or (reason == "completed" and document.get("bound")):
         return EXIT_BOUND
     if reason != "completed":

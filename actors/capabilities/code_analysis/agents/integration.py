@@ -16,6 +16,7 @@ import msgspec
 from actors.capabilities.code_analysis.agents.incomplete_reasons import (
     bound_reached,
     ended_because,
+    failure_in,
     last_pass,
     not_looked_for,
     remarks,
@@ -170,7 +171,7 @@ async def assemble(
     skipped = repository["stats"].get("skipped", {})
     # With nothing found, a bound that forbade to look must be told: «not found» would say more than is known.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
-    answer = compose(question, findings, skipped, ended_by, remarks(view), missing_reasons(view))
+    answer = compose(question, findings, skipped, ended_by, remarks(view), missing_reasons(view), failure_in(view))
     shown = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(repository["stats"].get("notes", ()))
     unread += await context.run_blocking(not_read, codebase, question.text, shown)
@@ -183,7 +184,7 @@ async def assemble(
         "findings": [finding.as_document() for finding in findings],
         "files_examined": sorted({produced.file for produced in collected.ranges}),
         "open_goals": [goal.text for goal in view.goals.unanswered],
-        "partial": last_pass(view).get("route") == "complete_limit",
+        "partial": bool(view.failures) or last_pass(view).get("route") == "complete_limit",
         "ended_because": ended_because(view),
         "bound": bound_reached(view),
         "citations_dropped": dict(dropped),
@@ -230,7 +231,7 @@ def _collected(view: StageView) -> Collected:
     """
     parts: list[Mapping[str, Any]] = [done.synthesis for done in view.goals.finished_rounds]
     execution = view.outputs.get("execution")
-    if view.ended_by is not None and execution is not None:
+    if (view.ended_by is not None or view.failures) and execution is not None:
         hints = view.outputs["synthesis"]["hints_for_goals"] if "synthesis" in view.outputs else claims_from_facts(view)
         parts.append({**execution, "hints_for_goals": hints})
     claims: dict[str, list[Claim]] = {}
