@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from runtime.pipeline.config import Priority
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 from runtime.run.stage_view import handled_failures
 
@@ -31,7 +32,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     """One question as a door takes it. `repo` is an absolute path; `limits` may only lower the pipeline's bounds.
 
     `wait`: a run that has a question of its own waits for the answer instead of ending with it. `clarify`: somebody is
-    there who answers what the run asks after it has looked around; without, it says what it found.
+    there who answers what the run asks after it has looked around; without, it says what it found. `priority`: which of
+    several runs that wait for room begins first.
     """
 
     question: str
@@ -45,6 +47,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     explain: bool = False
     wait: bool = False
     clarify: bool = False
+    priority: Priority = "normal"
 
 
 def asked_in(request: Request) -> Ask:
