@@ -98,6 +98,24 @@ def _pipelines(settings: Settings) -> Iterator[Check]:
             yield Check(f"pipeline {name}", "ok", f"{len(pipeline.agents)} stages, {spec}")
 
 
+def _capabilities(settings: Settings) -> Iterator[Check]:
+    from runtime.agents.capability import load_capability
+    from serve.wiring import installed_capabilities, pipeline_files
+
+    installed, files = installed_capabilities(), pipeline_files(settings)
+    for name in settings.capabilities:
+        try:
+            capability = load_capability(installed.get(name, ""))
+        except JeevesError as error:
+            detail = error.message if name in installed else f"not installed; installed: {', '.join(sorted(installed))}"
+            yield Check(f"capability {name}", "failed", detail, "pip install the package, or change `capabilities`")
+            continue
+        lacking = [pipeline for pipeline in capability.pipelines if pipeline not in files]
+        detail = f"no file of pipeline {', '.join(lacking)}" if lacking else f"{len(capability.pipelines)} pipelines"
+        mend = "put it into pipelines/ of config_dir"
+        yield Check(f"capability {name}", "failed" if lacking else "ok", detail, mend)
+
+
 def _programs(settings: Settings) -> Iterator[Check]:
     for name, mend in OPTIONAL_PROGRAMS.items():
         found = shutil.which(name)
@@ -119,6 +137,7 @@ LOOKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
     _packages,
     _code,
     _storage,
+    _capabilities,
     _pipelines,
     _programs,
     _warm_system,

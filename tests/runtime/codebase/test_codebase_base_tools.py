@@ -8,10 +8,10 @@ import pytest
 
 from actors.capabilities.code_analysis.tools.base_toolset import BASE_TOOLS
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
-from runtime.codebase.citation_check import ranges_of, verify
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.tools import base_tools
 from runtime.tools.result import ToolResult
+from tests.runtime.codebase.cited import ranges_of, verify
 from tests.runtime.codebase.test_codebase_history import commit, git
 
 EXPOSED = {
