@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,12 @@ async def test_the_report_waits_for_the_types_only_where_they_are_checked(has_ty
         ended.append("report")
         return StageResult({})
 
-    scripts = {"select": [{"has_types": has_types}], "lint": [{}], "types": [slowly], "report": [report]}
+    scripts: dict[str, list[Any]] = {
+        "select": [{"has_types": has_types}],
+        "lint": [{}],
+        "types": [slowly],
+        "report": [report],
+    }
     envelope = await scripted_runner(CHECKS, scripts).run_through_time()
     assert envelope.terminal_reason == "completed"
     assert ended == (["types", "report"] if has_types else ["report"])
@@ -48,7 +54,10 @@ def test_checks_claim_processors_and_stand_behind_others() -> None:
 
 async def test_after_a_yes_the_run_goes_on_at_the_commit_and_after_a_no_nothing_is_done() -> None:
     for approved, reason, commits in ((True, "completed", 1), (False, "denied_by_policy", 0)):
-        scripts = {"write": [{"diff": "+1", "confirmation_question": "Commit it?"}], "commit": [{}]}
+        scripts: dict[str, list[Any]] = {
+            "write": [{"diff": "+1", "confirmation_question": "Commit it?"}],
+            "commit": [{}],
+        }
         scripted = scripted_runner(COMMIT, scripts)
         run_id = await scripted.runner.submit(scripted.request(wait=True))
         waiting = await scripted.until(run_id, "waiting")
@@ -62,7 +71,7 @@ async def test_after_a_yes_the_run_goes_on_at_the_commit_and_after_a_no_nothing_
 
 
 async def test_a_commit_that_failed_is_tried_again_without_a_second_consent() -> None:
-    scripts = {"write": [{"diff": "+1"}], "commit": [OSError("locked"), {}]}
+    scripts: dict[str, list[Any]] = {"write": [{"diff": "+1"}], "commit": [OSError("locked"), {}]}
     scripted = scripted_runner(COMMIT, scripts)
     run_id = await scripted.runner.submit(scripted.request(wait=True))
     await scripted.until(run_id, "waiting")
