@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 DEFAULT := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PEERS := $(VENV)/.installed-bench
+PROFILE := $(VENV)/.installed-profile
 Q ?= How does routing pick the next stage?
 REPO ?= .
 ROUNDS ?= 20
@@ -14,7 +15,7 @@ FAULTS ?=
 JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --durations=10
 
-.PHONY: ask test test-all test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean
+.PHONY: ask test test-all test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean profile picture
 
 ask: $(DEFAULT)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
@@ -92,3 +93,15 @@ $(PEERS): $(DEFAULT)
 	@echo "installing what the benchmarks are held against (once)"
 	@$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	@touch $(PEERS)
+
+# Where the time of one question goes, as a flame graph below build/.
+profile: $(PROFILE)
+	@BIN=$(BIN) .ci/profile "$(Q)" "$(REPO)"
+
+# docs/architecture.md shows the packages as the import contracts have them.
+picture: $(DEV)
+	$(BIN)/python -m tests.architecture_picture --write
+
+$(PROFILE): $(DEFAULT)
+	@$(BIN)/python -m pip install --quiet --editable ".[profile]"
+	@touch $(PROFILE)

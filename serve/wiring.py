@@ -60,13 +60,18 @@ def warm_pipeline_names(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys((settings.default_pipeline, *settings.warm_pipelines)))
 
 
+def installed_capabilities() -> dict[str, str]:
+    """Name of each capability that a package brings → its "module:NAME"."""
+    return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP)}
+
+
 def capability_spec(settings: Settings, pipeline: PipelineConfig) -> str:
     """ "module:NAME" of the capability that works in `pipeline`. Raises SettingsError."""
     wanted = pipeline.capability_id
     if wanted not in settings.capabilities:
         listed = ", ".join(settings.capabilities)
         raise SettingsError(f"pipeline '{pipeline.name}' needs capability '{wanted}'; the settings enable {listed}")
-    installed = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    installed = installed_capabilities()
     if wanted not in installed:
         raise SettingsError(f"capability '{wanted}' is not installed; installed: {', '.join(sorted(installed))}")
     return installed[wanted]

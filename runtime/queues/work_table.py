@@ -124,7 +124,13 @@ class WorkTable:
         self.dead: deque[Task] = deque(maxlen=KEPT_DEAD_TASKS)
 
     def enqueue(
-        self, queue: str, payload: bytes, priority: Priority, max_retries: int, dedup_key: str | None = None
+        self,
+        queue: str,
+        payload: bytes,
+        priority: Priority,
+        max_retries: int,
+        dedup_key: str | None = None,
+        _now_ms: int = 0,
     ) -> TaskId:
         """Take a task in, unless one with that key is pending: then it is that one. Raises QueueFullError."""
         if dedup_key is not None and (queue, dedup_key) in self._by_key:
@@ -199,6 +205,11 @@ class WorkTable:
             del self._workers[worker]
             for lease in self._leases_of(worker):
                 self._lose(lease)
+
+    def may_have_changed(self, worker: WorkerId, now_ms: int) -> bool:
+        """True when `dequeue` may give something, or raise."""
+        self.advance(now_ms)
+        return any(self._ready.get(queue) for queue in self._known(worker).queues)
 
     def next_change_ms(self) -> int | None:
         """When time alone will next bring a task back; None when it will not."""

@@ -34,11 +34,6 @@ class StageBudget:
         self.tokens_in = 0
         self.tokens_out = 0
 
-    @property
-    def tool_calls_granted(self) -> int:
-        """Tool calls that were granted so far."""
-        return self._tool_calls
-
     async def take_tool_call(self) -> bool:
         """Reserve one tool call; False when the run has none left."""
         async with self._asking:

@@ -24,7 +24,7 @@ from runtime.run.envelope import (
     TerminalReason,
 )
 from runtime.run.goals import GoalBoard
-from runtime.run.stage_view import StageView
+from runtime.run.stage_view import StageView, handled_failures
 from runtime.supervision.commands import (
     CancelStage,
     ClientEvent,
@@ -174,6 +174,7 @@ class Turn:
             item=fan_out.items[entry.key.item] if fan_out else None,
             item_index=entry.key.item if fan_out else None,
             interrupt=envelope.interrupt,
+            failures=handled_failures(self.stages, envelope.history),
         )
 
     def give(self, entry: InFlight, more: Grant) -> None:

@@ -117,6 +117,7 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
             repo=checked_repository(job.repo_root / line.repo),
             pipeline=job.pipeline,
             id=line.id,
+            priority="low",
         )
         return await runtime.ask(ask)
 

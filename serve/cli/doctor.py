@@ -144,6 +144,24 @@ def _models(settings: Settings) -> Iterator[Check]:
             yield Check(f"model {name}", "ok", known[deployment.backend].told(name, deployment).partition(": ")[2])
 
 
+def _capabilities(settings: Settings) -> Iterator[Check]:
+    from runtime.agents.capability import load_capability
+    from serve.wiring import installed_capabilities, pipeline_files
+
+    installed, files = installed_capabilities(), pipeline_files(settings)
+    for name in settings.capabilities:
+        try:
+            capability = load_capability(installed.get(name, ""))
+        except JeevesError as error:
+            detail = error.message if name in installed else f"not installed; installed: {', '.join(sorted(installed))}"
+            yield Check(f"capability {name}", "failed", detail, "pip install the package, or change `capabilities`")
+            continue
+        lacking = [pipeline for pipeline in capability.pipelines if pipeline not in files]
+        detail = f"no file of pipeline {', '.join(lacking)}" if lacking else f"{len(capability.pipelines)} pipelines"
+        mend = "put it into pipelines/ of config_dir"
+        yield Check(f"capability {name}", "failed" if lacking else "ok", detail, mend)
+
+
 def _programs(settings: Settings) -> Iterator[Check]:
     for name, mend in OPTIONAL_PROGRAMS.items():
         found = shutil.which(name)
@@ -166,6 +184,7 @@ LOOKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
     _code,
     _storage,
     _store,
+    _capabilities,
     _pipelines,
     _models,
     _programs,

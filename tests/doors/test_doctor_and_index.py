@@ -16,6 +16,7 @@ def test_a_sound_installation_has_nothing_to_mend(jeeves: Program) -> None:
     checks = {check["name"]: check for check in json.loads(outcome.out)}
     assert all(check["verdict"] == "ok" for check in checks.values() if check["needed"])
     assert {"python", "ray", "state folder", "pipeline code_analysis", "own code", "warm system"} <= set(checks)
+    assert checks["capability code_analysis"]["detail"] == "5 pipelines"
     assert jeeves.run("doctor").answers().out.count("\n") == len(checks)
 
 
@@ -65,6 +66,14 @@ def test_a_pipeline_with_faults_is_told(jeeves: Program, tmp_path: Path) -> None
     assert outcome.status == 1
     assert "mine.yaml" in outcome.out
     assert "jeeves validate" in outcome.out
+
+
+def test_a_capability_that_is_not_installed_is_told(jeeves: Program) -> None:
+    outcome = jeeves.run("doctor", "--json", env={"JEEVES_CAPABILITIES": "code_analysis,other"})
+    assert outcome.status == 1
+    checks = {check["name"]: check for check in json.loads(outcome.out)}
+    assert checks["capability other"]["verdict"] == "failed"
+    assert "not installed; installed: code_analysis" in checks["capability other"]["detail"]
 
 
 def test_doctor_says_that_a_disk_is_full_or_settings_are_wrong_in_one_line(jeeves: Program) -> None:

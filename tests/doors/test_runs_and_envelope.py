@@ -120,6 +120,16 @@ def test_why_as_json_is_a_list_of_steps_that_grow(asked: Asked) -> None:
     assert [reason["stage"] for reason in reasons][1:] == list(STAGES)
 
 
+def test_a_run_that_is_over_is_watched_again_from_any_event_on_without_a_system(asked: Asked) -> None:
+    events = [json.loads(line) for line in asked.runs("watch", asked.run_id, "--json").answers().out.splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert (events[0]["type"], events[-1]["type"]) == ("run.accepted", "run.finished")
+    for after in (1, len(events) - 1, len(events), len(events) + 1):
+        rest = asked.runs("watch", asked.run_id, "--json", "--after", str(after)).answers().out.splitlines()
+        assert [json.loads(line) for line in rest] == events[after:]
+    asked.runs("watch", "r-none").complains(2, "no run 'r-none'")
+
+
 def test_log_tells_the_events_of_a_run_as_lines_and_as_json(asked: Asked) -> None:
     events = [json.loads(line) for line in asked.runs("log", asked.run_id, "--json").answers().out.splitlines()]
     assert list(events[0]) == ["event_id", "timestamp_ms", "event_type", "agent", "payload", "envelope_id"]

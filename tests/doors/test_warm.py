@@ -137,6 +137,7 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     assert after["bus"]["dead_letters"] == 0
     assert after["bus"]["parked"] == 0
     assert set(after["bus"]["middleware"]) >= {"deduplication", "metrics"}
+    assert (after["queues"], after["models"]) == ({}, {})
     assert (
         "10 endpoints on the bus, away: none; 0 frames parked, 0 dead letters, 0 types of queries failing"
         in warm.run("status").answers().out
@@ -254,7 +255,7 @@ def test_a_record_that_cannot_be_read_is_told_how_to_mend(warm: Program, warm_re
 
 def test_without_a_system_status_and_down_say_so(jeeves: Program) -> None:
     assert jeeves.run("status").answers(1).out == "not up\n"
-    assert jeeves.run("status", "--json").answers(1).document == {"up": False}
+    assert jeeves.run("status", "--json").answers(1).document == {"up": False, "queues": {}}
     assert jeeves.run("down").answers().out == "not up\n"
 
 

@@ -109,8 +109,7 @@ def test_a_graph_grows_by_what_checked_claims_showed() -> None:
     assert graph.related("deliver", "tested_by") == ["test_it"]
     assert graph.related("deliver", "calls") == ["accept"]
     assert graph.related("accept", "called_by") == ["deliver"]
-    assert graph.file_of("run") == "a.py"
-    assert graph.file_of("nobody") is None
+    assert {node.name: node.file for node in graph.nodes}["run"] == "a.py"
 
 
 def test_an_answer_without_a_subject_leaves_what_the_session_is_about() -> None:

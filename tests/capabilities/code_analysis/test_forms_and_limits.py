@@ -55,11 +55,14 @@ async def test_an_approval_with_goals_left_is_a_next_round_in_the_older_form(rel
 
 
 SMALL = {"max_iterations": 3, "max_llm_calls": 10, "max_agent_hops": 21}
+OF_SMALL_ALONE = {"max_tokens": 200_000, "deadline_s": 900}
 
 
-def test_the_small_profile_differs_in_three_figures_alone() -> None:
+def test_the_small_profile_differs_in_three_figures_and_bounds_tokens_and_time() -> None:
     small, whole = pipeline("code_analysis_small"), pipeline()
-    told = {"name", "description", *SMALL}
+    told = {"name", "description", *SMALL, *OF_SMALL_ALONE}
+    assert {name: getattr(small, name) for name in OF_SMALL_ALONE} == OF_SMALL_ALONE
+    assert {name: getattr(whole, name) for name in OF_SMALL_ALONE} == dict.fromkeys(OF_SMALL_ALONE)
     assert small.model_dump(exclude=told) == whole.model_dump(exclude=told)
     assert {name: getattr(small, name) for name in SMALL} == SMALL
     assert {name: getattr(whole, name) for name in SMALL} == {

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from runtime.memory.earlier_answers import CitedLines, EarlierAnswer
 
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.handover.passes import last_pass
 from actors.capabilities.code_analysis.models.agent_context import BUDGETS, record
 from actors.capabilities.code_analysis.models.planning_context import MAX_LINE_CHARS, shown_to_planner
+from runtime.codebase.knowledge.earlier_answers import CitedLines, EarlierAnswer
 from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
 from runtime.run.goals import GoalBoard, RoundSummary

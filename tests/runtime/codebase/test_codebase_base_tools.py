@@ -8,9 +8,9 @@ import pytest
 
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.codebase.citation import ToolResult
-from runtime.codebase.citation_check import ranges_of, verify
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.tools.grep_search import grep_search
+from tests.runtime.codebase.cited import ranges_of, verify
 from tests.runtime.codebase.test_codebase_history import commit, git
 
 EXPOSED = {

@@ -212,7 +212,7 @@ async def test_tasks_of_a_batch_go_when_nobody_works_on_it_and_all_are_old(
 @pytest.mark.parametrize(("waited_ms", "goes"), [(59_999, False), (60_000, True), (60_001, True)])
 async def test_a_batch_with_a_worker_that_lives_is_left_alone(attic: Attic, waited_ms: int, goes: bool) -> None:
     queue = attic.stores().part(WORK_QUEUES)
-    table = queue._table
+    table = queue._tasks
     table.enqueue("batch-1", b"x", "normal", 0, None, 1)
     table.register(WorkerId("w"), ["batch-1"], 60_000, CUTOFF_MS * 2)
     now_ms = CUTOFF_MS * 2 + waited_ms

@@ -25,6 +25,7 @@ _ASPECTS_OF_TOOL: dict[str, tuple[Aspect, ...]] = {
     "trace_entry_point": ("mechanism",),
     "read_code": ("mechanism", "structure"),
 }
+MAX_FAILURE_CHARS = 300
 _NOT_LOOKED_FOR = "Not all was looked at that could tell {of}: the run had {bound} {limit}."
 _OF: dict[Aspect, str] = {
     "definition": "where it is defined",
@@ -50,8 +51,16 @@ def bound_reached(view: StageView) -> str | None:
     return _BOUND_OF_ROW.get(last_pass(view).because)
 
 
+def failure_in(view: StageView) -> str | None:
+    """Name the stages that failed for good and took their error route, with what they failed at; None without one."""
+    said = [f"stage `{stage}` failed ({plain(error)[:MAX_FAILURE_CHARS]})" for stage, error in view.failures.items()]
+    return ", ".join(said) or None
+
+
 def ended_because(view: StageView) -> str | None:
     """Why goals stay open, in words; None when all is answered."""
+    if view.failures:
+        return failure_in(view)
     if view.goals.unanswered and _calls_used_up(view):
         return "all tool calls that the run may make are made"
     if forbidden := _forbidden_by(view):

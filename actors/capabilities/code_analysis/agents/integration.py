@@ -15,6 +15,7 @@ import msgspec
 from actors.capabilities.code_analysis.agents.incomplete_reasons import (
     bound_reached,
     ended_because,
+    failure_in,
     not_looked_for,
     remarks,
 )
@@ -163,7 +164,9 @@ async def assemble(
     citations = ranked_citations(findings)
     # With nothing found, a bound that forbade to look must be told: «not found» would say more than is known.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
-    answer = compose(question, findings, perceived.stats.skipped, ended_by, remarks(view), missing_reasons(view))
+    answer = compose(
+        question, findings, perceived.stats.skipped, ended_by, remarks(view), missing_reasons(view), failure_in(view)
+    )
     shown = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(not_read, codebase, question.text, shown)
@@ -177,7 +180,7 @@ async def assemble(
         findings=read("integration", [finding.as_document() for finding in findings], list[AnswerFinding]),
         files_examined=sorted({produced.file for produced in collected.ranges}),
         open_goals=[goal.text for goal in view.goals.unanswered],
-        partial=last_pass(view).route == "complete_limit",
+        partial=bool(view.failures) or last_pass(view).route == "complete_limit",
         ended_because=ended_because(view),
         bound=bound_reached(view),
         citations_dropped=dict(dropped),
@@ -221,7 +224,7 @@ def _collected(view: StageView) -> Collected:
     """
     parts = passes_of(view)
     execution, synthesis = execution_if_any(view), synthesis_if_any(view)
-    if view.ended_by is not None and execution is not None:
+    if (view.ended_by is not None or view.failures) and execution is not None:
         hints = claims_from_facts(view) if synthesis is None else synthesis.hints_for_goals
         parts.append(PassRecord(hints_for_goals=hints, ranges=execution.ranges, commits=execution.commits))
     claims: dict[str, list[Claim]] = {}

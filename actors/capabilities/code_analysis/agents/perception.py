@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from runtime.memory.earlier_answers import EarlierAnswer
 
 from actors.capabilities.code_analysis.handover.perception import MemoryContext, PerceptionOutput
 from actors.capabilities.code_analysis.handover.reading import written
@@ -18,6 +17,7 @@ from actors.capabilities.code_analysis.session import recall
 from actors.capabilities.code_analysis.session.remembered import KnownFile, SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import TraversalState, read_state
 from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
 from runtime.run.stage_view import StageView
 
 INDEX_TIMEOUT_S = 280.0

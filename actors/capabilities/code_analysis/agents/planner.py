@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from runtime.memory.earlier_answers import EarlierAnswer
 
 from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.answers.listing import type_name
@@ -27,6 +26,7 @@ from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
 from runtime.codebase.search.named_values import VALUES
 from runtime.run.goals import Goal
 from runtime.run.stage_view import StageView

@@ -25,9 +25,9 @@ from actors.capabilities.code_analysis.handover.answer import (
 )
 from actors.capabilities.code_analysis.handover.reading import written
 from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.citation import Citation
 from runtime.run.envelope import InterruptRequest
 from runtime.run.stage_view import StageView
-from runtime.tools.result import Citation
 
 MAX_ANSWER_CHARS = 200_000
 

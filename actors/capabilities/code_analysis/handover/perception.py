@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from runtime.memory.earlier_answers import EarlierAnswer
 
 from actors.capabilities.code_analysis.handover.reading import optional, required
 from actors.capabilities.code_analysis.session.remembered import KnownFile, SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import TraversalState
+from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
 from runtime.run.stage_view import StageView
 
 

@@ -18,7 +18,6 @@ from actors.capabilities.code_analysis.agents.planner import (
     serving_deed,
 )
 from actors.capabilities.code_analysis.answers.listing import type_name
-from actors.capabilities.code_analysis.evidence.call_flow import last_part
 from actors.capabilities.code_analysis.evidence.steps import PURPOSE_OF_TOOL, Purpose, Step
 from actors.capabilities.code_analysis.models.schemas import PlannedStep
 from actors.capabilities.code_analysis.question.analysis import Question
@@ -26,6 +25,7 @@ from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.listing_scope import ALL, kinds_listed
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import query_terms
+from runtime.primitives.dotted_names import last_part
 from runtime.run.goals import Goal
 
 # Which parameter of a tool takes what a model wrote as the target.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runtime.memory.earlier_answers import EarlierAnswer
-
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.handover.passes import PassRecord, passes_of
 from actors.capabilities.code_analysis.handover.perception import memory_of
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.session.remembered import KnownFile
+from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
 from runtime.context.budget import Fitted
 from runtime.run.stage_view import StageView
 

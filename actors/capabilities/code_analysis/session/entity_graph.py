@@ -46,10 +46,6 @@ class EntityGraph(msgspec.Struct, frozen=True):
         """The names that stand in a relation to one, in the order in which answers told them."""
         return [edge.target for edge in self.edges if edge.source == name and edge.relation == relation]
 
-    def file_of(self, name: str) -> str | None:
-        """Where an entity was seen last; None when it is unknown."""
-        return next((node.file for node in reversed(self.nodes) if node.name == name), None)
-
 
 def grown(graph: EntityGraph, claims: Sequence[Claim], fallback: Sequence[str] = ()) -> EntityGraph:
     """The graph with what the checked claims of an answer showed; `fallback`: what the question named."""
