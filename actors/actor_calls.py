@@ -18,12 +18,12 @@ AWAY_S = 60.0
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-async def answering(actor: Any) -> None:
+async def wait_until_answering(actor: Any) -> None:
     """Return when an actor answers; one whose process died is given the time to come back."""
-    await called(actor.ping.remote)
+    await call_actor(actor.ping.remote)
 
 
-async def called(call: Callable[[], Awaitable[Any]]) -> Any:
+async def call_actor(call: Callable[[], Awaitable[Any]]) -> Any:
     """The result of an actor call; errors of ours come out as themselves, a dead actor as ClusterError.
 
     A call whose process died under it may or may not have been carried out. It is made again, so it has to be one that
@@ -43,13 +43,13 @@ async def called(call: Callable[[], Awaitable[Any]]) -> Any:
         except (ActorUnavailableError, ActorDiedError) as error:
             is_for_good = isinstance(error, ActorDiedError) and not isinstance(error, ActorUnavailableError)
             if is_for_good or asyncio.get_running_loop().time() >= gives_up_s:
-                raise gone(error) from error
+                raise actor_lost_error(error) from error
         except RayActorError as error:
-            raise gone(error) from error
+            raise actor_lost_error(error) from error
         await asyncio.sleep(RESTART_POLL_S)
 
 
-def gone(error: RayActorError) -> JeevesError:
+def actor_lost_error(error: RayActorError) -> JeevesError:
     """Why an actor is not there. Ray keeps only the text of what its constructor raised: the last line names it."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     name, _, message = lines[-1].partition(": ")

@@ -19,7 +19,7 @@ from runtime.agents.stage_runner import Agent
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame
 from runtime.bus.outbox import NewestAttempts
-from runtime.bus.reliable_sender import Courier
+from runtime.bus.reliable_sender import ReliableSender
 from runtime.llm.client_opening import open_models
 from runtime.pipeline.config import AgentConfig
 from runtime.primitives.clock import SystemClock
@@ -67,7 +67,11 @@ class AgentActor(Participant):
             },
         )
         self._reporter = Reporter(
-            Courier(self.endpoint, clock), clock, address, PROCESS_ID, lambda run_id: supervisor_address(run_id, shards)
+            ReliableSender(self.endpoint, clock),
+            clock,
+            address,
+            PROCESS_ID,
+            lambda run_id: supervisor_address(run_id, shards),
         )
         self._epochs = [0] * shards
         self._texts = TextSender(clock, self._send_text)
@@ -87,7 +91,7 @@ class AgentActor(Participant):
         return PROCESS_ID, None if stats is None else msgspec.msgpack.encode(stats)
 
     async def _run(self, frame: Frame) -> None:
-        if not self._is_heeded(frame):
+        if not self._is_from_current_owner(frame):
             return
         command = _RUN_DECODER.decode(frame.body)
         key = str(command.key)
@@ -101,7 +105,7 @@ class AgentActor(Participant):
         self._working[key] = (task, cancelled)
 
         async def report(payload: ToolCalled) -> None:
-            self._reporter.say(payload)
+            self._reporter.report(payload)
 
         def show(text: str) -> None:
             self._texts.show(command.key, text)
@@ -110,8 +114,8 @@ class AgentActor(Participant):
             if not await self._agent.may_begin(command.key, PROCESS_ID):
                 self._reporter.refuse(command.key)
                 return
-            self._reporter.say(StageStarted(command.key))
-            self._reporter.say(await self._agent.run(command, cancelled, report, self._more, show))
+            self._reporter.report(StageStarted(command.key))
+            self._reporter.report(await self._agent.run(command, cancelled, report, self._request_grant, show))
         except asyncio.CancelledError:
             cancelled.set()
             raise
@@ -124,7 +128,7 @@ class AgentActor(Participant):
         supervisor = supervisor_address(run_id, len(self._epochs))
         await self.endpoint.command(supervisor, STAGE_TEXT, msgspec.msgpack.encode(text), run_id)
 
-    def _is_heeded(self, frame: Frame) -> bool:
+    def _is_from_current_owner(self, frame: Frame) -> bool:
         """False for what a supervisor says that another has taken over from."""
         shard = shard_of(frame.header.run_id or RunId(""), len(self._epochs))
         if frame.header.incarnation < self._epochs[shard]:
@@ -144,7 +148,7 @@ class AgentActor(Participant):
             work[1].set()
             work[0].cancel()
 
-    async def _more(self, asked: BudgetRequested) -> Grant:
+    async def _request_grant(self, asked: BudgetRequested) -> Grant:
         """Ask the supervisor for more; no answer in time is a no, so that a stage never hangs on its budget.
 
         An answer may be lost, so it is asked again: what is granted twice is given back with the rest.
@@ -154,7 +158,7 @@ class AgentActor(Participant):
         self._grants[key] = future
         try:
             for _ in range(round(GRANT_TIMEOUT_S / ASK_AGAIN_S)):
-                self._reporter.say(asked)
+                self._reporter.report(asked)
                 answered, _ = await asyncio.wait({future}, timeout=ASK_AGAIN_S)
                 if answered:
                     return future.result()

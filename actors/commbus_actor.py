@@ -16,11 +16,11 @@ from ray.exceptions import ActorDiedError, RayActorError
 from actors.origin import check_origin
 from actors.ray_transport import NAMESPACE, PROCESS_ID
 from actors.watch import Watch
-from runtime.bus.batching import Bundler
+from runtime.bus.batching import Batcher
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN, build_chain
 from runtime.bus.dispatcher import Delivery, Dispatcher
 from runtime.bus.frames import BUS, Frame, Header, SendOutcome, encode_frame, pack_body
-from runtime.bus.routing_table import BusTable
+from runtime.bus.routing_table import RoutingTable
 from runtime.effects.journal import JOURNAL_QUERIES
 from runtime.errors import DuplicateHandlerError, WireError
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
@@ -56,16 +56,16 @@ class CommBusActor:
         self._guard = Watch(Heartbeats(hangs_after_s), watched)
         self._guarding = (clock, heartbeat_s)
         self._is_guarding = False
-        self._table = BusTable()
+        self._table = RoutingTable()
         # Who needs the journal waits for it: refusing would only make a stage fail that could have gone on.
         self._dispatcher = Dispatcher(self._table, build_chain(middleware, clock, JOURNAL_QUERIES), clock)
         for address, handles in expected.items():
             self._table.expect(address, tuple(handles))
-        self._frames_to: dict[Address, Bundler[None]] = {}
+        self._frames_to: dict[Address, Batcher[None]] = {}
         self._process: dict[Address, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         if ray.is_initialized() and ray.get_runtime_context().was_current_actor_reconstructed:
-            _call_back(expected)
+            _request_rebind(expected)
 
     async def connect(
         self, address: Address, handle: Any, process_id: str, handles: tuple[str, ...], subscribes: tuple[str, ...]
@@ -81,11 +81,11 @@ class CommBusActor:
         except DuplicateHandlerError:
             log.exception("bus.refused_endpoint", extra={"address": address})
             return
-        self._frames_to[address] = Bundler(handle.on_frames.remote)
+        self._frames_to[address] = Batcher(handle.on_frames.remote)
         self._process[address] = process_id
         if follows:
-            self._hand_over_all(self._dispatcher.replaced(address, parked))
-            self._tell_lost(address, for_good=False, life=process_id)
+            self._hand_over_all(self._dispatcher.on_replaced(address, parked))
+            self._publish_lost(address, for_good=False, life=process_id)
         self._spawn(self._watch(address, handle, process_id))
         self._hand_over_all((address, data) for data in parked)
 
@@ -97,7 +97,7 @@ class CommBusActor:
         if len(self._tasks) >= FRAMES_UNDER_WAY:
             return "full"
         try:
-            taken = self._dispatcher.take(data)
+            taken = self._dispatcher.dispatch(data)
         except WireError as error:  # it travels with frames of others, which are to be taken
             log.error("bus.unreadable", extra={"reason": error.message})
             return "refused"
@@ -126,7 +126,7 @@ class CommBusActor:
             except RayActorError:
                 # The frame may or may not have been taken. Handing it over again is safe: endpoints' work is keyed, and
                 # a doubled result changes nothing. It ends with what kills whoever takes it.
-                again, failures = self._dispatcher.take_back(address, data, incarnation)
+                again, failures = self._dispatcher.requeue(address, data, incarnation)
                 self._hand_over_all(failures)
                 if not again:
                     return
@@ -147,7 +147,7 @@ class CommBusActor:
                 await handle.stay_alive.remote()
             except ActorDiedError:
                 if self._lose(address, incarnation, for_good=True):
-                    self._tell_lost(address, for_good=True)
+                    self._publish_lost(address, for_good=True)
                 return
             except RayActorError:
                 if not self._lose(address, incarnation, for_good=False):
@@ -159,11 +159,11 @@ class CommBusActor:
 
     def _lose(self, address: Address, incarnation: int, for_good: bool) -> bool:
         """Note that an endpoint cannot be reached, and answer the queries that it had; False when it was replaced."""
-        news, failures = self._dispatcher.lose(address, incarnation, for_good)
+        news, failures = self._dispatcher.mark_lost(address, incarnation, for_good)
         self._hand_over_all(failures)
         return news
 
-    def _tell_lost(self, address: Address, for_good: bool, life: str | None = None) -> None:
+    def _publish_lost(self, address: Address, for_good: bool, life: str | None = None) -> None:
         """`life`: the process that has come in the place of the one that was lost."""
         log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
         body = pack_body({"address": address, "for_good": for_good, "life": life})
@@ -176,7 +176,7 @@ class CommBusActor:
         task.add_done_callback(self._tasks.discard)
 
 
-def _call_back(addresses: Iterable[Address]) -> None:
+def _request_rebind(addresses: Iterable[Address]) -> None:
     """Tell the endpoints that their bus was restarted: those that only answer would not notice."""
     for address in addresses:
         try:

@@ -15,7 +15,7 @@ import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
 from actors.addresses import BUS_NAME
-from runtime.bus.batching import Bundler
+from runtime.bus.batching import Batcher
 from runtime.bus.frames import Frame, SendOutcome, encode_frame
 from runtime.primitives.ids import Address
 
@@ -37,7 +37,7 @@ class RayTransport:
         # Looked up by name rather than passed in: an actor that Ray restarts is given its arguments again, and those
         # must not be objects that may be gone by then.
         self._bus: Any = ray.get_actor(BUS_NAME, namespace=NAMESPACE)
-        self._frames: Bundler[SendOutcome] = Bundler(self._deliver)
+        self._frames: Batcher[SendOutcome] = Batcher(self._deliver)
 
     def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
         """Tell the bus our address and how to reach us; again and again while it is being restarted."""

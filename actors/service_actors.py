@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from actors.addresses import INDEX, STORE
-from actors.followers import is_follower, sooner_or_later
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
+from actors.restarts import retry_while_unavailable, was_restarted
 from runtime.bus.endpoint import Endpoint
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
@@ -60,17 +60,17 @@ class StoreActor(Participant):
         super().__init__()
         clock = SystemClock()
         stores = open_store(msgspec.convert(options, StoreOptions), clock)
-        follows = is_follower()
-        sessions = sooner_or_later(stores.sessions, follows)
-        journal = sooner_or_later(stores.journal, follows)
-        memory = MemoryStore(sooner_or_later(stores.cache, follows), clock)
-        relations = sooner_or_later(stores.relations, follows)
+        follows = was_restarted()
+        sessions = retry_while_unavailable(stores.sessions, follows)
+        journal = retry_while_unavailable(stores.journal, follows)
+        memory = MemoryStore(retry_while_unavailable(stores.cache, follows), clock)
+        relations = retry_while_unavailable(stores.relations, follows)
         queries = {
             **session_queries(sessions),
             **journal_queries(journal),
             **memory_queries(memory),
             **relation_queries(relations),
-            **tool_metric_queries(sooner_or_later(stores.tool_metrics, follows)),
+            **tool_metric_queries(retry_while_unavailable(stores.tool_metrics, follows)),
         }
         self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)
         self.endpoint.bind()

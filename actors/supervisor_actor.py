@@ -18,17 +18,17 @@ import msgspec
 
 from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE, agent_address, place_of
 from actors.commbus_actor import ENDPOINT_LOST
-from actors.followers import is_follower, sooner_or_later
 from actors.log_owner import LogOwner
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
+from actors.restarts import retry_while_unavailable, was_restarted
 from actors.watch import Watch
 from runtime.agents.live_text import STAGE_TEXT, LiveTexts, decode_marks, decode_text
 from runtime.agents.reporter import RECORDED, REPORT, Report, decode_report
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame, unpack_body
 from runtime.bus.outbox import Inbox
-from runtime.bus.reliable_sender import Courier, Parcel
+from runtime.bus.reliable_sender import OutgoingCommand, ReliableSender
 from runtime.errors import FencedError, StateStorageError
 from runtime.hosting.admission import Quotas
 from runtime.hosting.attempt_tracker import Holders
@@ -97,9 +97,9 @@ class SupervisorActor(Participant):
         said = msgspec.convert(limits or {}, Limits)
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
         told = self._told
-        self._owner = sooner_or_later(
-            lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock, follows=is_follower()),
-            is_follower(),
+        self._owner = retry_while_unavailable(
+            lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock, follows=was_restarted()),
+            was_restarted(),
         )
         rates = RateLimiter(said.rates, said.rates_by_user)
         self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
@@ -121,7 +121,7 @@ class SupervisorActor(Participant):
             frames={REPORT: self._reported, ENDPOINT_LOST: self._endpoint_lost, STAGE_TEXT: self._written},
             subscribes=(ENDPOINT_LOST,),
         )
-        self._courier = Courier(self.endpoint, self._clock)
+        self._sender = ReliableSender(self.endpoint, self._clock)
         self.endpoint.bind()
 
     async def stay_alive(self) -> None:
@@ -219,7 +219,7 @@ class SupervisorActor(Participant):
 
     async def _recover(self) -> None:
         # Who follows itself goes on with what it had, also where it leaves alone what others did not finish.
-        goes_on = self._told.adopts or is_follower()
+        goes_on = self._told.adopts or was_restarted()
         while goes_on and (taken_up := await self._surely(self._take_up_some)):
             for run_id, commands in taken_up:
                 self._follow(run_id, commands)
@@ -253,7 +253,7 @@ class SupervisorActor(Participant):
         with self._inbox.in_hand(report_id) as is_first:
             if not is_first:
                 return
-            if not self._inbox.is_double(report_id):
+            if not self._inbox.is_duplicate(report_id):
                 await self._ready()
                 try:
                     await self._record(report_id, report)
@@ -267,8 +267,10 @@ class SupervisorActor(Participant):
         run_id = report.key.run_id
         commands = await self._do(lambda: self._said(run_id, report.payloads))
         self._inbox.note(report_id)
-        self._courier.acknowledge(_message_id_of(report.key))
-        if report.was_refused or not self._holders.heard(report.key, report.agent, report.life, report.has_ended):
+        self._sender.acknowledge(_message_id_of(report.key))
+        if report.was_refused or not self._holders.heard(
+            report.key, report.agent, report.incarnation, report.has_ended
+        ):
             self._lost(report.agent, {run_id: (report.key,)})
         await self._carry_out(run_id, commands)
 
@@ -300,7 +302,7 @@ class SupervisorActor(Participant):
             return
         for run_id, lost in keys.items():
             for key in lost:
-                self._courier.acknowledge(_message_id_of(key))
+                self._sender.acknowledge(_message_id_of(key))
             self._spawn(self._happened(run_id, ActorLost(place.stage, lost)))
 
     async def _timer_fired(self, run_id: RunId, timer_id: str) -> None:
@@ -357,7 +359,7 @@ class SupervisorActor(Participant):
             if isinstance(command, RunStage):
                 await self._start(run_id, command)
             elif isinstance(command, CancelStage):
-                self._courier.acknowledge(_message_id_of(command.key))
+                self._sender.acknowledge(_message_id_of(command.key))
                 self._holders.dropped(command.key)
                 await self._tell(run_id, CANCEL_STAGE, command)
             elif isinstance(command, GiveGrant):
@@ -375,13 +377,13 @@ class SupervisorActor(Participant):
             news.set()
 
     async def _start(self, run_id: RunId, command: RunStage) -> None:
-        self._courier.acknowledge(_message_id_of(self._holders.issued(command.key)))
+        self._sender.acknowledge(_message_id_of(self._holders.issued(command.key)))
         address = self._address_of(run_id, command)
         self._holders.sent(command.key, address)
         body = msgspec.msgpack.encode(command)
-        parcel = Parcel(address, RUN_STAGE, body, run_id, self._owner.epoch)
-        if await self._courier.send(_message_id_of(command.key), parcel) == "refused":
-            self._courier.acknowledge(_message_id_of(command.key))
+        run_stage = OutgoingCommand(address, RUN_STAGE, body, run_id, self._owner.epoch)
+        if await self._sender.send(_message_id_of(command.key), run_stage) == "refused":
+            self._sender.acknowledge(_message_id_of(command.key))
             self._holders.dropped(command.key)
             error = f"the bus could not hand the stage to {address}: nobody is expected there"
             await self._happened(run_id, StageFailed(command.key, "internal", error))

@@ -18,7 +18,7 @@ import msgspec
 import ray
 from ray.exceptions import RayError
 
-from actors.actor_calls import answering, called
+from actors.actor_calls import call_actor, wait_until_answering
 from actors.addresses import (
     BUS_NAME,
     INDEX,
@@ -103,7 +103,7 @@ class System:
             raise InputError(f"the request cannot be recorded: {error}") from error
         run_id = run_id or new_run_id(self._clock.now_ms())
         supervisor = self._supervisor_of(run_id)
-        accepted: RunId = await called(lambda: supervisor.submit.remote(data, run_id))
+        accepted: RunId = await call_actor(lambda: supervisor.submit.remote(data, run_id))
         return accepted
 
     async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
@@ -115,7 +115,7 @@ class System:
         marks: Marks = {}
         while not over:
             asked = (run_id, after_seq, LONG_POLL_S, msgspec.msgpack.encode(marks))
-            data, over = await called(lambda: supervisor.wait_events.remote(*asked))  # noqa: B023
+            data, over = await call_actor(lambda: supervisor.wait_events.remote(*asked))  # noqa: B023
             for event in _EVENTS_DECODER.decode(data):
                 after_seq = max(after_seq, event.seq)
                 marks = with_event(marks, event)
@@ -124,24 +124,24 @@ class System:
     async def events(self, run_id: RunId, after_seq: int = 0) -> tuple[list[ClientEvent], bool]:
         """What has happened after `after_seq` so far, and whether the run is over. Raises UnknownNameError."""
         supervisor = self._supervisor_of(run_id)
-        data, over = await called(lambda: supervisor.wait_events.remote(run_id, after_seq, 0.0))
+        data, over = await call_actor(lambda: supervisor.wait_events.remote(run_id, after_seq, 0.0))
         return _EVENTS_DECODER.decode(data), over
 
     async def envelope(self, run_id: RunId) -> Envelope:
         """The envelope of a run as it stands. Raises UnknownNameError."""
         supervisor = self._supervisor_of(run_id)
-        return decode_envelope(await called(lambda: supervisor.envelope.remote(run_id)))
+        return decode_envelope(await call_actor(lambda: supervisor.envelope.remote(run_id)))
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
         """End a run now; one that is over stays as it is. Raises UnknownNameError."""
         supervisor = self._supervisor_of(run_id)
-        await called(lambda: supervisor.cancel.remote(run_id, reason))
+        await call_actor(lambda: supervisor.cancel.remote(run_id, reason))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
         """Answer a question of a run that waits. Raises InterruptError."""
         supervisor, data = self._supervisor_of(run_id), msgspec.msgpack.encode(response)
         try:
-            await called(lambda: supervisor.answer.remote(run_id, interrupt_id, user_id, data))
+            await call_actor(lambda: supervisor.answer.remote(run_id, interrupt_id, user_id, data))
         except InterruptError:
             # It may be ours that was taken, by a process that died before it could say so.
             if not _is_answer_of((await self.envelope(run_id)), interrupt_id, response):
@@ -150,33 +150,33 @@ class System:
     async def pause(self, run_id: RunId, reason: str) -> None:
         """Hold a run at its next step; answering the checkpoint lets it go on. Raises UnknownNameError."""
         supervisor = self._supervisor_of(run_id)
-        await called(lambda: supervisor.pause.remote(run_id, reason))
+        await call_actor(lambda: supervisor.pause.remote(run_id, reason))
 
     async def fork(self, source: RunId, at_seq: int) -> RunId:
         """A new run with the same past as `source` up to event `at_seq` (inclusive)."""
         supervisor, run_id = self._supervisor_of(source), new_run_id(self._clock.now_ms())
         while self._supervisor_of(run_id) is not supervisor:  # its past is in the log of that shard
             run_id = new_run_id(self._clock.now_ms())
-        forked: RunId = await called(lambda: supervisor.fork.remote(source, at_seq, run_id))
+        forked: RunId = await call_actor(lambda: supervisor.fork.remote(source, at_seq, run_id))
         return forked
 
     async def running(self) -> int:
         """How many runs are not over."""
-        return sum([await called(supervisor.running.remote) for supervisor in self._supervisors])
+        return sum([await call_actor(supervisor.running.remote) for supervisor in self._supervisors])
 
     async def refresh_index(self, root: str) -> dict[str, Any]:
         """Bring a repository's index up to date ahead of a run."""
-        refreshed: dict[str, Any] = await called(lambda: self._index.refresh.remote(root))
+        refreshed: dict[str, Any] = await call_actor(lambda: self._index.refresh.remote(root))
         return refreshed
 
     async def index_progress(self, root: str) -> tuple[int, int]:
         """Files done and in all of the refresh under way; zeros when there is none."""
-        done, total = await called(lambda: self._index.progress.remote(root))
+        done, total = await call_actor(lambda: self._index.progress.remote(root))
         return done, total
 
     async def bus_stats(self) -> dict[str, Any]:
         """The bus's counters and tables."""
-        stats: dict[str, Any] = await called(self._bus.stats.remote)
+        stats: dict[str, Any] = await call_actor(self._bus.stats.remote)
         return stats
 
     async def model_stats(self) -> dict[str, ModelStats]:
@@ -188,12 +188,12 @@ class System:
     async def ready(self) -> None:
         """Return when every actor has come up. Raises ClusterError that names what failed."""
         for actor in [*self._supervisors, self._index, *self._others]:
-            await answering(actor)
+            await wait_until_answering(actor)
 
     async def release(self) -> None:
         """Give the run logs up, as the last thing before the system goes: another one may follow at once."""
         for supervisor in self._supervisors:
-            await called(supervisor.release.remote)
+            await call_actor(supervisor.release.remote)
 
     def _supervisor_of(self, run_id: RunId) -> Any:
         return self._supervisors[shard_of(run_id, len(self._supervisors))]

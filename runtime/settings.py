@@ -282,7 +282,7 @@ class Settings(BaseSettings):
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
-    def handed_over(self) -> str:
+    def json_with_secrets(self) -> str:
         """JSON for a process of ours, secrets in plain text: `Settings.model_validate_json` reads it back."""
         data = self.model_dump(mode="json")
         if self.store.dsn is not None:

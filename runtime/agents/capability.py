@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.bus.queries import QueryPort
+from runtime.bus.queries import QueryClient
 from runtime.errors import SettingsError
 from runtime.llm.prompts import PromptRegistry
 from runtime.llm.stage_llm import StageLlm
@@ -74,7 +74,7 @@ class StageContext:
         key: StageKey,
         clock: Clock,
         tools: ToolExecutor,
-        queries: QueryPort,
+        queries: QueryClient,
         services: Any,
         cancelled: asyncio.Event,
         budget: StageBudget | None = None,

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from runtime.bus.outbox import CAPACITY
-from runtime.bus.reliable_sender import Courier, Parcel
+from runtime.bus.reliable_sender import OutgoingCommand, ReliableSender
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey
 from runtime.supervision.events import BudgetRequested, StageFailed, StageStarted, StageSucceeded, ToolCalled
@@ -30,14 +30,14 @@ StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | T
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What became of one attempt, in order, as told by one life of its agent.
+    """What became of one attempt, in order, as told by one incarnation of its agent.
 
     `was_refused`: it did not begin, because another process, which is gone, had begun it.
     """
 
     key: StageKey
     agent: Address
-    life: str
+    incarnation: str = msgspec.field(name="life")
     payloads: tuple[StagePayload, ...]
     was_refused: bool = False
 
@@ -56,21 +56,21 @@ def decode_report(data: bytes) -> Report:
 
 
 class Reporter:
-    """Speaks for one life of an agent. `supervisor_of`: run → the address that records it."""
+    """Speaks for one incarnation of an agent. `supervisor_of`: run → the address that records it."""
 
     def __init__(
         self,
-        courier: Courier,
+        sender: ReliableSender,
         clock: Clock,
         agent: Address,
-        life: str,
+        incarnation: str,
         supervisor_of: Callable[[RunId], Address],
         most_under_way: int = CAPACITY,
     ) -> None:
-        self._courier = courier
+        self._sender = sender
         self._clock = clock
         self._agent = agent
-        self._life = life
+        self._incarnation = incarnation
         self._supervisor_of = supervisor_of
         self._most_under_way = most_under_way
         self._gathered: dict[StageKey, list[StagePayload]] = {}
@@ -80,7 +80,7 @@ class Reporter:
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def say(self, payload: StagePayload) -> None:
+    def report(self, payload: StagePayload) -> None:
         """Report it, after what was said of that stage before."""
         key = payload.key
         self._gathered.setdefault(key, []).append(payload)
@@ -91,11 +91,11 @@ class Reporter:
 
     def refuse(self, key: StageKey) -> None:
         """Another process had begun that attempt: it counts as lost with that one."""
-        self._send_report(Report(key, self._agent, self._life, (), was_refused=True))
+        self._send_report(Report(key, self._agent, self._incarnation, (), was_refused=True))
 
     def recorded(self, message_id: MessageId) -> None:
         """The supervisor has recorded that report; what has gathered since goes now."""
-        self._courier.acknowledge(message_id)
+        self._sender.acknowledge(message_id)
         key = self._under_way.pop(message_id, None)
         if key is not None:
             self._waiting.discard(key)
@@ -112,7 +112,7 @@ class Reporter:
     def _send(self, key: StageKey) -> None:
         """Send what has gathered, unless a report of that stage is under way: it takes its turn then.
 
-        As many are under way as the courier sends again; the others are held back, the longest waiting first.
+        As many are under way as the sender sends again; the others are held back, the longest waiting first.
         """
         if key in self._waiting or key not in self._gathered:
             return
@@ -120,14 +120,14 @@ class Reporter:
             self._held_back[key] = None
             return
         self._waiting.add(key)
-        self._send_report(Report(key, self._agent, self._life, tuple(self._gathered.pop(key))))
+        self._send_report(Report(key, self._agent, self._incarnation, tuple(self._gathered.pop(key))))
 
     def _send_report(self, report: Report) -> None:
         run_id = report.key.run_id
-        message_id = MessageId(f"{self._life}.{next(self._numbers)}")
+        message_id = MessageId(f"{self._incarnation}.{next(self._numbers)}")
         self._under_way[message_id] = report.key
-        parcel = Parcel(self._supervisor_of(run_id), REPORT, msgspec.msgpack.encode(report), run_id)
-        self._spawn(self._courier.send(message_id, parcel))
+        command = OutgoingCommand(self._supervisor_of(run_id), REPORT, msgspec.msgpack.encode(report), run_id)
+        self._spawn(self._sender.send(message_id, command))
 
     @property
     def _has_room(self) -> bool:

@@ -11,17 +11,17 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-MOST_IN_A_BUNDLE = 256
-MOST_BYTES = 1_000_000
-CALLS_UNDER_WAY = 2
+MAX_BATCH_ITEMS = 256
+MAX_BATCH_BYTES = 1_000_000
+MAX_CONCURRENT_CALLS = 2
 
 Outcome = TypeVar("Outcome")
 
 
-class Bundler(Generic[Outcome]):
+class Batcher(Generic[Outcome]):
     """Items for one place, in the order in which they were sent.
 
-    `call` takes up to `MOST_IN_A_BUNDLE` items, of `MOST_BYTES` together or one alone, and returns one outcome for
+    `call` takes up to `MAX_BATCH_ITEMS` items, of `MAX_BATCH_BYTES` together or one alone, and returns one outcome for
     each. What it raises is raised for every item that was in that bundle, and for no other.
     """
 
@@ -36,7 +36,7 @@ class Bundler(Generic[Outcome]):
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[Outcome] = loop.create_future()
         self._waiting.append((item, outcome))
-        if not self._is_due and len(self._under_way) < CALLS_UNDER_WAY:
+        if not self._is_due and len(self._under_way) < MAX_CONCURRENT_CALLS:
             self._is_due = True
             loop.call_soon(self._go)  # what else is sent in this turn of the loop goes along
         return await outcome
@@ -50,9 +50,9 @@ class Bundler(Generic[Outcome]):
 
     def _take(self) -> list[tuple[bytes, asyncio.Future[Outcome]]]:
         taken, size = [self._waiting.popleft()], 0
-        while self._waiting and len(taken) < MOST_IN_A_BUNDLE:
+        while self._waiting and len(taken) < MAX_BATCH_ITEMS:
             size += len(taken[-1][0])
-            if size + len(self._waiting[0][0]) > MOST_BYTES:
+            if size + len(self._waiting[0][0]) > MAX_BATCH_BYTES:
                 break
             taken.append(self._waiting.popleft())
         return taken

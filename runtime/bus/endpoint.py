@@ -14,9 +14,9 @@ import msgspec
 from runtime.bus.builtin_middleware import Deduplication
 from runtime.bus.frames import BUS, Frame, Header, Kind, SendOutcome, pack_body
 from runtime.bus.middleware import Chain, Middleware
-from runtime.bus.pending_queries import Asking
+from runtime.bus.pending_queries import PendingQueries
 from runtime.bus.queries import DEFAULT_QUERY_TIMEOUT_S, QueryHandler
-from runtime.bus.request_handlers import Handling, OnFrame
+from runtime.bus.request_handlers import OnFrame, RequestHandlers
 from runtime.bus.sender import RetryRules, Sender, Transport
 from runtime.bus.tracing import current_trace
 from runtime.errors import DuplicateHandlerError, HandlerLostError
@@ -55,24 +55,24 @@ class Endpoint:
         self._transport = transport
         self._clock = clock
         self._sender = Sender(transport, clock, self.bind, retry)
-        self._asking = Asking(self._sender, clock)
+        self._pending = PendingQueries(self._sender, clock)
         self._chain = Chain([Deduplication(REMEMBERED_MESSAGES), *middleware])
-        self._handling = Handling(address, clock, self._sender.send, self._chain)
-        self._handling.queries.update(queries or {})
-        self._handling.commands.update(frames or {})
-        self._handling.subscribers.update({type_: [self._handling.commands[type_]] for type_ in subscribes})
+        self._handlers = RequestHandlers(address, clock, self._sender.send, self._chain)
+        self._handlers.queries.update(queries or {})
+        self._handlers.commands.update(frames or {})
+        self._handlers.subscribers.update({type_: [self._handlers.commands[type_]] for type_ in subscribes})
         self._handled: set[str] = set()
 
     def bind(self) -> None:
         """Appear on the bus, or appear again on one that was restarted; queries without an answer are sent again."""
-        handles = tuple(dict.fromkeys([*self._handling.queries, *self._handled]))
-        self._transport.bind(self.address, handles, tuple(self._handling.subscribers))
-        self._asking.send_again()
+        handles = tuple(dict.fromkeys([*self._handlers.queries, *self._handled]))
+        self._transport.bind(self.address, handles, tuple(self._handlers.subscribers))
+        self._pending.send_again()
 
     async def close(self) -> None:
         """Call off all work: what is asked here fails with QueryCancelledError, and so does what others asked."""
-        self._asking.close()
-        await self._handling.close()
+        self._pending.close()
+        await self._handlers.close()
 
     async def command(
         self,
@@ -115,7 +115,7 @@ class Endpoint:
         gives_up_s, left_s, deaths = self._clock.monotonic_s() + timeout_s, timeout_s, 0
         while True:
             try:
-                return await self._asking.ask(self._frame("query", type_, pack_body(body), None, None, left_s), left_s)
+                return await self._pending.ask(self._frame("query", type_, pack_body(body), None, None, left_s), left_s)
             except HandlerLostError as error:
                 if "deaths" in error.values:
                     raise  # the handler asked on, and gave that up
@@ -132,23 +132,23 @@ class Endpoint:
 
     async def register_handler(self, type_: str, handler: QueryHandler) -> None:
         """Answer queries of that type from now on. Raises DuplicateHandlerError when it has a handler anywhere."""
-        await self._register(self._handling.queries, type_, handler)
+        await self._register(self._handlers.queries, type_, handler)
 
     async def register_command(self, type_: str, handler: OnFrame) -> None:
         """Take commands of that type, whoever they are sent to. Raises DuplicateHandlerError as above."""
-        await self._register(self._handling.commands, type_, handler)
+        await self._register(self._handlers.commands, type_, handler)
         self._handled.add(type_)
 
     async def deregister(self, type_: str) -> None:
         """Handle queries and commands of that type no longer."""
         self._handled.discard(type_)
-        self._handling.queries.pop(type_, None)
-        self._handling.commands.pop(type_, None)
+        self._handlers.queries.pop(type_, None)
+        self._handlers.commands.pop(type_, None)
         await self._ask_bus("bus.deregister_handler", type_)
 
     async def subscribe(self, type_: str, handler: OnFrame) -> Undo:
         """Call `handler` with every event of that type; what is returned undoes it, once or more often."""
-        self._handling.subscribers.setdefault(type_, []).append(handler)
+        self._handlers.subscribers.setdefault(type_, []).append(handler)
         await self._ask_bus("bus.subscribe", type_)
 
         async def undo() -> None:
@@ -158,12 +158,12 @@ class Endpoint:
 
     async def unsubscribe(self, type_: str, handler: OnFrame) -> None:
         """Call `handler` no more for events of that type; the others are called on."""
-        handlers = self._handling.subscribers.get(type_, [])
+        handlers = self._handlers.subscribers.get(type_, [])
         if handler not in handlers:
             return
         handlers.remove(handler)
         if not handlers:
-            del self._handling.subscribers[type_]
+            del self._handlers.subscribers[type_]
             await self._ask_bus("bus.unsubscribe", type_)
 
     def add_middleware(self, middleware: Middleware) -> None:
@@ -189,19 +189,19 @@ class Endpoint:
     def on_frame(self, frame: Frame) -> None:
         """Take a frame from the bus; the work is done in a task of its own, so this returns at once."""
         if frame.header.kind == "reply":
-            self._asking.take_reply(frame)
+            self._pending.take_reply(frame)
         elif frame.header.kind == "cancel":
-            self._handling.cancel(frame.header.correlation_id)
+            self._handlers.cancel(frame.header.correlation_id)
         else:
-            self._handling.take(frame)
+            self._handlers.handle(frame)
 
     async def _ask_bus(self, type_: str, about: str = "") -> dict[str, Any]:
         body = pack_body({"type": about})
         frame = self._frame("query", type_, body, BUS, None, DEFAULT_QUERY_TIMEOUT_S)
-        return await self._asking.ask(frame, DEFAULT_QUERY_TIMEOUT_S)
+        return await self._pending.ask(frame, DEFAULT_QUERY_TIMEOUT_S)
 
     async def _register(self, handlers: dict[str, Handler], type_: str, handler: Handler) -> None:
-        if type_ in self._handling.queries or type_ in self._handling.commands:
+        if type_ in self._handlers.queries or type_ in self._handlers.commands:
             raise DuplicateHandlerError(f"{self.address} handles '{type_}' already", type=type_)
         handlers[type_] = handler
         try:

@@ -110,7 +110,7 @@ class Inbox:
             if is_first:
                 self._in_hand.discard(message_id)
 
-    def is_double(self, message_id: MessageId) -> bool:
+    def is_duplicate(self, message_id: MessageId) -> bool:
         """True when a message under this id was dealt with already; it is to be acknowledged again, and dropped."""
         return message_id in self._seen
 

@@ -24,7 +24,7 @@ class _Waiting(msgspec.Struct, frozen=True):
     reply: asyncio.Future[Frame]
 
 
-class Asking:
+class PendingQueries:
     """Queries of one endpoint that have no answer yet."""
 
     def __init__(self, sender: Sender, clock: Clock) -> None:

@@ -17,7 +17,7 @@ DEFAULT_QUERY_TIMEOUT_S = 30.0
 INTERNAL = "internal"
 
 
-class QueryPort(Protocol):
+class QueryClient(Protocol):
     """Asks whoever handles a message type."""
 
     async def query(

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 OnFrame = Callable[[Frame], Awaitable[None]]
 
 
-class Handling:
+class RequestHandlers:
     """Handlers by message type, and their work under way."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Handling:
         self.commands: dict[str, OnFrame] = {}
         self.subscribers: dict[str, list[OnFrame]] = {}
 
-    def take(self, frame: Frame) -> None:
+    def handle(self, frame: Frame) -> None:
         """Start work on a request and return at once."""
         passed = self._chain.before(frame.header)
         if isinstance(passed, Halted):

@@ -23,7 +23,7 @@ PARKED_FRAMES_PER_ADDRESS = 1_000
 MOST_DEATHS_IN_HAND = 4
 
 Presence = Literal["connected", "away", "dead"]
-TakenBack = Literal["again", "parked", "let_go", "refused", "deadly"]
+RequeueOutcome = Literal["again", "parked", "let_go", "refused", "deadly"]
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class _Deaths(msgspec.Struct, frozen=True):
     incarnation: int
 
 
-class BusTable:
+class RoutingTable:
     """Addresses, handlers, subscribers and counters of one bus."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class BusTable:
         for type_ in handles:
             self._handlers.setdefault(type_, address)
 
-    def lose(self, address: Address, incarnation: int, for_good: bool) -> bool:
+    def mark_lost(self, address: Address, incarnation: int, for_good: bool) -> bool:
         """An endpoint's process is gone; False when a newer incarnation has taken its place already."""
         if self._incarnation.get(address) != incarnation:
             return False
@@ -141,7 +141,7 @@ class BusTable:
         self._presence[address] = "connected"
         return list(self._parked.pop(address, ()))
 
-    def take_back(self, address: Address, data: bytes, incarnation: int) -> TakenBack:
+    def requeue(self, address: Address, data: bytes, incarnation: int) -> RequeueOutcome:
         """A frame that was sent to that incarnation could not be handed over; it may have been taken all the same.
 
         While nothing is known of a loss it is to be handed over `again`; otherwise it is `parked` for the endpoint. It
@@ -152,7 +152,7 @@ class BusTable:
         header = decode_header(data)[0]
         deaths = self._death_in_hand((address, header.message_id), incarnation)
         presence = self._presence.get(address)
-        outcome: TakenBack = "refused"
+        outcome: RequeueOutcome = "refused"
         if presence == "dead":
             self._refuse(header, f"endpoint {address} is gone for good")
         elif _is_repeated(header) and self.incarnation(address) > incarnation:

@@ -37,7 +37,7 @@ class Cut(msgspec.Struct, frozen=True):
     tokens: int
 
 
-class Fitted(msgspec.Struct, frozen=True):
+class FittedContext(msgspec.Struct, frozen=True):
     """A context within its budget, its tokens by part, and what was cut for that; nothing when all of it fits."""
 
     context: AgentContext
@@ -55,7 +55,7 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
-def fitted(context: AgentContext, budget: Budget, count: Count = estimated_tokens) -> Fitted:
+def fit_context(context: AgentContext, budget: Budget, count: Count = estimated_tokens) -> FittedContext:
     """The context within `budget`; a task and goals that alone exceed it are shown all the same."""
     parts: dict[str, list[tuple[object, int]]] = {
         "facts": [(fact, count(fact.statement)) for fact in context.understanding.active],
@@ -80,7 +80,7 @@ def fitted(context: AgentContext, budget: Budget, count: Count = estimated_token
             "recent": tuple(item for item, _ in kept["recent"] if isinstance(item, str)),
         }
     )
-    return Fitted(shown, {**fixed, **{name: _size(items) for name, items in kept.items()}}, cut)
+    return FittedContext(shown, {**fixed, **{name: _size(items) for name, items in kept.items()}}, cut)
 
 
 def _beginning(items: Sequence[tuple[_T, int]], room_tokens: int) -> list[tuple[_T, int]]:

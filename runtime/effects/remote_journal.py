@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.bus.queries import QueryHandler, QueryPort
+from runtime.bus.queries import QueryClient, QueryHandler
 from runtime.effects.journal import BEGIN, DONE, FIND, INTEND, EffectKey, Journal, JournalRecord
 from runtime.errors import (
     PASSING_PROBLEMS,
@@ -35,7 +35,7 @@ class QueryJournal:
     failed for it would lose what it has done.
     """
 
-    def __init__(self, queries: QueryPort, clock: Clock, patience_s: float | None = None) -> None:
+    def __init__(self, queries: QueryClient, clock: Clock, patience_s: float | None = None) -> None:
         """With `patience_s` each question is asked for so long and not again; its error is raised then."""
         self._queries = queries
         self._clock = clock

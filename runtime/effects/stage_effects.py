@@ -16,7 +16,7 @@ from runtime.primitives.ids import StageKey
 Make = Callable[[], Awaitable[bytes | None]]
 
 
-class EffectsPort(Protocol):
+class AsyncJournal(Protocol):
     """The journal, wherever it is kept. Each method raises what the journal raises."""
 
     async def begin(self, key: StageKey, by: str) -> bool:
@@ -35,7 +35,7 @@ class EffectsPort(Protocol):
 class StageEffects:
     """The calls of one attempt, numbered in the order in which they are made."""
 
-    def __init__(self, journal: EffectsPort, key: StageKey) -> None:
+    def __init__(self, journal: AsyncJournal, key: StageKey) -> None:
         self._journal = journal
         self._key = key
         self._calls = 0

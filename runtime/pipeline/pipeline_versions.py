@@ -1,7 +1,7 @@
 """The rules that a run began under, kept so that a deploy does not change them while the run is under way.
 
-A run decides by its own rules to its end; its stages are carried out by the agents of today. `lacking` says whether
-those agents still do what the rules expect of them, `placed` fits the rules to where today's agents are.
+A run decides by its own pipeline version to its end; its stages are executed by the current agents. `incompatibility`
+checks that those agents still do what the version expects of them; `with_current_placement` takes over where they run.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CONTRACT: dict[str, str] = {
 _PLACEMENT = ("replicas", "resources")
 
 
-def rules_as_bytes(config: PipelineConfig) -> bytes:
+def encode_pipeline(config: PipelineConfig) -> bytes:
     """The rules as they are kept: whole, with what is default today, because defaults may change."""
     return config.model_dump_json(by_alias=True).encode()
 
 
-def rules_from_bytes(rules: bytes, config_hash: str) -> PipelineConfig:
+def decode_pipeline(rules: bytes, config_hash: str) -> PipelineConfig:
     """The rules that were kept. Raises SettingsError when this version cannot read them."""
     try:
         return PipelineConfig.model_validate_json(rules)
@@ -45,7 +45,7 @@ def rules_from_bytes(rules: bytes, config_hash: str) -> PipelineConfig:
         ) from error
 
 
-def lacking(pinned: PipelineConfig, current: PipelineConfig) -> str | None:
+def incompatibility(pinned: PipelineConfig, current: PipelineConfig) -> str | None:
     """What a run under `pinned` lacks of the agents of `current`, as a sentence; None when it can go on.
 
     Stages that only `current` has do not matter.
@@ -56,8 +56,11 @@ def lacking(pinned: PipelineConfig, current: PipelineConfig) -> str | None:
     return "; ".join(told) or None
 
 
-def placed(pinned: PipelineConfig, current: PipelineConfig) -> PipelineConfig:
-    """The rules of `pinned`, with each stage where the agents of `current` are; call it when nothing is `lacking`."""
+def with_current_placement(pinned: PipelineConfig, current: PipelineConfig) -> PipelineConfig:
+    """Return `pinned` with the replicas and resources that `current` gives each stage.
+
+    Call it only when there is no `incompatibility`.
+    """
     document: dict[str, Any] = pinned.model_dump(mode="json", by_alias=True)
     for agent in document["agents"]:
         today = current.stages[agent["name"]].model_dump(mode="json", include=set(_PLACEMENT))

@@ -35,7 +35,7 @@ def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_
     return None
 
 
-def lacking(kind: InterruptKind, response: InterruptResponse) -> str | None:
+def missing_from_response(kind: InterruptKind, response: InterruptResponse) -> str | None:
     """What an answer must have and this one lacks, or None. For doors: silence about what was asked would mean no."""
     if kind == "checkpoint":
         return None

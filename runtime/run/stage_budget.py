@@ -15,13 +15,13 @@ from runtime.run.bounds import Grant
 ASKED_TOOL_CALLS = 8
 ASKED_LLM_CALLS = 1
 
-AskForMore = Callable[[Grant], Awaitable[Grant]]
+RequestGrant = Callable[[Grant], Awaitable[Grant]]
 
 
 class StageBudget:
     """The purse of one attempt of a stage."""
 
-    def __init__(self, grant: Grant, more: AskForMore | None = None) -> None:
+    def __init__(self, grant: Grant, more: RequestGrant | None = None) -> None:
         self._llm_calls = grant.llm_calls
         self._tool_calls = grant.tool_calls
         self._tokens = grant.tokens
@@ -43,7 +43,7 @@ class StageBudget:
         """Reserve one tool call; False when the run has none left."""
         async with self._asking:
             if self.tool_calls >= self._tool_calls and not self._is_refused["tool_calls"]:
-                given = (await self._asked(Grant(tool_calls=ASKED_TOOL_CALLS))).tool_calls
+                given = (await self._request_more(Grant(tool_calls=ASKED_TOOL_CALLS))).tool_calls
                 self._tool_calls += given
                 self._is_refused["tool_calls"] = given == 0
             if self.tool_calls >= self._tool_calls:
@@ -55,7 +55,7 @@ class StageBudget:
         """Reserve one model call of at most `tokens`. Raises BudgetExhaustedError that names the bound."""
         async with self._asking:
             if self.llm_calls >= self._llm_calls and not self._is_refused["llm_calls"]:
-                given = (await self._asked(Grant(llm_calls=ASKED_LLM_CALLS))).llm_calls
+                given = (await self._request_more(Grant(llm_calls=ASKED_LLM_CALLS))).llm_calls
                 self._llm_calls += given
                 self._is_refused["llm_calls"] = given == 0
             if self.llm_calls >= self._llm_calls:
@@ -69,7 +69,7 @@ class StageBudget:
             return
         spent = self.tokens_in + self.tokens_out + self._tokens_reserved
         if spent + tokens > self._tokens:
-            self._tokens += (await self._asked(Grant(tokens=spent + tokens - self._tokens))).tokens or 0
+            self._tokens += (await self._request_more(Grant(tokens=spent + tokens - self._tokens))).tokens or 0
         if spent + tokens > self._tokens:
             raise BudgetExhaustedError(f"{spent} tokens spent, {tokens} more would be too many", bound="tokens")
 
@@ -88,5 +88,5 @@ class StageBudget:
             self.tokens_in += tokens_in
             self.tokens_out += tokens_out
 
-    async def _asked(self, asked: Grant) -> Grant:
+    async def _request_more(self, asked: Grant) -> Grant:
         return Grant(tokens=0) if self._more is None else await self._more(asked)

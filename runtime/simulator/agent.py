@@ -76,7 +76,7 @@ class SimulatedAgent(Speaker):
             return
         if message.kind != "run":
             self.acknowledge(message)
-        if self._place.habits.dedup and self._inbox.is_double(message.id):
+        if self._place.habits.dedup and self._inbox.is_duplicate(message.id):
             return
         self._inbox.note(message.id)
         if message.kind == "run":

@@ -174,7 +174,7 @@ class Supervisor(Speaker):
     def _report(self, message: Message, table: RunTable) -> Then:
         report: Report = message.body
         key = report.payload.key
-        if self._inbox.is_double(message.id) and not self._is_trusting:
+        if self._inbox.is_duplicate(message.id) and not self._is_trusting:
             return lambda: self.acknowledge(message, self.epoch)
         commands = table.handle(key.run_id, report.payload)
 

@@ -12,7 +12,7 @@ from runtime.primitives.ids import RunId
 from runtime.store.run_records import RunLog
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.events import RunRequested
-from runtime.supervision.replay import shown
+from runtime.supervision.replay import client_events_of
 
 
 def replayed(log: RunLog, config: PipelineConfig, run_id: RunId, after_seq: int = 0) -> list[ClientEvent]:
@@ -26,4 +26,4 @@ def replayed(log: RunLog, config: PipelineConfig, run_id: RunId, after_seq: int 
     first = events[0].payload
     if isinstance(first, RunRequested) and first.config_hash not in ("", config.config_hash):
         raise SettingsError(f"pipeline '{config.name}' has changed since run {run_id} began; it cannot be replayed")
-    return [event for event in shown(config, events) if event.seq > after_seq]
+    return [event for event in client_events_of(config, events) if event.seq > after_seq]

@@ -61,13 +61,13 @@ def fold(config: PipelineConfig, events: Sequence[Event]) -> RunState:
     return last.state
 
 
-def shown(config: PipelineConfig, events: Iterable[Event]) -> Iterator[ClientEvent]:
+def client_events_of(config: PipelineConfig, events: Iterable[Event]) -> Iterator[ClientEvent]:
     """What callers saw of a run."""
     for _, _, decision in decisions(config, events):
         yield from (command.event for command in decision.commands if isinstance(command, Emit))
 
 
-def renamed(event: Event, run_id: RunId) -> Event:
+def with_run_id(event: Event, run_id: RunId) -> Event:
     """The same event as one of another run: keys, timers and interrupts carry the id of their run, too."""
     changes: dict[str, Any] = {}
     key = getattr(event.payload, "key", None)
@@ -90,15 +90,15 @@ def explain(config: PipelineConfig, events: Sequence[Event]) -> list[Reason]:
     """The chain of decisions that led a run to where it is, one line for each event from which something followed."""
     reasons = []
     for event, before, decision in decisions(config, events):
-        what = _what(before, decision)
+        what = _consequences(before, decision)
         if what:
             name = str(event.payload.__struct_config__.tag)
             why = _why(config, before, event, decision.state)
-            reasons.append(Reason(event.seq, event.at_ms, name, _stage(before, event), "; ".join(what), why))
+            reasons.append(Reason(event.seq, event.at_ms, name, _stage_of(before, event), "; ".join(what), why))
     return reasons
 
 
-def _what(before: RunState, decision: Decision) -> list[str]:
+def _consequences(before: RunState, decision: Decision) -> list[str]:
     """What followed from an event, in few words; empty when nothing did."""
     after = decision.state
     what = []
@@ -123,7 +123,7 @@ def _what(before: RunState, decision: Decision) -> list[str]:
     return what
 
 
-def _stage(before: RunState, event: Event) -> StageName | None:
+def _stage_of(before: RunState, event: Event) -> StageName | None:
     key = getattr(event.payload, "key", None)
     entry = before.in_flight.get(str(key)) if key is not None else None
     return entry.stage if entry else None
@@ -131,7 +131,7 @@ def _stage(before: RunState, event: Event) -> StageName | None:
 
 def _why(config: PipelineConfig, before: RunState, event: Event, after: RunState) -> str:
     payload = event.payload
-    stage = _stage(before, event)
+    stage = _stage_of(before, event)
     if isinstance(payload, StageSucceeded) and stage is not None:
         return _why_after_success(config, before, stage, payload, after)
     if isinstance(payload, StageFailed):
@@ -140,7 +140,7 @@ def _why(config: PipelineConfig, before: RunState, event: Event, after: RunState
         return _why_after_timer(before, payload.timer_id)
     if isinstance(payload, InterruptAnswered):
         return _why_after_answer(before, payload)
-    told = _TOLD.get(type(payload))
+    told = _WHY.get(type(payload))
     return told(payload) if told else str(payload.__struct_config__.tag).replace("_", " ")
 
 
@@ -161,7 +161,7 @@ def _why_after_success(
         return f"the policy of '{stage}' wants a person's word before its result takes effect"
     if before.ending is not None:
         return f"'{stage}' gave the answer at the limit ({before.ending.detail})"
-    if _went_in_a_circle(after):
+    if _ended_by_loop(after):
         return f"'{stage}' succeeded, and does again what it has done before"
     if payload.interrupt is not None:
         return f"'{stage}' asks: {payload.interrupt.question}"
@@ -169,7 +169,7 @@ def _why_after_success(
     return _why_routed(config, stage, output)
 
 
-def _went_in_a_circle(after: RunState) -> bool:
+def _ended_by_loop(after: RunState) -> bool:
     reason = after.ending.reason if after.ending is not None else after.envelope.terminal_reason
     return reason == "loop_detected"
 
@@ -216,16 +216,16 @@ def _why_after_answer(before: RunState, payload: InterruptAnswered) -> str:
     return f"'{payload.user_id}' answered '{interrupt.question if interrupt else ''}': {said or 'go on'}"
 
 
-def _reasoned(text: str) -> Callable[[Any], str]:
+def _with_reason(text: str) -> Callable[[Any], str]:
     return lambda payload: f"{text}: {payload.reason}" if payload.reason else text
 
 
-_TOLD: dict[type, Callable[[Any], str]] = {
+_WHY: dict[type, Callable[[Any], str]] = {
     RunRequested: lambda payload: "a caller asked" + ("; the run waits to be admitted" if payload.queued else ""),
     RunAdmitted: lambda payload: "there was room for the run",
-    RunAdopted: _reasoned("a supervisor took the run up"),
-    PauseRequested: _reasoned("a caller wanted the run to hold"),
+    RunAdopted: _with_reason("a supervisor took the run up"),
+    PauseRequested: _with_reason("a caller wanted the run to hold"),
     QuotaExhausted: lambda payload: payload.detail,
-    CancelRequested: _reasoned("a caller wanted the run to stop"),
+    CancelRequested: _with_reason("a caller wanted the run to stop"),
     ActorLost: lambda payload: f"the process of agent '{payload.agent}' died",
 }

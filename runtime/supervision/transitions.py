@@ -1,8 +1,8 @@
-"""The steps that decisions are made of: issue a stage, settle a result, put a question, end the run.
+"""Collects the state changes and commands that follow from one event.
 
-A `Turn` collects what one event changes. It starts from a state, is changed by the steps below, and gives the next
-state and the commands; the state that it started from is never touched. Which step follows is decided in
-`runtime.supervision.flow`.
+A `Transition` starts from a state and is changed by its methods: issue a stage, settle a result, set a timer, end the
+run. It yields the next state and the commands, and never touches the state that it started from. Which step comes next
+is decided in `runtime.supervision.flow`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NO_USAGE = StageUsage()
 replace = msgspec.structs.replace
 
 
-class Turn:
+class Transition:
     """One event being decided."""
 
     def __init__(self, config: PipelineConfig, state: RunState, at_ms: int) -> None:

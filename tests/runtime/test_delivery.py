@@ -84,10 +84,10 @@ def test_whatever_is_not_acknowledged_is_sent_again_and_nothing_else_ever(
 
 def test_a_double_is_known_and_one_that_failed_half_way_is_not() -> None:
     inbox = Inbox()
-    assert not inbox.is_double(MessageId("m"))
-    assert not inbox.is_double(MessageId("m")), "only what was dealt with is noted"
+    assert not inbox.is_duplicate(MessageId("m"))
+    assert not inbox.is_duplicate(MessageId("m")), "only what was dealt with is noted"
     inbox.note(MessageId("m"))
-    assert inbox.is_double(MessageId("m"))
+    assert inbox.is_duplicate(MessageId("m"))
 
 
 @given(st.lists(ids, max_size=40), st.integers(1, 5))
@@ -97,7 +97,7 @@ def test_an_inbox_knows_the_newest_ids_and_never_more_than_its_capacity(noted: l
         inbox.note(message_id)
     newest = list(dict.fromkeys(reversed(noted)))[:capacity]
     assert len(inbox) == len(newest)
-    assert all(inbox.is_double(message_id) for message_id in newest)
+    assert all(inbox.is_duplicate(message_id) for message_id in newest)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 70), st.integers(0, 70))
@@ -110,7 +110,7 @@ def test_over_a_bad_line_every_message_arrives_and_takes_effect_once(seed: int, 
         for message in out.due(now):
             copies = 0 if rng.randrange(100) < lose else 1 + (rng.randrange(100) < double)
             for _ in range(copies):
-                if not inbox.is_double(MessageId(message)):
+                if not inbox.is_duplicate(MessageId(message)):
                     effects.append(message)
                     inbox.note(MessageId(message))
                 if rng.randrange(100) >= lose:

@@ -6,14 +6,15 @@ import asyncio
 import random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.agents.reporter import GATHERED_FOR_S, RECORDED, REPORT, Reporter, StagePayload, decode_report
+from runtime.agents.reporter import GATHERED_FOR_S, RECORDED, REPORT, Report, Reporter, StagePayload, decode_report
 from runtime.bus.frames import Frame
 from runtime.bus.outbox import Inbox, Outbox
-from runtime.bus.reliable_sender import Courier
+from runtime.bus.reliable_sender import ReliableSender
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey
 from runtime.supervision.events import BudgetRequested, StageStarted, StageSucceeded, ToolCalled
 from tests.runtime.bus.memory_bus import MemoryBus, settle
@@ -35,9 +36,9 @@ class Office:
         self.dice = dice
         self.supervisor = self.bus.join(SUPERVISOR, frames={REPORT: self.hear})
         self.agent = self.bus.join(AGENT, frames={RECORDED: self.recorded})
-        courier = Courier(self.agent, self.clock, Outbox(capacity=most_under_way, first_wait_ms=1_000))
-        self.reporter = Reporter(courier, self.clock, AGENT, "life", lambda run_id: SUPERVISOR, most_under_way)
-        self.courier = courier
+        sender = ReliableSender(self.agent, self.clock, Outbox(capacity=most_under_way, first_wait_ms=1_000))
+        self.reporter = Reporter(sender, self.clock, AGENT, "life", lambda run_id: SUPERVISOR, most_under_way)
+        self.sender = sender
         self.inbox = Inbox()
         self.reports: list[tuple[StagePayload, ...]] = []
         self.is_silent = False
@@ -57,7 +58,7 @@ class Office:
         with self.inbox.in_hand(report_id) as is_first:
             if not is_first:
                 return
-            if not self.inbox.is_double(report_id):
+            if not self.inbox.is_duplicate(report_id):
                 if self.dice is not None:
                     await self.clock.sleep(self.dice.choice([0, 0.5, 2.5]))
                     if self.dice.random() < 0.2:
@@ -82,7 +83,7 @@ class Office:
     async def _deliver_late(self, data: bytes) -> None:
         assert self.dice is not None
         await self.clock.sleep(self.dice.uniform(0.01, 6))
-        for address, frame in self.bus.dispatcher.take(data).deliver or ():
+        for address, frame in self.bus.dispatcher.dispatch(data).deliver or ():
             self.bus.hand_over([(address, frame)])
 
 
@@ -90,7 +91,7 @@ async def test_what_a_short_stage_does_is_one_report_in_order() -> None:
     office = Office()
     said: list[StagePayload] = [StageStarted(key()), ToolCalled(key(), "search", "ok"), StageSucceeded(key(), {})]
     for payload in said:
-        office.reporter.say(payload)
+        office.reporter.report(payload)
     await settle()
     assert office.reports == [tuple(said)]
 
@@ -98,7 +99,7 @@ async def test_what_a_short_stage_does_is_one_report_in_order() -> None:
 @pytest.mark.parametrize(("waited_s", "reports"), [(-0.001, 0), (0, 1), (0.001, 1)])
 async def test_that_a_stage_has_begun_waits_for_twenty_milliseconds(waited_s: float, reports: int) -> None:
     office = Office()
-    office.reporter.say(StageStarted(key()))
+    office.reporter.report(StageStarted(key()))
     await office.clock.advance(0)
     await office.clock.advance(GATHERED_FOR_S + waited_s)
     assert len(office.reports) == reports
@@ -107,14 +108,14 @@ async def test_that_a_stage_has_begun_waits_for_twenty_milliseconds(waited_s: fl
 async def test_what_happens_while_a_report_is_under_way_goes_as_one_when_that_is_recorded() -> None:
     office = Office()
     office.is_silent = True
-    office.reporter.say(BudgetRequested(key(), 1, 0, 0))
-    office.reporter.say(BudgetRequested(key(), 2, 0, 0))
-    office.reporter.say(StageSucceeded(key(), {}))
+    office.reporter.report(BudgetRequested(key(), 1, 0, 0))
+    office.reporter.report(BudgetRequested(key(), 2, 0, 0))
+    office.reporter.report(StageSucceeded(key(), {}))
     await settle()
     office.is_silent = False
     await office.clock.advance(1)
     assert [len(report) for report in office.reports] == [1, 2]
-    assert len(office.courier) == 0
+    assert len(office.sender) == 0
 
 
 async def test_an_attempt_that_was_refused_is_reported_until_that_is_recorded() -> None:
@@ -124,23 +125,28 @@ async def test_an_attempt_that_was_refused_is_reported_until_that_is_recorded() 
     await settle()
     office.is_silent = False
     await office.clock.advance(1)
-    assert (office.reports, len(office.courier)) == ([()], 0)
+    assert (office.reports, len(office.sender)) == ([()], 0)
+
+
+def test_the_incarnation_travels_under_its_old_name() -> None:
+    wired = msgspec.to_builtins(Report(key(), AGENT, "first", ()))
+    assert wired["life"] == "first"
 
 
 async def test_stages_do_not_wait_for_one_another() -> None:
     office = Office()
     office.is_silent = True
-    office.reporter.say(StageSucceeded(key(1), {}))
+    office.reporter.report(StageSucceeded(key(1), {}))
     await settle()
     office.is_silent = False
-    office.reporter.say(StageSucceeded(key(2), {}))
+    office.reporter.report(StageSucceeded(key(2), {}))
     await settle()
     assert office.kept == [StageSucceeded(key(2), {})]
 
 
 async def test_a_word_of_a_report_that_nobody_sent_or_that_was_recorded_before_changes_nothing() -> None:
     office = Office()
-    office.reporter.say(StageSucceeded(key(), {}))
+    office.reporter.report(StageSucceeded(key(), {}))
     await settle()
     office.reporter.recorded(MessageId("life.1"))
     office.reporter.recorded(MessageId("of another life.1"))
@@ -151,7 +157,7 @@ async def test_a_word_of_a_report_that_nobody_sent_or_that_was_recorded_before_c
 async def test_reports_of_the_same_life_have_ids_of_their_own_and_so_have_those_of_other_lives() -> None:
     office = Office()
     for hop in range(3):
-        office.reporter.say(StageSucceeded(key(hop), {}))
+        office.reporter.report(StageSucceeded(key(hop), {}))
     await settle()
     ids = [frame.header.correlation_id for frame in office.bus.sent if frame.header.type == REPORT]
     assert ids == ["life.1", "life.2", "life.3"]
@@ -164,20 +170,20 @@ async def test_what_the_courier_would_send_only_once_is_held_back_until_there_is
     office = Office(most_under_way=3)
     office.is_silent = True
     for hop in range(stages):
-        office.reporter.say(StageSucceeded(key(hop), {}))
+        office.reporter.report(StageSucceeded(key(hop), {}))
     await settle()
-    assert len(office.courier) == at_once
+    assert len(office.sender) == at_once
     office.is_silent = False
     await office.clock.advance(10)
     assert office.kept == [StageSucceeded(key(hop), {}) for hop in range(stages)]
-    assert len(office.courier) == 0
+    assert len(office.sender) == 0
 
 
 async def test_a_stage_that_speaks_often_does_not_keep_those_back_that_wait_for_room() -> None:
     office = Office(most_under_way=1)
     office.is_silent = True
     for hop in (1, 1, 2):
-        office.reporter.say(BudgetRequested(key(hop), 1, 0, 0))
+        office.reporter.report(BudgetRequested(key(hop), 1, 0, 0))
     office.is_silent = False
     await office.clock.advance(5)
     assert [payload.key.hop for payload in office.kept] == [1, 2, 1]
@@ -203,12 +209,12 @@ async def _say_on_a_bad_bus(dice: random.Random, most_under_way: int) -> None:
         ]
         payload: StagePayload = kinds[dice.randrange(3)]
         said[hop].append(payload)
-        office.reporter.say(payload)
+        office.reporter.report(payload)
         await office.clock.advance(dice.choice([0, 0.01, 1, 4]))
     for _ in range(400):
         await office.clock.advance(5)
-        if len(office.kept) == 12 and not len(office.courier):
+        if len(office.kept) == 12 and not len(office.sender):
             break
     for hop, payloads in said.items():
         assert [payload for payload in office.kept if payload.key.hop == hop] == payloads
-    assert len(office.courier) == 0
+    assert len(office.sender) == 0

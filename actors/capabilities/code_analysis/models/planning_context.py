@@ -7,7 +7,7 @@ from typing import Any
 
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.models import agent_context
-from runtime.context.budget import Fitted
+from runtime.context.budget import FittedContext
 from runtime.run.stage_view import StageView
 
 MAX_LINE_CHARS = 240
@@ -15,7 +15,7 @@ MAX_LINE_CHARS = 240
 
 def shown_to_planner(
     view: StageView, question: str, goals: Sequence[str], hint: object, measured: Sequence[Mapping[str, Any]]
-) -> Fitted:
+) -> FittedContext:
     """The hint of the critic, what earlier passes looked for, earlier answers, known files, and how tools fared.
 
     In that order, what matters most first; `measured`: {tool, calls, usable, mean_ms} each. What the budget has no room

@@ -8,24 +8,24 @@ import pytest
 
 from runtime.bus.frames import Frame
 from runtime.bus.outbox import Inbox, Outbox
-from runtime.bus.reliable_sender import FIRST_WAIT_MS, Courier, Parcel
+from runtime.bus.reliable_sender import FIRST_WAIT_MS, OutgoingCommand, ReliableSender
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import Address, MessageId, RunId
 from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 RECEIVER = Address("receiver")
-PARCEL = Parcel(RECEIVER, "t", b"body", RunId("r-1"), 7)
+COMMAND = OutgoingCommand(RECEIVER, "t", b"body", RunId("r-1"), 7)
 
 
 class Desk:
-    """A courier, and somebody who takes what it sends and stays silent."""
+    """A sender, and somebody who takes what it sends and stays silent."""
 
     def __init__(self, capacity: int = 10) -> None:
         self.bus = MemoryBus()
         self.clock: FakeClock = self.bus.clock
         self.taken: list[Frame] = []
         self.bus.join(RECEIVER, frames={"t": self.take})
-        self.courier = Courier(
+        self.sender = ReliableSender(
             self.bus.join("sender"), self.clock, Outbox(capacity=capacity, first_wait_ms=FIRST_WAIT_MS)
         )
 
@@ -39,7 +39,7 @@ class Desk:
 
 async def test_a_parcel_is_sent_at_once_under_its_id_with_run_and_epoch() -> None:
     desk = Desk()
-    assert await desk.courier.send(MessageId("m"), PARCEL) == "accepted"
+    assert await desk.sender.send(MessageId("m"), COMMAND) == "accepted"
     await settle()
     (frame,) = desk.taken
     header = frame.header
@@ -49,7 +49,7 @@ async def test_a_parcel_is_sent_at_once_under_its_id_with_run_and_epoch() -> Non
 @pytest.mark.parametrize(("waited_s", "times"), [(0.999, 1), (1.0, 2), (1.001, 2), (2.999, 2), (3.0, 3)])
 async def test_a_parcel_is_sent_again_after_a_second_and_then_after_twice_as_long(waited_s: float, times: int) -> None:
     desk = Desk()
-    await desk.courier.send(MessageId("m"), PARCEL)
+    await desk.sender.send(MessageId("m"), COMMAND)
     await desk.clock.advance(waited_s)
     assert desk.ids == ["m"] * times
     assert len({frame.header.message_id for frame in desk.taken}) == times, "copies of a frame would be dropped"
@@ -57,21 +57,21 @@ async def test_a_parcel_is_sent_again_after_a_second_and_then_after_twice_as_lon
 
 async def test_what_was_acknowledged_is_not_sent_again() -> None:
     desk = Desk()
-    await desk.courier.send(MessageId("m"), PARCEL)
-    assert desk.courier.acknowledge(MessageId("m"))
-    assert not desk.courier.acknowledge(MessageId("m"))
+    await desk.sender.send(MessageId("m"), COMMAND)
+    assert desk.sender.acknowledge(MessageId("m"))
+    assert not desk.sender.acknowledge(MessageId("m"))
     await desk.clock.advance(60)
-    assert (len(desk.taken), len(desk.courier)) == (1, 0)
+    assert (len(desk.taken), len(desk.sender)) == (1, 0)
 
 
 async def test_what_is_called_off_while_those_before_it_wait_for_the_bus_is_not_sent_after_that() -> None:
     desk = Desk()
     for name in ("first", "second"):
-        await desk.courier.send(MessageId(name), PARCEL)
+        await desk.sender.send(MessageId(name), COMMAND)
     await settle()
     desk.bus.answer = "unreachable"
     await desk.clock.advance(1.05)
-    desk.courier.acknowledge(MessageId("second"))
+    desk.sender.acknowledge(MessageId("second"))
     desk.bus.answer = None
     await desk.clock.advance(1)
     assert desk.ids == ["first", "second", "first"]
@@ -80,7 +80,7 @@ async def test_what_is_called_off_while_those_before_it_wait_for_the_bus_is_not_
 async def test_one_parcel_that_cannot_be_sent_does_not_end_the_sending_of_the_others() -> None:
     desk = Desk()
     for name in ("first", "second"):
-        await desk.courier.send(MessageId(name), PARCEL)
+        await desk.sender.send(MessageId(name), COMMAND)
     await settle()
     deliver, failures = desk.bus.deliver, ["once"]
 
@@ -98,15 +98,15 @@ async def test_one_parcel_that_cannot_be_sent_does_not_end_the_sending_of_the_ot
 async def test_a_full_outbox_lets_a_parcel_go_once() -> None:
     desk = Desk(capacity=1)
     for name in ("kept", "once"):
-        await desk.courier.send(MessageId(name), PARCEL)
+        await desk.sender.send(MessageId(name), COMMAND)
     await desk.clock.advance(1)
     assert desk.ids == ["kept", "once", "kept"]
 
 
 async def test_a_closed_courier_sends_nothing_more() -> None:
     desk = Desk()
-    await desk.courier.send(MessageId("m"), PARCEL)
-    desk.courier.close()
+    await desk.sender.send(MessageId("m"), COMMAND)
+    desk.sender.close()
     await desk.clock.advance(60)
     assert desk.ids == ["m"]
 
@@ -120,7 +120,7 @@ def test_a_copy_of_what_is_being_dealt_with_is_told_apart_until_that_is_done() -
         raise ValueError("odd")
     with inbox.in_hand(MessageId("m")) as after:
         assert after
-    assert not inbox.is_double(MessageId("m"))
+    assert not inbox.is_duplicate(MessageId("m"))
 
 
 def test_the_end_of_a_copy_does_not_end_the_dealing_with_the_first() -> None:

@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-def is_follower() -> bool:
+def was_restarted() -> bool:
     """True in an actor whose former process died."""
     return ray.is_initialized() and bool(ray.get_runtime_context().was_current_actor_reconstructed)
 
 
-def sooner_or_later(attempt: Callable[[], Result], follows: bool) -> Result:
+def retry_while_unavailable(attempt: Callable[[], Result], follows: bool) -> Result:
     """What `attempt` gives; one who `follows` tries for as long as the store has a trouble that passes.
 
     Raises what `attempt` raises. It blocks: for constructors, where nothing else runs yet.
