@@ -1,7 +1,7 @@
-"""Bundles: what is sent to one place while calls to it are under way gathers, and goes with the next call.
+"""Batches messages queued while a call to the same peer is in flight.
 
-A call costs about the same whatever it carries, so a sender that has much to say says it in few calls, and one that
-has little waits for nothing: the first item goes at once, alone.
+The cost of a call hardly depends on its size, so under load many items share few calls. Without load nothing waits: the
+first item is sent at once, alone.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Outcome = TypeVar("Outcome")
 
 
 class Batcher(Generic[Outcome]):
-    """Items for one place, in the order in which they were sent.
+    """Sends items to one peer in the order in which they were submitted.
 
     `call` takes up to `MAX_BATCH_ITEMS` items, of `MAX_BATCH_BYTES` together or one alone, and returns one outcome for
-    each. What it raises is raised for every item that was in that bundle, and for no other.
+    each. What it raises is raised for every item that was in that batch, and for no other.
     """
 
     def __init__(self, call: Callable[[list[bytes]], Awaitable[Sequence[Outcome]]]) -> None:
@@ -32,13 +32,13 @@ class Batcher(Generic[Outcome]):
         self._is_due = False
 
     async def send(self, item: bytes) -> Outcome:
-        """The outcome of `item`. Raises what the call raised that carried it."""
+        """Return the outcome of `item`. Raises what the call raised that carried it."""
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[Outcome] = loop.create_future()
         self._waiting.append((item, outcome))
         if not self._is_due and len(self._under_way) < MAX_CONCURRENT_CALLS:
             self._is_due = True
-            loop.call_soon(self._go)  # what else is sent in this turn of the loop goes along
+            loop.call_soon(self._go)  # items sent in the same turn of the event loop share the call
         return await outcome
 
     def _go(self) -> None:
@@ -64,12 +64,12 @@ class Batcher(Generic[Outcome]):
     async def _carry(self, taken: list[tuple[bytes, asyncio.Future[Outcome]]]) -> None:
         try:
             outcomes = await self._call([item for item, _ in taken])
-            told = list(zip((future for _, future in taken), outcomes, strict=True))
+            settled = list(zip((future for _, future in taken), outcomes, strict=True))
         except Exception as error:  # noqa: BLE001 - it is raised where the items came from
             for _, future in taken:
                 if not future.done():
                     future.set_exception(error)
             return
-        for future, outcome in told:
+        for future, outcome in settled:
             if not future.done():
                 future.set_result(outcome)

@@ -1,7 +1,7 @@
-"""What the bus does with one frame: middleware, routing, queries under way, and questions about the bus itself.
+"""Dispatches frames: applies middleware, routes, tracks pending queries, answers queries about the bus.
 
 `Dispatcher` decides and waits for nothing; its host hands over what `dispatch` returns. A frame leaves as the bytes
-that it came in, unless a middleware changed its header. Bodies are read only where they are meant for the bus.
+that it came in, unless a middleware changed its header. Bodies are decoded only where the bus itself is addressed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WITHOUT_DEADLINE_MS = 3_600_000
 Delivery = tuple[Address, bytes]
 BusQuery = Callable[[Address, str], dict[str, Any]]
 
-# What a failed reply says about its query; what is not here has failed.
+# The outcome of a query by the error of its failed reply; other errors mean that it failed.
 _ENDINGS_OF_ERRORS: tuple[tuple[type[JeevesError], Outcome], ...] = (
     (InputError, "rejected"),
     (NoHandlerError, "refused"),
@@ -55,7 +55,7 @@ _ENDINGS_OF_ERRORS: tuple[tuple[type[JeevesError], Outcome], ...] = (
 
 
 class DispatchResult(msgspec.Struct, frozen=True):
-    """What to tell the sender, what to hand to whom, and why the frame was not accepted."""
+    """Holds the outcome for the sender, the frames to deliver, and the reason why a frame was not accepted."""
 
     outcome: Literal["accepted", "refused", "full"]
     deliver: tuple[Delivery, ...] = ()
@@ -69,7 +69,7 @@ class _PendingQuery(msgspec.Struct, frozen=True):
 
 
 class Dispatcher:
-    """One bus without its transport."""
+    """Runs one bus without its transport."""
 
     def __init__(self, table: RoutingTable, chain: Chain, clock: Clock) -> None:
         self._table = table
@@ -89,7 +89,7 @@ class Dispatcher:
         }
 
     def dispatch(self, data: bytes) -> DispatchResult:
-        """Decide on one frame. Raises WireError for bytes that are none."""
+        """Decide on one frame. Raises WireError for bytes that are no frame."""
         header, body_at = decode_header(data)
         if header.kind == "reply":
             return self._handler_failed(decode_frame(data)) if header.target == BUS else self._answered(header, data)
@@ -103,13 +103,13 @@ class Dispatcher:
         return self._requested(passed, data if passed is header else encode_frame(Frame(passed, data[body_at:])))
 
     def mark_lost(self, address: Address, incarnation: int, for_good: bool) -> tuple[bool, tuple[Delivery, ...]]:
-        """An endpoint's process is gone: whether that is news, and the failures of queries it will never answer."""
+        """Record that a process died; return whether that is news, and the failures of its unanswered queries."""
         if not self._table.mark_lost(address, incarnation, for_good):
             return False, ()
         return True, self._orphaned(address, frozenset()) if for_good else ()
 
     def on_replaced(self, address: Address, parked: Iterable[bytes]) -> tuple[Delivery, ...]:
-        """Another process is there now: the failures of queries that the former one had; `parked` ones it gets yet."""
+        """Return the failures of queries held by a replaced process; its successor still gets the `parked` ones."""
         return self._orphaned(address, frozenset(decode_header(data)[0].message_id for data in parked))
 
     def _orphaned(self, address: Address, spared: frozenset[MessageId]) -> tuple[Delivery, ...]:
@@ -118,7 +118,7 @@ class Dispatcher:
         types: set[str] = set()
         for query in held:
             if query.message_id not in spared:
-                # One death is one failure, however many queries it took with it.
+                # One death counts as one failure, however many queries it took with it.
                 self._end(query.message_id, "cancelled" if query.type in types else "failed")
                 types.add(query.type)
                 error = HandlerLostError(f"{address} died with '{query.type}' in hand", type=query.type)
@@ -126,9 +126,10 @@ class Dispatcher:
         return tuple(failures)
 
     def requeue(self, address: Address, data: bytes, incarnation: int) -> tuple[bool, tuple[Delivery, ...]]:
-        """A frame could not be handed to that incarnation: whether to try again, and the failure of a query given up.
+        """Take back a frame that could not be delivered; return whether to retry, and the failure of a query given up.
 
-        A query whose asker was told already that its handler died is let go: it is asked again under another id.
+        `incarnation` is the one that the frame was sent to. A query whose asker already got the news that its handler
+        died is dropped: it is asked again under another id.
         """
         header = decode_header(data)[0]
         if header.kind == "query" and header.message_id not in self._queries:
@@ -142,11 +143,11 @@ class Dispatcher:
         return False, self._fail(header, error)
 
     def add_middleware(self, middleware: Middleware) -> None:
-        """Put a middleware at the end of the chain."""
+        """Append a middleware to the chain."""
         self._chain.add(middleware)
 
     def stats(self) -> dict[str, Any]:
-        """Counters, tables, the latest dead letters and what the middleware knows, in plain data."""
+        """Return counters, tables, the latest dead letters and the middleware's statistics, in plain data."""
         letters = [_dead_letter_fields(letter.header, letter.reason) for letter in self._table.dead_letters]
         own = {"queries_under_way": len(self._queries), "latest_dead_letters": letters}
         return self._table.stats() | own | {"middleware": self._chain.stats()}
@@ -231,7 +232,7 @@ class Dispatcher:
         return query
 
     def _has_room(self) -> bool:
-        """Forgets queries whose askers are gone: they said neither that they have an answer nor that they gave up."""
+        """Drop overdue queries, whose askers are gone; return True when there is room for one more."""
         now_ms = self._clock.now_ms()
         if now_ms >= self._next_sweep_ms:
             self._next_sweep_ms = now_ms + SWEEP_EVERY_MS

@@ -1,7 +1,7 @@
-"""Commands that are sent again until they are acknowledged, however often the bus or the receiver dies meanwhile.
+"""Resends commands until they are acknowledged, however often the bus or the receiver dies meanwhile.
 
-Each sending is a message of its own to the bus, which drops copies; what makes them one is the `correlation_id`, under
-which the receiver acknowledges, and knows a double.
+Every resend is a new message to the bus, which drops copies. The `correlation_id` is the same for all of them: under it
+the receiver acknowledges, and recognises duplicates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIRST_WAIT_MS = 1_000
 
 
 class OutgoingCommand(msgspec.Struct, frozen=True):
-    """What is to be sent. `epoch` is that of the owner of the run's log, for receivers that heed the newest alone."""
+    """Describes a command to send. `epoch`: of the owner of the run's log, so that receivers fence older ones."""
 
     target: Address
     type: str
@@ -35,7 +35,7 @@ class OutgoingCommand(msgspec.Struct, frozen=True):
 
 
 class ReliableSender:
-    """The outbox of one endpoint, with the loop that sends what is due."""
+    """Combines the outbox of one endpoint with the loop that resends the messages that are due."""
 
     def __init__(
         self, endpoint: Endpoint, clock: Clock, outbox: Outbox[tuple[MessageId, OutgoingCommand]] | None = None
@@ -46,9 +46,9 @@ class ReliableSender:
         self._loop: asyncio.Task[Any] | None = None
 
     async def send(self, message_id: MessageId, command: OutgoingCommand) -> SendOutcome:
-        """Send now, and again until `acknowledge(message_id)`; says what became of the first try.
+        """Send now, and again until `acknowledge(message_id)`; return the outcome of the first try.
 
-        With a full outbox the first try is the only one: then the stage's own timeout is what is left.
+        With a full outbox the first try is the only one; after that only the stage's own timeout helps.
         """
         if self._loop is None:
             self._loop = asyncio.create_task(self._send_again())
@@ -57,11 +57,11 @@ class ReliableSender:
         return await self._hand_over(message_id, command)
 
     def acknowledge(self, message_id: MessageId) -> bool:
-        """It arrived, or is not wanted any more. False when it did not wait here."""
+        """Stop resending a command that arrived or is no longer wanted; return False when it did not wait here."""
         return self._outbox.acknowledge(message_id)
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Stop resending."""
         if self._loop is not None:
             self._loop.cancel()
 
@@ -73,7 +73,7 @@ class ReliableSender:
             await self._clock.sleep(POLL_S)
             for message_id, command in self._outbox.due(self._now_ms()):
                 if message_id not in self._outbox:
-                    continue  # acknowledged, or called off, while those before it were on their way
+                    continue  # acknowledged or cancelled while those before it were being sent
                 try:
                     await self._hand_over(message_id, command)
                 except Exception:

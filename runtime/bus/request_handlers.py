@@ -1,7 +1,7 @@
-"""The answering side of an endpoint: which handler takes a request, in a task of its own, and what it owes for it.
+"""Runs the handlers of an endpoint's requests, each in a task of its own, and sends replies and failure reports.
 
-A query gets a reply whatever happens, save when its asker has called it off. A command or an event whose handler fails
-is reported to the bus, which keeps the dead letters.
+A query always gets a reply, unless its asker has cancelled it. A command or an event whose handler fails is reported to
+the bus, which keeps the dead letters.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OnFrame = Callable[[Frame], Awaitable[None]]
 
 
 class RequestHandlers:
-    """Handlers by message type, and their work under way."""
+    """Holds handlers by message type, and their tasks in progress."""
 
     def __init__(
         self, address: Address, clock: Clock, send: Callable[[Frame], Awaitable[SendOutcome]], chain: Chain
@@ -46,27 +46,27 @@ class RequestHandlers:
         passed = self._chain.before(frame.header)
         if isinstance(passed, Halted):
             if passed.error is not None:
-                self._begin(frame.header, self._refuse(frame.header, passed.error), heard=False)
+                self._begin(frame.header, self._refuse(frame.header, passed.error), is_counted=False)
             return
-        works = {"query": self._answer, "command": self._obey, "event": self._hear}
+        works = {"query": self._handle_query, "command": self._handle_command, "event": self._handle_event}
         self._begin(passed, works[passed.kind](Frame(passed, frame.body)))
 
     def cancel(self, query_id: MessageId | None) -> None:
-        """Cancel the work on a query; its asker waits no more, so there is no reply."""
+        """Cancel the work on a query; its asker no longer waits, so there is no reply."""
         task = self._answering.get(query_id) if query_id else None
         if task is not None and query_id is not None:
             self._called_off.add(query_id)
             task.cancel()
 
     async def close(self) -> None:
-        """Cancel all work; queries under way are answered with QueryCancelledError."""
-        await asyncio.sleep(0)  # what was taken a moment ago is to get as far as owing an answer
+        """Cancel all work; queries in progress are answered with QueryCancelledError."""
+        await asyncio.sleep(0)  # lets requests taken a moment ago start, so that they are answered
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(self, header: Header, work: Coroutine[Any, Any, Outcome], heard: bool = True) -> None:
+    def _begin(self, header: Header, work: Coroutine[Any, Any, Outcome], is_counted: bool = True) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         if header.kind == "query":
@@ -77,7 +77,7 @@ class RequestHandlers:
             self._answering.pop(header.message_id, None)
             self._called_off.discard(header.message_id)
             outcome = self._outcome(header, task)
-            if heard:
+            if is_counted:
                 self._chain.after(header, outcome)
 
         task.add_done_callback(done)
@@ -91,7 +91,7 @@ class RequestHandlers:
         log.error("frame.unfinished", exc_info=error, extra=self._fields(header))
         return "failed"
 
-    async def _answer(self, frame: Frame) -> Outcome:
+    async def _handle_query(self, frame: Frame) -> Outcome:
         header = frame.header
         continue_trace(header)
         try:
@@ -126,11 +126,11 @@ class RequestHandlers:
             )
         return await handler(unpack_body(frame.body))
 
-    async def _obey(self, frame: Frame) -> Outcome:
+    async def _handle_command(self, frame: Frame) -> Outcome:
         continue_trace(frame.header)
         handler = self.commands.get(frame.header.type)
         if handler is None:
-            return await self._nobody(frame.header)
+            return await self._report_unhandled(frame.header)
         try:
             await handler(frame)
         except Exception as error:
@@ -139,19 +139,19 @@ class RequestHandlers:
             return "failed"
         return "accepted"
 
-    async def _hear(self, frame: Frame) -> Outcome:
+    async def _handle_event(self, frame: Frame) -> Outcome:
         continue_trace(frame.header)
         subscribers = self.subscribers.get(frame.header.type)
         if not subscribers:
-            return await self._nobody(frame.header)
-        ends = await asyncio.gather(*(hear(frame) for hear in subscribers), return_exceptions=True)
+            return await self._report_unhandled(frame.header)
+        ends = await asyncio.gather(*(handler(frame) for handler in subscribers), return_exceptions=True)
         errors = [end for end in ends if isinstance(end, Exception)]
         for error in errors:
             log.error("frame.failed", exc_info=error, extra=self._fields(frame.header))
             await self._report(frame.header, error)
         return "failed" if errors else "accepted"
 
-    async def _nobody(self, header: Header) -> Outcome:
+    async def _report_unhandled(self, header: Header) -> Outcome:
         log.warning("frame.unhandled", extra=self._fields(header))
         await self._report(header, NoHandlerError(f"{self._address} does not handle '{header.type}'"))
         return "refused"
