@@ -1,4 +1,4 @@
-"""Interrupts: how long a question stays open, who may answer it, and what an answer means. Pure."""
+"""Decides whether an answer to an interrupt is acceptable, and what it means for the run. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 from runtime.pipeline.interrupt_kinds import InterruptKind
 from runtime.run.envelope import Interrupt, InterruptResponse, TerminalReason
 
-# How a run ends whose caller said that it does not wait.
+# The terminal reason of a question in a run whose caller does not wait.
 REASON_WITHOUT_WAITING: dict[InterruptKind, TerminalReason] = {
     "clarification": "clarification_required",
     "confirmation": "confirmation_required",
@@ -22,7 +22,7 @@ Outcome = Literal["go_on", "denied"]
 
 
 def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_id: str, at_ms: int) -> str | None:
-    """Why an answer cannot be taken, or None when it can."""
+    """Return why an answer cannot be taken, or None when it can."""
     if interrupt is None or interrupt.id != interrupt_id:
         current = f"; {interrupt.id} is" if interrupt is not None and interrupt.status == "pending" else ""
         return f"interrupt {interrupt_id} is not open{current}"
@@ -36,7 +36,7 @@ def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_
 
 
 def missing_from_response(kind: InterruptKind, response: InterruptResponse) -> str | None:
-    """What an answer must have and this one lacks, or None. For doors: silence about what was asked would mean no."""
+    """Return what this kind of interrupt requires and the response lacks, or None; for doors: silence would mean no."""
     if kind == "checkpoint":
         return None
     if kind == "clarification":
@@ -47,7 +47,7 @@ def missing_from_response(kind: InterruptKind, response: InterruptResponse) -> s
 
 
 def outcome(kind: InterruptKind, response: InterruptResponse) -> Outcome:
-    """What an answer means: a clarification always goes on; a yes-or-no question is denied unless it is approved."""
+    """Return the meaning of an answer: clarifications continue the run; other questions need approval."""
     if kind in {"clarification", "checkpoint"}:
         return "go_on"
     if kind == "agent_review":

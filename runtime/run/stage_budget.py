@@ -1,7 +1,7 @@
-"""What one stage may spend: taken from its grant first, then asked for, and refused when the run has no more.
+"""Bounds the spending of one stage: draws on its grant, then requests more until the run has no more.
 
-Everything is taken *before* it is spent. Several calls of one stage may race: asking is serialised, and who was given
-nothing does not ask again, so that a refusal is final and nothing is asked for twice.
+Everything is reserved *before* it is spent. Calls of one stage may race: requests are serialised, and after an empty
+grant no further request is made, so that a refusal is final and nothing is requested twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RequestGrant = Callable[[Grant], Awaitable[Grant]]
 
 
 class StageBudget:
-    """The purse of one attempt of a stage."""
+    """Tracks the budget of one attempt of a stage."""
 
     def __init__(self, grant: Grant, more: RequestGrant | None = None) -> None:
         self._llm_calls = grant.llm_calls
@@ -36,11 +36,11 @@ class StageBudget:
 
     @property
     def tool_calls_granted(self) -> int:
-        """Tool calls that were granted so far."""
+        """The tool calls granted so far."""
         return self._tool_calls
 
     async def take_tool_call(self) -> bool:
-        """Reserve one tool call; False when the run has none left."""
+        """Reserve one tool call; return False when the run has none left."""
         async with self._asking:
             if self.tool_calls >= self._tool_calls and not self._is_refused["tool_calls"]:
                 given = (await self._request_more(Grant(tool_calls=ASKED_TOOL_CALLS))).tool_calls
@@ -74,13 +74,13 @@ class StageBudget:
             raise BudgetExhaustedError(f"{spent} tokens spent, {tokens} more would be too many", bound="tokens")
 
     def book_tokens(self, reserved: int, tokens_in: int, tokens_out: int) -> None:
-        """Note what a model call really took of the tokens that were reserved for it; the rest is free again."""
+        """Record the tokens that a model call used of those reserved for it; the rest is free again."""
         self._tokens_reserved -= reserved
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
 
     def book_kept(self, tokens_in: int, tokens_out: int) -> None:
-        """Note what a call took that an attempt before this one made and could not report.
+        """Record the tokens of a call that an earlier attempt made and could not report.
 
         The call itself was booked with that attempt's grant, and so were its tokens where they are bounded.
         """
