@@ -1,11 +1,13 @@
-"""Decides whether an answer to an interrupt is acceptable, and what it means for the run. Pure."""
+"""Reads questions from stage outputs, checks the answers to them, and decides what an answer means. Pure."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
+from runtime.pipeline.config import INTERRUPT_TARGETS
 from runtime.pipeline.interrupt_kinds import InterruptKind
-from runtime.run.envelope import Interrupt, InterruptResponse, TerminalReason
+from runtime.run.envelope import Interrupt, InterruptRequest, InterruptResponse, TerminalReason
 
 # The terminal reason of a question in a run whose caller does not wait.
 REASON_WITHOUT_WAITING: dict[InterruptKind, TerminalReason] = {
@@ -53,3 +55,11 @@ def outcome(kind: InterruptKind, response: InterruptResponse) -> Outcome:
     if kind == "agent_review":
         return "go_on" if response.decision in {"approve", "modify"} else "denied"
     return "go_on" if response.approved else "denied"
+
+
+def question_in(target: str, output: Mapping[str, Any]) -> InterruptRequest:
+    """Return the question that a stage left in its output for a routing target like `clarification`."""
+    kind = target if target in INTERRUPT_TARGETS else "clarification"
+    question = str(output.get(f"{kind}_question") or output.get("question") or "The run needs your answer to go on.")
+    data = output.get(f"{kind}_data")
+    return InterruptRequest(kind, question, data=data if isinstance(data, dict) else {})  # type: ignore[arg-type]

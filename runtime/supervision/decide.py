@@ -1,7 +1,7 @@
-"""`decide`: what follows from one event. Pure, deterministic, total; it never raises.
+"""Decides which state and commands follow from one event. Pure, deterministic, total; it never raises.
 
-An event that comes late, twice or out of place leaves the state as it is and says why in `Decision.ignored`. Results
-are matched by stage key, so a doubled one changes nothing. The semantics are written down in docs/semantics.md.
+An event that comes late, twice or out of place leaves the state as it is, with the reason in `Decision.ignored`.
+Results are matched by stage key, so a duplicate changes nothing. The semantics are documented in docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ replace = msgspec.structs.replace
 
 
 def decide(config: PipelineConfig, state: RunState, event: Event) -> Decision:
-    """The next state and the commands that carry it out."""
+    """Return the next state and the commands that carry it out."""
     if event.run_id != state.envelope.run_id:
         return Decision(state, ignored=f"the event is of another run, {event.run_id}")
     if state.envelope.lifecycle == "terminated":
@@ -65,7 +65,7 @@ def decide(config: PipelineConfig, state: RunState, event: Event) -> Decision:
 
 
 def _reaches_a_blocked_run(payload: Payload) -> bool:
-    """Nothing of a blocked run is in anybody's hands, so no stage of it can start, report or time out."""
+    """Return True for events that a blocked run accepts; none of its stages can start, report or time out."""
     if isinstance(payload, TimerFired):
         return not payload.timer_id.startswith(STAGE_TIMERS)
     return isinstance(payload, RunAdmitted | RunAdopted | CancelRequested)
@@ -108,9 +108,9 @@ def _on_run_admitted(transition: Transition, _payload: RunAdmitted) -> str | Non
 
 
 def _on_run_adopted(transition: Transition, payload: RunAdopted) -> str | None:
-    """Who drove the run before may have lost anything: stages are issued again, timers are set again.
+    """Reissue stages and set timers again, because the previous owner's in-flight state is unknown.
 
-    Without room for it, a run that was under way is blocked until it is admitted.
+    Without room for it, a run that was in progress is blocked until it is admitted.
     """
     if payload.queued and transition.envelope.lifecycle == "running":
         transition.envelope = replace(transition.envelope, lifecycle="blocked")
@@ -210,18 +210,18 @@ def _on_timer_fired(transition: Transition, payload: TimerFired) -> str | None:
 
 def _on_deadline(transition: Transition, blocked: Blocked) -> None:
     if transition.ending is not None:
-        return  # the final stage, at work already, has its grace
+        return  # the final stage is at work already and has its grace period
     if transition.envelope.lifecycle == "ready" and not transition.has_begun:
         transition.finish(blocked.reason, blocked.detail)
         return
-    in_nobodys_hands = set(transition.in_flight) if transition.envelope.lifecycle == "blocked" else set[str]()
+    blocked_keys = set(transition.in_flight) if transition.envelope.lifecycle == "blocked" else set[str]()
     flow.end_by_bound(transition, blocked, None)
-    if in_nobodys_hands & set(transition.in_flight):
+    if blocked_keys & set(transition.in_flight):
         _reissue_in_flight(transition)
 
 
 def _on_expiry(transition: Transition, queued: bool) -> None:
-    """Nobody answered in time: go on without, or end, as the pipeline says for that kind of question."""
+    """Continue without an answer, or end the run, as the pipeline configures for that kind of question."""
     interrupt, question = transition.envelope.interrupt, flow.open_question(transition)
     if interrupt is None or question is None:
         return
@@ -254,7 +254,7 @@ def _on_interrupt_answered(transition: Transition, payload: InterruptAnswered) -
 
 
 def _resume_when_admitted(transition: Transition, queued: bool) -> None:
-    """The question is settled; the run goes on now, or when there is room for it: until then it keeps the question."""
+    """Resume the run now, or once there is room for it; until then it keeps the settled question."""
     if queued:
         transition.envelope = replace(transition.envelope, lifecycle="ready")
     else:
@@ -289,7 +289,7 @@ def _on_pause_requested(transition: Transition, payload: PauseRequested) -> str 
 
 
 def _on_quota_exhausted(transition: Transition, payload: QuotaExhausted) -> str | None:
-    """A caller who waits is asked what to do; for another one it is a bound like those of the run itself."""
+    """Ask a caller who waits how to proceed; without one, treat the quota like a bound of the run itself."""
     if transition.ending is not None or transition.envelope.lifecycle != "running":
         standing = "about to end" if transition.ending else transition.envelope.lifecycle
         return f"a run that is {standing} is not stopped by a quota"

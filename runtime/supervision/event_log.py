@@ -1,7 +1,7 @@
-"""The event log of a run as people and programs read it: who did what, when, of which kind.
+"""Projects a run's log onto events for people and programs: actor, time, kind and payload.
 
-Nothing is recorded twice: it is a view of the run's log, in its order. One entry of the log may be several of these,
-such as a result that changes the goals, took model calls and ended the run.
+Nothing is recorded twice: this is a view of the run's log, in its order. One entry of the log may become several
+events, such as a result that changes the goals, took model calls and ended the run.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ Entry = tuple[LoggedKind, dict[str, Any]]
 
 
 class LoggedEvent(msgspec.Struct, frozen=True):
-    """One thing that happened in a run. `event_id` is unique, and tells the place in the run's log before its dot.
+    """Describes one event of a run. `event_id` is unique; the part before its dot is the position in the run's log.
 
-    `agent`: the stage whose doing it was; None for what callers, timers and the supervisor did. `envelope_id`: the run.
+    `agent`: the stage that caused it; None for callers, timers and the supervisor. `envelope_id`: the run.
     """
 
     event_id: str
@@ -66,7 +66,7 @@ class LoggedEvent(msgspec.Struct, frozen=True):
 
 
 def event_log(config: PipelineConfig, events: Iterable[Event]) -> Iterator[LoggedEvent]:
-    """What happened in a run, in order; `events` is its log from the beginning."""
+    """Yield the events of a run in order; `events` is its log from the beginning."""
     for event, before, decision in decisions(config, events):
         agent = _agent(before, event)
         entries = [*_ENTRIES_OF[type(event.payload)](event.payload), *_consequences(before, decision)]
@@ -77,7 +77,7 @@ def event_log(config: PipelineConfig, events: Iterable[Event]) -> Iterator[Logge
 
 
 def _agent(before: RunState, event: Event) -> str | None:
-    """Who spoke; None for one that nobody waits for any more, and for what no stage said."""
+    """Return the stage that reported; None for late reports, and for events that no stage reported."""
     key = getattr(event.payload, "key", None)
     entry = before.in_flight.get(str(key)) if key is not None else None
     return entry.stage if entry is not None else None
@@ -121,12 +121,12 @@ def _model_calls(usage: StageUsage) -> list[Entry]:
 
 
 def _plain(value: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(value))  # lists, where it has tuples
+    plain: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(value))  # as on the wire: tuples become lists
     return plain
 
 
 def _entry_with(kind: LoggedKind, what: str, *fields: str) -> Callable[[Any], list[Entry]]:
-    """An event of one kind, with those fields of it."""
+    """Return a function that makes one entry of that kind, with those fields of the payload."""
 
     def entries(payload: Any) -> list[Entry]:
         return [(kind, {"what": what, **{name: getattr(payload, name) for name in fields}})]

@@ -1,7 +1,7 @@
-"""Where a run goes: enter a stage, take an edge, join branches, fan out over items, wait for a person.
+"""Moves a run through its pipeline: stages, edges, joins, fan-outs and questions to a person.
 
-Sequential and parallel pipelines go through the same steps; only `advance`, which starts whatever its dependencies
-allow, is for parallel ones. Every function takes the `Transition` and leaves it consistent.
+Sequential and parallel pipelines share these steps; only `advance`, which starts every stage whose dependencies allow
+it, is for parallel ones. Every function takes the `Transition` and leaves it consistent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runtime.primitives.ids import StageKey, StageName
 from runtime.run import joins
 from runtime.run.bounds import Blocked, Grant, blocked_edge, blocked_hop, is_loop_back
 from runtime.run.envelope import Interrupt, InterruptRequest, StageStatus, TerminalReason
-from runtime.run.interrupts import REASON_WITHOUT_WAITING
+from runtime.run.interrupts import REASON_WITHOUT_WAITING, question_in
 from runtime.run.routing import next_move
 from runtime.supervision.state import Ending, FanOut, Held, InFlight, Question
 from runtime.supervision.transitions import NO_USAGE, Transition
@@ -28,7 +28,7 @@ replace = msgspec.structs.replace
 
 
 def begin(transition: Transition) -> None:
-    """Start the run: the first stage, or every stage of a parallel run that waits for nothing."""
+    """Start the run: the first stage, or every stage of a parallel run that has nothing to wait for."""
     transition.envelope = replace(transition.envelope, lifecycle="running")
     if transition.config.is_parallel:
         advance(transition)
@@ -37,7 +37,7 @@ def begin(transition: Transition) -> None:
 
 
 def enter(transition: Transition, target: str) -> None:
-    """Execute `target` next, or as soon as it can be: a run that waits and a stage at work are entered afterwards."""
+    """Execute `target` next, or as soon as possible: a waiting run and a stage at work are entered afterwards."""
     if transition.is_over or transition.ending is not None:
         return
     name = StageName(target)
@@ -81,14 +81,14 @@ def _visit(transition: Transition, agent: AgentConfig) -> None:
 
 
 def _make_stale(transition: Transition, stage: str) -> None:
-    """A new visit of a stage undoes what was built on the last one: those stages are to run again."""
+    """Undo the stages built on the last visit of a stage; they are to run again."""
     for name in sorted(joins.dependants(transition.config, stage)):
         _call_off(transition, name)
         transition.stages.pop(name, None)
 
 
 def _call_off(transition: Transition, stage: str) -> None:
-    """Nobody needs this visit of a stage any more, nor what it wanted to know or was still to be visited for."""
+    """Cancel a visit that is no longer needed, with its question and its planned revisits."""
     transition.drop(stage, "cancelled")
     transition.revisits = tuple(name for name in transition.revisits if name != stage)
     transition.held = Held(
@@ -122,7 +122,7 @@ def move(transition: Transition, source: str, target: str, clear: tuple[str, ...
 
 
 def route(transition: Transition, agent: AgentConfig, output: Mapping[str, Any]) -> None:
-    """Go where the stage's own output leads. In a parallel run `end` is the end of a branch."""
+    """Follow the route that the stage's output selects. In a parallel run `end` ends one branch."""
     chosen = next_move(agent, output)
     if chosen.target == END:
         transition.clear(chosen.clear)
@@ -160,7 +160,7 @@ def advance(transition: Transition) -> None:
 
 
 def end_unsatisfied(transition: Transition, stuck: list[str]) -> None:
-    """End the run, naming each stage that can never start and what it lacks."""
+    """End the run, naming each stage that can never start and the stages that it lacks."""
     lacks = []
     for name in dict.fromkeys(stuck):
         agent = transition.config.stages[name]
@@ -171,8 +171,11 @@ def end_unsatisfied(transition: Transition, stuck: list[str]) -> None:
 
 
 def end_by_bound(transition: Transition, blocked: Blocked, source: str | None) -> None:
-    """The run ends here; the final stage, where there is one, still says what was found. At work already, it goes on
-    alone. A further bound that the final stage runs into changes nothing: the first one is the reason."""
+    """End the run by a bound; the final stage, where there is one, still reports what was found.
+
+    When it is at work already, it continues alone. A further bound that the final stage hits changes nothing: the first
+    one is the reason.
+    """
     final = transition.config.final_stage
     if transition.ending is not None:
         transition.finish(transition.ending.reason, transition.ending.detail)
@@ -197,7 +200,7 @@ def end_by_bound(transition: Transition, blocked: Blocked, source: str | None) -
 
 
 def ask(transition: Transition, question: Question) -> None:
-    """Put a question to the caller, after those that are open: the run waits, or ends if its caller does not wait."""
+    """Queue a question to the caller: the run waits, or ends if its caller does not wait."""
     if question.stage is not None:
         transition.mark(question.stage, "asking")
     transition.held = replace(transition.held, questions=(*transition.held.questions, question))
@@ -235,9 +238,9 @@ def _raise_next(transition: Transition) -> None:
 
 
 def open_question(transition: Transition) -> Question | None:
-    """The held question that the run's interrupt belongs to; None when the stage that asked was called off since.
+    """Return the held question of the run's interrupt; None when the stage that asked was cancelled since.
 
-    A stage holds one question at most, and a pause, which has no stage, is never called off: so the stage tells which.
+    A stage holds at most one question, and a pause, which has no stage, is never cancelled: so the stage identifies it.
     """
     interrupt = transition.envelope.interrupt
     if interrupt is None:
@@ -246,9 +249,9 @@ def open_question(transition: Transition) -> Question | None:
 
 
 def withdraw_moot_question(transition: Transition) -> None:
-    """Close the open question when its stage was called off or has lost its race, and put the next one.
+    """Close the open question when its stage was cancelled or has lost its race, and raise the next one.
 
-    With none left the run goes on once there is room for it: it held none while it waited.
+    With none left the run continues once there is room for it: it took up none while it waited.
     """
     while (loser := _losing_asker(transition)) is not None:
         _call_off(transition, loser)
@@ -262,7 +265,7 @@ def withdraw_moot_question(transition: Transition) -> None:
 
 
 def _losing_asker(transition: Transition) -> str | None:
-    """The stage of the first question, if its race is won: the winner starts as soon as the run goes on.
+    """Return the stage of the first question, if its race is won: the winner starts as soon as the run continues.
 
     A result that was confirmed before that has won as well, and takes effect.
     """
@@ -283,7 +286,7 @@ def _losing_asker(transition: Transition) -> str | None:
 
 
 def resume(transition: Transition, question: Question) -> None:
-    """Resume after an answer, or without one, where that kind of question says."""
+    """Continue after an answer, or without one, at the stage that this kind of question resumes at."""
     if question.stage is not None:
         transition.mark(question.stage, "success" if question.failure is None else "failed")
     resume_at = transition.config.resume_stage(question.request.kind) or question.stage
@@ -292,7 +295,7 @@ def resume(transition: Transition, question: Question) -> None:
 
 
 def stop_waiting(transition: Transition) -> Question | None:
-    """Let the run go on; returns the question that was settled, unless its stage was called off meanwhile."""
+    """Set the run running; return the question that was settled, unless its stage was cancelled meanwhile."""
     settled = open_question(transition)
     others = tuple(question for question in transition.held.questions if question is not settled)
     transition.held = replace(transition.held, questions=others)
@@ -301,7 +304,7 @@ def stop_waiting(transition: Transition) -> Question | None:
 
 
 def resume_held(transition: Transition) -> None:
-    """Enter what was held back while the run waited, then put the next question, if there is one."""
+    """Enter the stages held back while the run waited, then raise the next question, if there is one."""
     entries = transition.held.entries
     transition.held = replace(transition.held, entries=())
     for name in entries:
@@ -311,19 +314,11 @@ def resume_held(transition: Transition) -> None:
         _raise_next(transition)
 
 
-def question_in(target: str, output: Mapping[str, Any]) -> InterruptRequest:
-    """The question that a stage left in its output for a routing target like `clarification`."""
-    kind = target if target in INTERRUPT_TARGETS else "clarification"
-    question = str(output.get(f"{kind}_question") or output.get("question") or "The run needs your answer to go on.")
-    data = output.get(f"{kind}_data")
-    return InterruptRequest(kind, question, data=data if isinstance(data, dict) else {})  # type: ignore[arg-type]
-
-
 def _fan_out(transition: Transition, agent: AgentConfig, entry: InFlight) -> None:
     """Run the stage once per item, `foreach_concurrency` at a time.
 
-    A visit without items, or with what are none, is over at once. What follows from it is decided after the turn's
-    event: a chain of such visits must not nest.
+    A visit without items, or with something else than a list, is over at once. Its consequences are decided after the
+    current event: a chain of such visits must not nest.
     """
     items = _items(transition.envelope.outputs, str(agent.foreach))
     if isinstance(items, list) and 0 < len(items) <= MAX_ITEMS:
@@ -343,7 +338,7 @@ def _fan_out(transition: Transition, agent: AgentConfig, entry: InFlight) -> Non
 
 
 def issue_next_item(transition: Transition, stage: StageName) -> None:
-    """Give the agent of a fan-out its next item, if one is left."""
+    """Issue the next item of a fan-out to its agent, if one is left."""
     fan_out = transition.fan_outs[stage]
     if fan_out.next_item >= len(fan_out.items):
         return
@@ -362,7 +357,7 @@ def _items(outputs: Mapping[str, Any], path: str) -> Any:
 def fail(
     transition: Transition, agent: AgentConfig, reason: TerminalReason, error: str, is_timeout: bool = False
 ) -> None:
-    """A stage has failed for good: go on where its error route leads, without it where the joins allow, or end."""
+    """Handle a stage's final failure: take its error route, continue without it where the joins allow, or end."""
     status: StageStatus = "failed" if agent.error_next is None else "handled"
     transition.mark(agent.name, status)
     if transition.ending is not None:
@@ -384,7 +379,7 @@ def _take_error_route(transition: Transition, agent: AgentConfig, target: str, e
 
 
 def _goes_on_without(transition: Transition, agent: AgentConfig) -> bool:
-    """True when the run can do without the failed stage; what hangs on it alone is called off."""
+    """Return True when the run can do without the failed stage; cancel the stages that depend on it alone."""
     lost = joins.lost_with(transition.config, agent.name, transition.stages) if transition.config.is_parallel else None
     for name in lost or ():
         _call_off(transition, name)

@@ -1,7 +1,7 @@
-"""A run's log, read again: its state, what callers saw, and why each thing happened.
+"""Replays a run's log: derives its state, its client events, and the reason for each step.
 
-State is the fold of the log: the same events give the same state, so any of these can be had at any time, from the log
-and the pipeline alone.
+State is the fold of the log: the same events give the same state, so all of these can be derived at any time, from the
+log and the pipeline alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from runtime.supervision.state import Decision, FanOut, RunState, new_state
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """One step of a run: what happened at `seq`, and what followed from it."""
+    """Explains one step of a run: the event at `seq`, and its consequences."""
 
     seq: int
     at_ms: int
@@ -47,7 +47,7 @@ class Reason(msgspec.Struct, frozen=True):
 def decisions(
     config: PipelineConfig, events: Iterable[Event], state: RunState | None = None
 ) -> Iterator[tuple[Event, RunState, Decision]]:
-    """Each event with the state before it and the decision on it, from `state`, or from a log that begins at 1."""
+    """Yield each event with the state before it and its decision, from `state`, or from a log that begins at 1."""
     for event in events:
         before = state or new_state(event.run_id)
         decision = decide(config, before, event)
@@ -56,19 +56,19 @@ def decisions(
 
 
 def fold(config: PipelineConfig, events: Sequence[Event]) -> RunState:
-    """The state after all of `events`, of which there is at least one."""
+    """Return the state after all of `events`, of which there is at least one."""
     *_, (_, _, last) = decisions(config, events)
     return last.state
 
 
 def client_events_of(config: PipelineConfig, events: Iterable[Event]) -> Iterator[ClientEvent]:
-    """What callers saw of a run."""
+    """Yield the events that callers saw of a run."""
     for _, _, decision in decisions(config, events):
         yield from (command.event for command in decision.commands if isinstance(command, Emit))
 
 
 def with_run_id(event: Event, run_id: RunId) -> Event:
-    """The same event as one of another run: keys, timers and interrupts carry the id of their run, too."""
+    """Return the same event as one of another run: keys, timers and interrupts contain their run's id, too."""
     changes: dict[str, Any] = {}
     key = getattr(event.payload, "key", None)
     if isinstance(key, StageKey):
@@ -82,12 +82,12 @@ def with_run_id(event: Event, run_id: RunId) -> Event:
 
 
 def _named(text: str, field: str) -> tuple[str, str, str]:
-    """What a timer is for, and what it is named after; an interrupt has no kind before its name."""
+    """Split a timer's id into its kind and the name of its subject; an interrupt's id has no kind."""
     return text.partition(":") if field == "timer_id" else ("", "", text)
 
 
 def explain(config: PipelineConfig, events: Sequence[Event]) -> list[Reason]:
-    """The chain of decisions that led a run to where it is, one line for each event from which something followed."""
+    """Return the chain of decisions behind a run's state, one entry for each event with consequences."""
     reasons = []
     for event, before, decision in decisions(config, events):
         what = _consequences(before, decision)
@@ -99,7 +99,7 @@ def explain(config: PipelineConfig, events: Sequence[Event]) -> list[Reason]:
 
 
 def _consequences(before: RunState, decision: Decision) -> list[str]:
-    """What followed from an event, in few words; empty when nothing did."""
+    """Return the consequences of an event in few words; empty when there are none."""
     after = decision.state
     what = []
     if after.ending is not None and before.ending is None:
@@ -147,7 +147,7 @@ def _why(config: PipelineConfig, before: RunState, event: Event, after: RunState
 def _why_after_success(
     config: PipelineConfig, before: RunState, stage: StageName, payload: StageSucceeded, after: RunState
 ) -> str:
-    """Why things went on as they did after a stage gave a result: the first of these that decided."""
+    """Return the reason for the next step after a stage's result: the first of these that applies."""
     record = after.envelope.history[len(before.envelope.history)]
     fan_out = before.fan_outs.get(stage)
     if record.status == "error":
@@ -175,7 +175,7 @@ def _ended_by_loop(after: RunState) -> bool:
 
 
 def _parts(fan_out: FanOut | None, last: StageSucceeded) -> list[StageSucceeded]:
-    """A result, with those of the other items of its fan-out, in the order of the items."""
+    """Return a result with those of the other items of its fan-out, in the order of the items."""
     results = {**(fan_out.results if fan_out else {}), last.key.item: last}
     return [results[index] for index in sorted(results)]
 

@@ -1,4 +1,4 @@
-"""What a stage's result does to its run: outputs, goals, policies, items of a fan-out, retries, error routes."""
+"""Applies stage results to a run: outputs, goals, policies, fan-out items, retries and error routes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ replace = msgspec.structs.replace
 
 
 def succeeded(transition: Transition, entry: InFlight, payload: StageSucceeded) -> None:
-    """Take a result, or make a failure of one that lacks what the pipeline requires of it."""
+    """Accept a result, or turn it into a failure when it lacks what the pipeline requires."""
     agent = transition.config.stages[entry.stage]
     error = _output_problem(transition, agent, payload)
     if error is not None:
@@ -65,7 +65,7 @@ def _output_problem(transition: Transition, agent: AgentConfig, payload: StageSu
 
 
 def _joined_result(fan_out: FanOut, last: StageSucceeded) -> StageSucceeded | None:
-    """All results of a fan-out as one, in the order of its items; None while some are missing."""
+    """Merge the results of a fan-out into one, in the order of its items; None while some are missing."""
     if len(fan_out.results) < len(fan_out.items):
         return None
     in_order = [fan_out.results[index] for index in range(len(fan_out.items))]
@@ -78,7 +78,7 @@ def _joined_result(fan_out: FanOut, last: StageSucceeded) -> StageSucceeded | No
 
 
 def _merged_patches(patches: list[GoalsPatch]) -> GoalsPatch | None:
-    """The changes of several items as one; where two change the same goal, the later item's holds."""
+    """Merge the goal patches of several items; where two change the same goal, the later item's wins."""
     if not patches:
         return None
     return GoalsPatch(
@@ -91,7 +91,7 @@ def _merged_patches(patches: list[GoalsPatch]) -> GoalsPatch | None:
 
 
 def _strictest(verdicts: list[PolicyVerdict]) -> PolicyVerdict | None:
-    """The verdict on the whole: denied if one item is, else to be confirmed if one is; the first such item's reason."""
+    """Return the strictest verdict: denied, to be confirmed, approved; the first such item's reason."""
     for decision in ("denied", "requires_confirmation", "approved"):
         for verdict in verdicts:
             if verdict.decision == decision:
@@ -100,8 +100,10 @@ def _strictest(verdicts: list[PolicyVerdict]) -> PolicyVerdict | None:
 
 
 def _apply_policy(transition: Transition, agent: AgentConfig, payload: StageSucceeded) -> None:
-    """Let a result take effect, unless a policy denies it or wants a person's word first. At the limit nobody is asked,
-    and what is not approved is not kept."""
+    """Let a result take effect, unless its policy denies it or requires confirmation.
+
+    After a bound has ended the run nobody is asked, and a result without approval is dropped.
+    """
     verdict = payload.policy
     if verdict is None or verdict.decision == "approved":
         take_effect(transition, agent, payload)
@@ -118,7 +120,7 @@ def _apply_policy(transition: Transition, agent: AgentConfig, payload: StageSucc
 
 
 def take_effect(transition: Transition, agent: AgentConfig, payload: StageSucceeded) -> None:
-    """Store a result and go where it leads."""
+    """Store a result and follow its route."""
     transition.mark(agent.name, "success")
     transition.keep_output(agent.key, payload.output)
     _apply_goals(transition, payload)
@@ -137,7 +139,7 @@ def take_effect(transition: Transition, agent: AgentConfig, payload: StageSuccee
 
 
 def settle_instant(transition: Transition) -> None:
-    """Take up the visits that were over at once, one after the other: what follows from one may be another."""
+    """Settle the visits that were over at once, one after the other: each may lead to another."""
     while transition.instant and not transition.is_over:
         agent, key, error = transition.instant.pop(0)
         if error is None:
@@ -153,9 +155,9 @@ def _apply_goals(transition: Transition, payload: StageSucceeded) -> None:
 
 
 def failed(transition: Transition, entry: InFlight, payload: StageFailed, unreported: bool = False) -> None:
-    """Book a failed attempt; try again, end by a bound, or let the stage fail for good.
+    """Record a failed attempt; retry, end by a bound, or let the stage fail for good.
 
-    `unreported`: the attempt was cut off, so what it was granted counts as spent.
+    `unreported`: the attempt was cut off, so its grant counts as spent.
     """
     agent = transition.config.stages[entry.stage]
     transition.settle(entry, "error", None if unreported else payload.usage, payload.error)
