@@ -1,4 +1,4 @@
-"""Pipelines from YAML files: read, validated as a whole, every fault with file, line and key in one error."""
+"""Loads pipelines from YAML files and reports all faults at once, each with file, line and key."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from runtime.primitives.yaml_documents import (
 
 
 def load_pipeline(path: Path) -> PipelineConfig:
-    """The pipeline in the YAML file `path`. Raises DocumentFaults that lists everything that is wrong with it."""
+    """Load the pipeline in the YAML file `path`. Raises DocumentFaults that lists all of its faults."""
     return _checked(load_yaml(path))
 
 
 def parse_pipeline(text: str, file: str = "<pipeline>") -> PipelineConfig:
-    """The pipeline in YAML `text`. Raises DocumentFaults likewise."""
+    """Parse the pipeline in YAML `text`. Raises DocumentFaults that lists all of its faults."""
     return _checked(parse_yaml(text, file))
 
 
@@ -46,7 +46,7 @@ def _checked(document: Document) -> PipelineConfig:
 
 
 def _faults_across_stages(document: Document) -> list[Fault]:
-    """Faults across stages, found after mending what pydantic refused, so that one run shows both kinds."""
+    """Return the faults across stages, found after repairing what pydantic refused, to report both at once."""
     data = dict(document.data)
     refused: set[KeyPath] = set()
     for _ in range(50):
@@ -67,12 +67,12 @@ _PLACEHOLDERS: dict[str, Any] = {"condition": "?", "value": None, "target": END,
 
 
 def _repair(data: Any, path: KeyPath) -> bool:
-    """Take away the refused value at `path`, or put a stand-in where one is missing; False when neither can be."""
+    """Remove the refused value at `path`, or fill in a missing one; return False when neither is possible."""
     while path and isinstance(path[-1], int):
         path = path[:-1]
     for part in path[:-1]:
         if not _has(data, part):
-            return True  # it went away with what was mended before
+            return True  # an earlier repair removed it
         data[part] = data[part].copy() if isinstance(data[part], dict | list) else data[part]
         data = data[part]
     if not path or not isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""Counters that belong to no registry: whoever exports metrics reads `samples`."""
+"""Counts values under labels without a registry; exporters of metrics read `samples`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MOST_VALUES_PER_LABEL = 200
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One number and the labels that it is counted under."""
+    """Holds one count and its labels."""
 
     labels: dict[str, str]
     value: int
 
 
 class HistogramSample(msgspec.Struct, frozen=True):
-    """How often a value fell under each bound (and above the last one, in the end), and the sum of all values."""
+    """Holds the counts of values up to each bound (and above the last one, at the end), and the sum of all values."""
 
     labels: dict[str, str]
     counts: list[int]
@@ -27,7 +27,7 @@ class HistogramSample(msgspec.Struct, frozen=True):
 
 
 class LabelledCounter:
-    """Counts under labels. A label takes `most_values` values; what comes beyond is counted as `other`."""
+    """Counts under labels. A label takes `most_values` values; further ones are counted as `other`."""
 
     def __init__(
         self, name: str, help_text: str, labels: tuple[str, ...], most_values: int = MOST_VALUES_PER_LABEL
@@ -45,7 +45,7 @@ class LabelledCounter:
         self._counts[tuple(self._bounded(known, value) for known, value in named)] += by
 
     def samples(self) -> list[Sample]:
-        """What has been counted, one sample for each set of labels."""
+        """Return the counts, one sample for each set of labels."""
         return [
             Sample(dict(zip(self.labels, values, strict=True)), count) for values, count in sorted(self._counts.items())
         ]
@@ -59,7 +59,7 @@ class LabelledCounter:
 
 
 class LabelledHistogram:
-    """Counts values under labels by the smallest of `bounds` that they do not exceed."""
+    """Counts values under labels, each in the bucket of the smallest bound that it does not exceed."""
 
     def __init__(self, name: str, help_text: str, labels: tuple[str, ...], bounds: tuple[float, ...]) -> None:
         self.name = name
@@ -70,13 +70,13 @@ class LabelledHistogram:
         self._totals: dict[tuple[str, ...], float] = {}
 
     def observe(self, value: float, *values: str) -> None:
-        """Count one value. The caller sees to it that labels take few values."""
+        """Count one value. The caller has to keep the number of label values small."""
         counts = self._counts.setdefault(values, [0] * (len(self.bounds) + 1))
         counts[bisect_left(self.bounds, value)] += 1
         self._totals[values] = self._totals.get(values, 0.0) + value
 
     def samples(self) -> list[HistogramSample]:
-        """What has been counted, one sample for each set of labels."""
+        """Return the counts, one sample for each set of labels."""
         return [
             HistogramSample(dict(zip(self.labels, values, strict=True)), list(counts), self._totals[values])
             for values, counts in sorted(self._counts.items())
