@@ -144,7 +144,7 @@ class PipelineConfig(_Frozen):
 
     @cached_property
     def config_hash(self) -> str:
-        """Identifies this exact version of the pipeline; it is pinned to every run that starts under it.
+        """The hash of this exact pipeline version; it is pinned to every run that starts under it.
 
         Default values do not count: a release may add fields without changing the hash.
         """
