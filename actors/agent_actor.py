@@ -1,4 +1,4 @@
-"""One agent as an actor: takes stages from the bus, runs them, reports to the supervisor."""
+"""Hosts one agent as an actor: takes stages from the bus, runs them, reports to the supervisor."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class AgentActor(Participant):
         self.endpoint.bind()
 
     async def model_stats(self) -> tuple[str, bytes | None]:
-        """The process that this agent lives in, and what it has counted of its model calls, if it makes any."""
+        """Return the id of this agent's process, and the encoded counts of its model calls, if it makes any."""
         stats = self._agent.model_stats()
         return PROCESS_ID, None if stats is None else msgspec.msgpack.encode(stats)
 
@@ -96,7 +96,7 @@ class AgentActor(Participant):
         command = _RUN_DECODER.decode(frame.body)
         key = str(command.key)
         task = asyncio.current_task()
-        # Frames under way when a process dies may come twice, or after a newer attempt was taken up.
+        # Frames in flight when a process dies may arrive twice, or after a newer attempt has begun.
         if task is None or key in self._working or self._newest.admit(command.key) != "begin":
             return
         for earlier in range(1, command.key.attempt):
@@ -129,7 +129,7 @@ class AgentActor(Participant):
         await self.endpoint.command(supervisor, STAGE_TEXT, msgspec.msgpack.encode(text), run_id)
 
     def _is_from_current_owner(self, frame: Frame) -> bool:
-        """False for what a supervisor says that another has taken over from."""
+        """Return False for frames of a supervisor that another one has replaced."""
         shard = shard_of(frame.header.run_id or RunId(""), len(self._epochs))
         if frame.header.incarnation < self._epochs[shard]:
             log.info("stage.old_owner", extra={"run_id": frame.header.run_id, "epoch": frame.header.incarnation})
@@ -139,7 +139,7 @@ class AgentActor(Participant):
 
     async def _cancel(self, frame: Frame) -> None:
         key = _CANCEL_DECODER.decode(frame.body).key
-        self._newest.admit(key)  # or it would begin yet, if it was overtaken on the way here
+        self._newest.admit(key)  # otherwise the attempt would still begin, if the cancellation overtook it
         self._stop(key)
 
     def _stop(self, key: StageKey) -> None:
@@ -149,9 +149,9 @@ class AgentActor(Participant):
             work[0].cancel()
 
     async def _request_grant(self, asked: BudgetRequested) -> Grant:
-        """Ask the supervisor for more; no answer in time is a no, so that a stage never hangs on its budget.
+        """Request a further grant from the supervisor; no answer in time is a refusal, so that a stage never hangs.
 
-        An answer may be lost, so it is asked again: what is granted twice is given back with the rest.
+        An answer may be lost, so the request is repeated; a grant given twice is released with the rest.
         """
         key = str(asked.key)
         future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()

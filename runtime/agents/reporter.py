@@ -1,7 +1,7 @@
-"""What an agent has to tell of its stages: each report once more until it is recorded, and in order for each stage.
+"""Resends stage reports until acknowledged, in order per stage.
 
-While a report is under way, what happens meanwhile gathers, and goes as one report when the first is recorded. That a
-stage has begun, or called a tool, may wait for a moment: a short stage costs one report, however much it did.
+While a report is in flight, further payloads of its stage gather, and are sent as one report when the first is
+recorded. Start and tool calls may wait for a moment: a short stage costs one report, however many payloads it has.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | T
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What became of one attempt, in order, as told by one incarnation of its agent.
+    """Reports the progress of one attempt, in order, by one incarnation of its agent.
 
-    `was_refused`: it did not begin, because another process, which is gone, had begun it.
+    `was_refused`: the attempt did not begin, because another process, which is gone, had begun it.
     """
 
     key: StageKey
@@ -51,12 +51,12 @@ _DECODER = msgspec.msgpack.Decoder(Report)
 
 
 def decode_report(data: bytes) -> Report:
-    """The report in a frame's body."""
+    """Decode the report in a frame's body."""
     return _DECODER.decode(data)
 
 
 class Reporter:
-    """Speaks for one incarnation of an agent. `supervisor_of`: run → the address that records it."""
+    """Sends the reports of one incarnation of an agent. `supervisor_of`: run → the address that records it."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Reporter:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def report(self, payload: StagePayload) -> None:
-        """Report it, after what was said of that stage before."""
+        """Report a payload, after earlier ones of the same stage."""
         key = payload.key
         self._gathered.setdefault(key, []).append(payload)
         if isinstance(payload, StageStarted | ToolCalled):
@@ -90,11 +90,11 @@ class Reporter:
             self._send(key)
 
     def refuse(self, key: StageKey) -> None:
-        """Another process had begun that attempt: it counts as lost with that one."""
+        """Report an attempt that another process had begun: it counts as lost with that process."""
         self._send_report(Report(key, self._agent, self._incarnation, (), was_refused=True))
 
     def recorded(self, message_id: MessageId) -> None:
-        """The supervisor has recorded that report; what has gathered since goes now."""
+        """Handle the acknowledgement of a report; payloads gathered since are sent now."""
         self._sender.acknowledge(message_id)
         key = self._under_way.pop(message_id, None)
         if key is not None:
@@ -110,9 +110,10 @@ class Reporter:
         self._send(key)
 
     def _send(self, key: StageKey) -> None:
-        """Send what has gathered, unless a report of that stage is under way: it takes its turn then.
+        """Send the gathered payloads, unless a report of that stage is in flight: then they wait for their turn.
 
-        As many are under way as the sender sends again; the others are held back, the longest waiting first.
+        At most as many reports are in flight as the sender's outbox can resend; further stages are held back, the
+        longest waiting first.
         """
         if key in self._waiting or key not in self._gathered:
             return

@@ -1,7 +1,7 @@
-"""One stage, executed: decode the view, run the agent's hooks, report how it ended.
+"""Executes one stage: decodes the view, runs the agent's hooks, and returns how the stage ended.
 
-Used alike by the local runner and by the actors. Whatever a hook does — raise, return the wrong type, write too much —
-becomes a `StageSucceeded` or a `StageFailed`; only cancellation passes through.
+The local runner and the actors share it. Whatever a hook does — raise, return the wrong type, write too much — becomes
+a `StageSucceeded` or a `StageFailed`; only cancellation passes through.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from runtime.tools.result import ToolResult
 
 log = logging.getLogger(__name__)
 
-# The reasoner that calls a model; every other is code of the capability alone.
+# The reasoner that calls a model; all others run only code of the capability.
 MODEL_REASONER = "llm"
 
 MAX_OUTPUT_BYTES = 4_000_000
@@ -82,7 +82,7 @@ _REACH: dict[ToolAccess, frozenset[str]] = {
 
 
 class Agent:
-    """An agent of one pipeline, ready to take stages: its configuration, hooks, tools and services."""
+    """Executes stages of one agent of a pipeline: its configuration, hooks, tools and services."""
 
     def __init__(
         self,
@@ -128,9 +128,9 @@ class Agent:
         self._answers = QueryJournal(queries, clock, PATIENCE_S) if keeps_answers else None
 
     async def may_begin(self, key: StageKey, by: str) -> bool:
-        """False when another process than `by` has begun the attempt: what it did outside may be under way there.
+        """Return False when another process than `by` has begun the attempt: its effects may still be in progress.
 
-        Only asked of agents that may call tools that write; the others lose nothing by beginning twice.
+        The journal is asked only for agents with tools that write; the others lose nothing by beginning twice.
         """
         return self._journal is None or await self._journal.begin(key, by)
 
@@ -142,7 +142,7 @@ class Agent:
         more: RequestBudget | None = None,
         show: ShowText | None = None,
     ) -> StageSucceeded | StageFailed:
-        """Execute one stage; `more` asks for budget beyond the grant, `show` gets what is being written.
+        """Execute one stage; `more` requests budget beyond the grant, `show` receives the text being written.
 
         Raises only asyncio.CancelledError.
         """
@@ -190,11 +190,11 @@ class Agent:
         return StageFailed(command.key, kind, _sanitized(failure or ""), bound, recoverable, usage)
 
     def model_stats(self) -> ModelStats | None:
-        """What has been counted of its calls of models; None for an agent without one."""
+        """Return the counts of the agent's model calls; None for an agent without a model."""
         return None if self._models is None else self._models.stats()
 
     async def close(self) -> None:
-        """Give back the connections to models; agents of a process may share them."""
+        """Close the connections to models; agents of a process may share them."""
         if self._models is not None:
             await self._models.close()
 
@@ -275,7 +275,7 @@ def _usage(budget: StageBudget, started_s: float) -> StageUsage:
 
 
 def _wire_result(result: object) -> StageResult | str:
-    """What the supervisor will read of a hook's return value, or why it cannot be taken.
+    """Return a hook's result as the supervisor will decode it, or why it cannot be accepted.
 
     Going through the wire here makes a run the same in every host and in a replay: tuples become lists, for one.
     """
@@ -304,5 +304,5 @@ def _deeper_than(levels: int, value: object) -> bool:
 
 
 def _sanitized(text: str) -> str:
-    """An error text that any log and wire can take: cut, and without lone surrogates."""
+    """Return an error text that any log and wire accepts: cut, and without lone surrogates."""
     return text[:MAX_ERROR_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")
