@@ -198,7 +198,7 @@ class _Head(Node):
         params.include_log_monitor = False  # type: ignore[assignment]
         super().__init__(params, head=True, shutdown_at_exit=False, spawn_reaper=True, ray_init_cluster=True)
         self.log_dir = Path(self._logs_dir)
-        # At this point the raylet's only children are its agents, whose start-up mostly coincides with that of our workers.
+        # At this point the raylet's only children are its agents, which mostly start up while our workers do.
         _lower_priority(_children(self.all_processes[ray_constants.PROCESS_TYPE_RAYLET][0].process.pid))
 
     def start_api_server(self, *, include_dashboard: bool | None, raise_on_failure: bool) -> None:

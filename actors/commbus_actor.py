@@ -1,4 +1,4 @@
-"""Hosts the bus as an actor: routes frames between endpoints, and detects endpoints whose process is gone.
+"""Hosts the bus as an actor: routes frames between endpoints, and detects lost endpoints.
 
 It never decodes a body and waits for nothing: delivering a frame and watching an endpoint are tasks of their own.
 """

@@ -1,4 +1,7 @@
-"""Checks that this process runs our code, because a user's folder may hold packages with the same generic names."""
+"""Checks that this process runs our code and not packages of the same names from another folder.
+
+Our package names are generic, and a user's folder may hold others of the same names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supports actors that Ray restarts after a crash while the services that they need may be unavailable.
+"""Lets actors that Ray restarts after a crash wait for services that are unavailable.
 
 When an actor's constructor raises, Ray does not start that actor again. At the first start that is right, and the error
 reaches whoever starts the system. Later there are runs to continue, so a full disk or a server that is down is waited

@@ -1,4 +1,4 @@
-"""Dispatches frames: applies middleware, routes, tracks pending queries, answers queries about the bus.
+"""Dispatches frames: runs middleware, routes, tracks pending queries, answers queries about the bus.
 
 `Dispatcher` decides and waits for nothing; its host hands over what `dispatch` returns. A frame leaves as the bytes
 that it came in, unless a middleware changed its header. Bodies are decoded only where the bus itself is addressed.

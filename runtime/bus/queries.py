@@ -1,4 +1,4 @@
-"""Defines queries, an agent's only access to services outside its process, and how errors travel in replies.
+"""Defines queries, an agent's only access to services outside its process, and encodes their errors.
 
 On Ray a query is a request frame and a reply frame on the bus; in one process it is a call. Bodies are MessagePack.
 """

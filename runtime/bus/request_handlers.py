@@ -1,7 +1,7 @@
-"""Runs the handlers of an endpoint's requests, each in a task of its own, and sends replies and failure reports.
+"""Runs the handlers of an endpoint's requests, and sends replies and failure reports.
 
-A query always gets a reply, unless its asker has cancelled it. A command or an event whose handler fails is reported to
-the bus, which keeps the dead letters.
+Each request is handled in a task of its own. A query always gets a reply, unless its asker has cancelled it. A command
+or an event whose handler fails is reported to the bus, which keeps the dead letters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Implements the rules of work queues as a table of tasks, workers and leases, with the time passed in.
+"""Implements the rules of work queues as a table of tasks, workers and leases; time is passed in.
 
     ready ──dequeue──▶ leased ──complete──▶ completed
       ▲  ▲               │ │ └──give up───▶ dead

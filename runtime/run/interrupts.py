@@ -1,4 +1,4 @@
-"""Reads questions from stage outputs, checks the answers to them, and decides what an answer means. Pure."""
+"""Reads questions from stage outputs, checks answers, and decides what an answer means. Pure."""
 
 from __future__ import annotations
 

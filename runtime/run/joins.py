@@ -1,4 +1,4 @@
-"""Decides which stages of a parallel run may start, which never can, and which lost a race. Pure look-ups.
+"""Decides which stages of a parallel run may start, which never can, and which lost a race. Pure.
 
 A stage of a parallel pipeline belongs to every run when it requires something, or when no route leads to it; other
 stages join a run when they are routed to. docs/semantics.md has the rules with their tests.

@@ -1,4 +1,4 @@
-"""Defines the commands that a decision gives its host; each is self-contained, and hosts decide nothing."""
+"""Defines the commands that a decision gives its host, each self-contained: hosts decide nothing."""
 
 from __future__ import annotations
 
