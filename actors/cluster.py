@@ -114,7 +114,7 @@ class Cluster:
         if not self._connected:
             return
         self._connected = False
-        _leave()
+        _disconnect()
         if self._head:
             self._head.kill_all_processes(check_alive=False, allow_graceful=True, wait=True)
         if self._reaper:
@@ -135,7 +135,7 @@ def start_local(settings: RaySettings, state_dir: Path) -> Cluster:
     Call it in the main thread. For some 300 ms this process has another working directory and environment; threads
     should not depend on them meanwhile. Afterwards all is as it was. Raises ClusterError or StateStorageError.
     """
-    _check_callable()
+    _check_may_connect()
     sessions_dir = open_state_dir(state_dir) / "ray"
     _remove_old_sessions(sessions_dir)
     problem = f"no local Ray cluster could be started (logs in {sessions_dir}; `ray.mode: in_process` does without)"
@@ -144,12 +144,12 @@ def start_local(settings: RaySettings, state_dir: Path) -> Cluster:
         reaper = _start_reaper(private_dir)
     try:
         environment = _local_environment(private_dir, settings.node_ip)
-        with _faults_as_cluster_error(problem), _surroundings(settings.node_ip, environment):
+        with _faults_as_cluster_error(problem), _ray_environment(settings.node_ip, environment):
             with contextlib.chdir(private_dir / "cwd"):
                 head = _Head(settings, sessions_dir, private_dir)
             _connect(head.gcs_address)
     except BaseException:
-        _leave()
+        _disconnect()
         _reap(reaper)
         raise
     return Cluster(head.gcs_address, head, reaper)
@@ -161,18 +161,18 @@ def attach(address: str, token_path: Path | None = None) -> Cluster:
     `token_path` is the `Cluster.token_path` of the process that started the cluster; without it the environment's
     authentication settings apply. Raises ClusterError.
     """
-    _check_callable()
-    host = _probed_host(address) if address != "auto" else ""
+    _check_may_connect()
+    host = _probe_host(address) if address != "auto" else ""
     environment = dict(os.environ) | {"RAY_gcs_server_port_wait_time_s": str(ATTACH_TRIES)}
     if token_path:
         environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token_path)}
     problem = f"the Ray cluster at {address} could not be joined (`ray.address` names it)"
     try:
-        with _faults_as_cluster_error(problem), _surroundings(host, environment):
+        with _faults_as_cluster_error(problem), _ray_environment(host, environment):
             _connect(address)
             return Cluster(ray.get_runtime_context().gcs_address)
     except BaseException:
-        _leave()
+        _disconnect()
         raise
 
 
@@ -233,7 +233,7 @@ class _OwnCodeFirst(JobConfig):
         return True
 
 
-def _check_callable() -> None:
+def _check_may_connect() -> None:
     check_origin()
     if ray.is_initialized():
         raise ClusterError("this process is connected to a Ray cluster already; shut that one down first")
@@ -252,7 +252,7 @@ def _connect(address: str) -> None:
     )
 
 
-def _leave() -> None:
+def _disconnect() -> None:
     ray.shutdown()
     # Ray keeps the authentication of the last cluster for the life of the process.
     _raylet.Config.initialize("")
@@ -273,7 +273,7 @@ def _faults_as_cluster_error(problem: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _surroundings(node_ip: str, environment: Mapping[str, str]) -> Iterator[None]:
+def _ray_environment(node_ip: str, environment: Mapping[str, str]) -> Iterator[None]:
     """Set up the environment for Ray and its processes; restore the caller's environment and SIGTERM handler after."""
     kept = dict(os.environ)
     on_sigterm = signal.getsignal(signal.SIGTERM)
@@ -352,7 +352,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _probed_host(address: str) -> str:
+def _probe_host(address: str) -> str:
     """Return the host of `address`, where a gRPC server answers. Raises ClusterError within about two seconds."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:

@@ -438,8 +438,8 @@ def _problem(item: ErrorDetails) -> str:
     if item["type"] == "extra_forbidden":
         return f"unknown key; known here: {', '.join(known_keys(_section_at(item['loc'][:-1]) or Settings))}"
     given = item["input"]
-    told = f", not {given!r}" if isinstance(given, str | int | float) else ""
-    return item["msg"] + told
+    shown = f", not {given!r}" if isinstance(given, str | int | float) else ""
+    return item["msg"] + shown
 
 
 def _variable(overrides: Mapping[str, Any], path: KeyPath) -> str:

@@ -61,7 +61,7 @@ from runtime.tools.registry import Tool, ToolRegistry
 
 Script = Sequence[Any]
 START_MS = 1_700_000_000_000
-MOST_STEPS = 10_000
+MAX_STEPS = 10_000
 
 
 class PipelineBuilder:
@@ -204,16 +204,16 @@ class ScriptedRunner:
     async def run_through_time(self, question: str = "?", step_s: float = 0.25, **fields: Any) -> Envelope:
         """Execute a whole run while the clock advances in steps until the run is over."""
         run = asyncio.create_task(self.runner.run(self.request(question, **fields)))
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             if run.done():
                 return run.result()
             await self.clock.advance(step_s)
         run.cancel()
-        raise AssertionError(f"the run is not over after {MOST_STEPS} steps of {step_s:g} s")
+        raise AssertionError(f"the run is not over after {MAX_STEPS} steps of {step_s:g} s")
 
     async def until(self, run_id: RunId, lifecycle: Lifecycle) -> Envelope:
         """Return the envelope of a run as soon as it is `lifecycle`, while the clock stands still."""
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             envelope = self.runner.envelope(run_id)
             if envelope.lifecycle == lifecycle:
                 return envelope

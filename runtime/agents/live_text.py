@@ -19,7 +19,7 @@ from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
 STAGE_TEXT = "stage.text"
 
 MAX_TEXT_CHARS = 8_000
-MOST_TEXTS_PER_RUN = 16
+MAX_TEXTS_PER_RUN = 16
 SENT_EVERY_S = 0.2
 
 
@@ -86,7 +86,7 @@ class LiveTexts:
         texts = self._runs.setdefault(key.run_id, {})
         place = _place(key.hop, key.item)
         before = texts.get(place)
-        if before is None and len(texts) >= MOST_TEXTS_PER_RUN:
+        if before is None and len(texts) >= MAX_TEXTS_PER_RUN:
             return False
         if before is not None and (key.attempt < before.key.attempt or shown == before.text):
             return False
@@ -162,5 +162,5 @@ def _place(hop: int, item: int) -> str:
 
 
 def _event(live: _Live, type_: str, data: dict[str, object]) -> ClientEvent:
-    told = {**data, "draft": live.draft, "item": live.key.item, "provisional": True}
-    return ClientEvent(0, live.at_ms, live.key.run_id, type_, live.key.hop, live.stage, told)  # type: ignore[arg-type]
+    fields = {**data, "draft": live.draft, "item": live.key.item, "provisional": True}
+    return ClientEvent(0, live.at_ms, live.key.run_id, type_, live.key.hop, live.stage, fields)  # type: ignore[arg-type]

@@ -65,16 +65,16 @@ class Reporter:
         agent: Address,
         incarnation: str,
         supervisor_of: Callable[[RunId], Address],
-        most_under_way: int = CAPACITY,
+        max_in_flight: int = CAPACITY,
     ) -> None:
         self._sender = sender
         self._clock = clock
         self._agent = agent
         self._incarnation = incarnation
         self._supervisor_of = supervisor_of
-        self._most_under_way = most_under_way
+        self._max_in_flight = max_in_flight
         self._gathered: dict[StageKey, list[StagePayload]] = {}
-        self._under_way: dict[MessageId, StageKey] = {}
+        self._in_flight: dict[MessageId, StageKey] = {}
         self._waiting: set[StageKey] = set()
         self._held_back: dict[StageKey, None] = {}
         self._numbers = itertools.count(1)
@@ -96,7 +96,7 @@ class Reporter:
     def recorded(self, message_id: MessageId) -> None:
         """Handle the acknowledgement of a report; payloads gathered since are sent now."""
         self._sender.acknowledge(message_id)
-        key = self._under_way.pop(message_id, None)
+        key = self._in_flight.pop(message_id, None)
         if key is not None:
             self._waiting.discard(key)
             self._held_back[key] = None
@@ -126,13 +126,13 @@ class Reporter:
     def _send_report(self, report: Report) -> None:
         run_id = report.key.run_id
         message_id = MessageId(f"{self._incarnation}.{next(self._numbers)}")
-        self._under_way[message_id] = report.key
+        self._in_flight[message_id] = report.key
         command = OutgoingCommand(self._supervisor_of(run_id), REPORT, msgspec.msgpack.encode(report), run_id)
         self._spawn(self._sender.send(message_id, command))
 
     @property
     def _has_room(self) -> bool:
-        return len(self._under_way) < self._most_under_way
+        return len(self._in_flight) < self._max_in_flight
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)

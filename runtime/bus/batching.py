@@ -28,7 +28,7 @@ class Batcher(Generic[Outcome]):
     def __init__(self, call: Callable[[list[bytes]], Awaitable[Sequence[Outcome]]]) -> None:
         self._call = call
         self._waiting: deque[tuple[bytes, asyncio.Future[Outcome]]] = deque()
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._in_flight: set[asyncio.Task[None]] = set()
         self._is_due = False
 
     async def send(self, item: bytes) -> Outcome:
@@ -36,37 +36,37 @@ class Batcher(Generic[Outcome]):
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[Outcome] = loop.create_future()
         self._waiting.append((item, outcome))
-        if not self._is_due and len(self._under_way) < MAX_CONCURRENT_CALLS:
+        if not self._is_due and len(self._in_flight) < MAX_CONCURRENT_CALLS:
             self._is_due = True
-            loop.call_soon(self._go)  # items sent in the same turn of the event loop share the call
+            loop.call_soon(self._start_call)  # items sent in the same turn of the event loop share the call
         return await outcome
 
-    def _go(self) -> None:
+    def _start_call(self) -> None:
         self._is_due = False
         if self._waiting:
-            task = asyncio.get_running_loop().create_task(self._carry(self._take()))
-            self._under_way.add(task)
-            task.add_done_callback(self._next)
+            task = asyncio.get_running_loop().create_task(self._send_batch(self._next_batch()))
+            self._in_flight.add(task)
+            task.add_done_callback(self._on_call_done)
 
-    def _take(self) -> list[tuple[bytes, asyncio.Future[Outcome]]]:
-        taken, size = [self._waiting.popleft()], 0
-        while self._waiting and len(taken) < MAX_BATCH_ITEMS:
-            size += len(taken[-1][0])
+    def _next_batch(self) -> list[tuple[bytes, asyncio.Future[Outcome]]]:
+        batch, size = [self._waiting.popleft()], 0
+        while self._waiting and len(batch) < MAX_BATCH_ITEMS:
+            size += len(batch[-1][0])
             if size + len(self._waiting[0][0]) > MAX_BATCH_BYTES:
                 break
-            taken.append(self._waiting.popleft())
-        return taken
+            batch.append(self._waiting.popleft())
+        return batch
 
-    def _next(self, done: asyncio.Task[None]) -> None:
-        self._under_way.discard(done)
-        self._go()
+    def _on_call_done(self, done: asyncio.Task[None]) -> None:
+        self._in_flight.discard(done)
+        self._start_call()
 
-    async def _carry(self, taken: list[tuple[bytes, asyncio.Future[Outcome]]]) -> None:
+    async def _send_batch(self, batch: list[tuple[bytes, asyncio.Future[Outcome]]]) -> None:
         try:
-            outcomes = await self._call([item for item, _ in taken])
-            settled = list(zip((future for _, future in taken), outcomes, strict=True))
+            outcomes = await self._call([item for item, _ in batch])
+            settled = list(zip((future for _, future in batch), outcomes, strict=True))
         except Exception as error:  # noqa: BLE001 - it is raised where the items came from
-            for _, future in taken:
+            for _, future in batch:
                 if not future.done():
                     future.set_exception(error)
             return

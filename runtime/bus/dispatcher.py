@@ -25,7 +25,7 @@ from runtime.bus.frames import (
 )
 from runtime.bus.middleware import Chain, Halted, Middleware, Outcome
 from runtime.bus.queries import class_of_code, error_code, error_to_wire
-from runtime.bus.routing_table import MOST_DEATHS_IN_HAND, NOWHERE, Routing, RoutingTable
+from runtime.bus.routing_table import MAX_DEATHS_PER_FRAME, NOWHERE, Routing, RoutingTable
 from runtime.errors import (
     HandlerLostError,
     InputError,
@@ -92,27 +92,29 @@ class Dispatcher:
         """Decide on one frame. Raises WireError for bytes that are no frame."""
         header, body_at = decode_header(data)
         if header.kind == "reply":
-            return self._handler_failed(decode_frame(data)) if header.target == BUS else self._answered(header, data)
+            return (
+                self._handler_failed(decode_frame(data)) if header.target == BUS else self._dispatch_reply(header, data)
+            )
         if header.kind == "cancel":
-            return self._called_off(header, data)
+            return self._dispatch_cancel(header, data)
         passed = self._chain.before(header)
         if isinstance(passed, Halted):
-            return self._halted(header, passed)
+            return self._dispatch_halted(header, passed)
         if passed.target == BUS:
             return self._answer_bus_query(Frame(passed, data[body_at:]))
-        return self._requested(passed, data if passed is header else encode_frame(Frame(passed, data[body_at:])))
+        return self._dispatch_request(passed, data if passed is header else encode_frame(Frame(passed, data[body_at:])))
 
     def mark_lost(self, address: Address, incarnation: int, for_good: bool) -> tuple[bool, tuple[Delivery, ...]]:
         """Record that a process died; return whether that is news, and the failures of its unanswered queries."""
         if not self._table.mark_lost(address, incarnation, for_good):
             return False, ()
-        return True, self._orphaned(address, frozenset()) if for_good else ()
+        return True, self._fail_orphaned(address, frozenset()) if for_good else ()
 
     def on_replaced(self, address: Address, parked: Iterable[bytes]) -> tuple[Delivery, ...]:
         """Return the failures of queries held by a replaced process; its successor still gets the `parked` ones."""
-        return self._orphaned(address, frozenset(decode_header(data)[0].message_id for data in parked))
+        return self._fail_orphaned(address, frozenset(decode_header(data)[0].message_id for data in parked))
 
-    def _orphaned(self, address: Address, spared: frozenset[MessageId]) -> tuple[Delivery, ...]:
+    def _fail_orphaned(self, address: Address, spared: frozenset[MessageId]) -> tuple[Delivery, ...]:
         held = [query.header for query in self._queries.values() if query.holder == address]
         failures: list[Delivery] = []
         types: set[str] = set()
@@ -138,7 +140,7 @@ class Dispatcher:
         outcome = self._table.requeue(address, data, incarnation)
         if outcome not in {"refused", "deadly"} or self._end(header.message_id, "failed") is None:
             return outcome == "again", ()
-        deaths = {"deaths": MOST_DEATHS_IN_HAND} if outcome == "deadly" else {}
+        deaths = {"deaths": MAX_DEATHS_PER_FRAME} if outcome == "deadly" else {}
         error = HandlerLostError(f"'{header.type}' could not be handed to {address}", type=header.type, **deaths)
         return False, self._fail(header, error)
 
@@ -152,12 +154,12 @@ class Dispatcher:
         own = {"queries_under_way": len(self._queries), "latest_dead_letters": letters}
         return self._table.stats() | own | {"middleware": self._chain.stats()}
 
-    def _requested(self, header: Header, data: bytes) -> DispatchResult:
+    def _dispatch_request(self, header: Header, data: bytes) -> DispatchResult:
         if header.kind == "query" and not self._has_room():
             self._chain.after(header, "full")
             return DispatchResult("full", why=f"{len(self._queries)} queries are under way already")
         routing = self._table.route(header)
-        taken = self._place(header, routing, data)
+        taken = self._deliver_or_park(header, routing, data)
         if header.kind == "query" and taken.outcome == "accepted":
             expires_ms = header.deadline_ms or self._clock.now_ms() + WITHOUT_DEADLINE_MS
             holder = (routing.deliver + routing.park)[0]
@@ -166,7 +168,7 @@ class Dispatcher:
             self._chain.after(header, "dropped" if routing == NOWHERE else taken.outcome)
         return taken
 
-    def _place(self, header: Header, routing: Routing, data: bytes) -> DispatchResult:
+    def _deliver_or_park(self, header: Header, routing: Routing, data: bytes) -> DispatchResult:
         if routing.refused is not None:
             return DispatchResult("refused", why=routing.refused)
         kept = [self._table.park(address, data) for address in routing.park]
@@ -174,15 +176,15 @@ class Dispatcher:
             return DispatchResult("full", why=f"too many frames wait for {routing.park[0]}")
         return DispatchResult("accepted", tuple((address, data) for address in routing.deliver))
 
-    def _answered(self, reply: Header, data: bytes) -> DispatchResult:
+    def _dispatch_reply(self, reply: Header, data: bytes) -> DispatchResult:
         self._end(reply.correlation_id, _outcome_of_reply(reply))
-        return self._place(reply, self._table.route(reply), data)
+        return self._deliver_or_park(reply, self._table.route(reply), data)
 
-    def _called_off(self, cancel: Header, data: bytes) -> DispatchResult:
+    def _dispatch_cancel(self, cancel: Header, data: bytes) -> DispatchResult:
         query = self._end(cancel.correlation_id, "timeout" if cancel.reason == "timeout" else "cancelled")
         if query is not None:
             cancel = msgspec.structs.replace(cancel, target=query.holder)
-        return self._place(cancel, self._table.route(cancel), data)
+        return self._deliver_or_park(cancel, self._table.route(cancel), data)
 
     def _handler_failed(self, report: Frame) -> DispatchResult:
         request = reported_request(report)
@@ -192,7 +194,7 @@ class Dispatcher:
         self._chain.after(request, "failed")
         return DispatchResult("accepted")
 
-    def _halted(self, header: Header, halted: Halted) -> DispatchResult:
+    def _dispatch_halted(self, header: Header, halted: Halted) -> DispatchResult:
         if halted.error is None:
             self._table.counts["doubled"] += 1
             return DispatchResult("accepted")
@@ -223,7 +225,7 @@ class Dispatcher:
         return self._reply(reply_to(query, BUS, pack_body(error_to_wire(error)), True, error_code(error)))
 
     def _reply(self, reply: Frame) -> tuple[Delivery, ...]:
-        return self._place(reply.header, self._table.route(reply.header), encode_frame(reply)).deliver
+        return self._deliver_or_park(reply.header, self._table.route(reply.header), encode_frame(reply)).deliver
 
     def _end(self, query_id: MessageId | None, outcome: Outcome) -> _PendingQuery | None:
         query = self._queries.pop(query_id, None) if query_id else None

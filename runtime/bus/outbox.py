@@ -24,18 +24,18 @@ Admission = Literal["begin", "double", "outdated"]
 
 CAPACITY = 10_000
 FIRST_WAIT_MS = 500
-LONGEST_WAIT_MS = 15_000
+MAX_WAIT_MS = 15_000
 
 
 class Outbox(Generic[Message]):
     """Holds messages that were sent and not acknowledged; each is due again after a wait that doubles up to a cap."""
 
     def __init__(
-        self, capacity: int = CAPACITY, first_wait_ms: int = FIRST_WAIT_MS, longest_wait_ms: int = LONGEST_WAIT_MS
+        self, capacity: int = CAPACITY, first_wait_ms: int = FIRST_WAIT_MS, max_wait_ms: int = MAX_WAIT_MS
     ) -> None:
         self._capacity = capacity
         self._first_wait_ms = first_wait_ms
-        self._longest_wait_ms = longest_wait_ms
+        self._max_wait_ms = max_wait_ms
         self._waiting: dict[MessageId, tuple[Message, int, int]] = {}
         self._due: list[tuple[int, int, MessageId]] = []
         self._puts = 0
@@ -63,7 +63,7 @@ class Outbox(Generic[Message]):
             if waiting is not None and waiting[2] == number:
                 found.append((message_id, waiting))
         for message_id, (message, wait_ms, _) in found:
-            self._wait_for(message_id, message, now_ms, min(2 * wait_ms, self._longest_wait_ms))
+            self._wait_for(message_id, message, now_ms, min(2 * wait_ms, self._max_wait_ms))
         return [message for _, (message, _, _) in found]
 
     def next_due_ms(self) -> int | None:

@@ -41,12 +41,12 @@ class PendingQueries:
         try:
             reply = await wait_at_most(self._clock, timeout_s, self._exchange(waiting))
         except TimeoutError as error:
-            self._call_off(header, "timeout")
+            self._cancel(header, "timeout")
             raise QueryTimeoutError(
                 f"no answer to '{header.type}' within {timeout_s:g} s", type=header.type, timeout_s=timeout_s
             ) from error
         except (asyncio.CancelledError, QueryCancelledError):
-            self._call_off(header, "cancelled")
+            self._cancel(header, "cancelled")
             raise
         finally:
             self._waiting.pop(header.message_id, None)
@@ -81,7 +81,7 @@ class PendingQueries:
             _raise_unsent(waiting.frame.header.type, outcome)
         return await waiting.reply
 
-    def _call_off(self, query: Header, reason: CancelReason) -> None:
+    def _cancel(self, query: Header, reason: CancelReason) -> None:
         self._spawn(self._sender.send(cancel_of(query, reason)))
 
     def _spawn(self, work: Coroutine[Any, Any, SendOutcome]) -> None:

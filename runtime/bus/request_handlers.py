@@ -36,7 +36,7 @@ class RequestHandlers:
         self._chain = chain
         self._tasks: set[asyncio.Task[Outcome]] = set()
         self._answering: dict[MessageId, asyncio.Task[Outcome]] = {}
-        self._called_off: set[MessageId] = set()
+        self._cancelled: set[MessageId] = set()
         self.queries: dict[str, QueryHandler] = {}
         self.commands: dict[str, OnFrame] = {}
         self.subscribers: dict[str, list[OnFrame]] = {}
@@ -55,7 +55,7 @@ class RequestHandlers:
         """Cancel the work on a query; its asker no longer waits, so there is no reply."""
         task = self._answering.get(query_id) if query_id else None
         if task is not None and query_id is not None:
-            self._called_off.add(query_id)
+            self._cancelled.add(query_id)
             task.cancel()
 
     async def close(self) -> None:
@@ -75,7 +75,7 @@ class RequestHandlers:
         def done(task: asyncio.Task[Outcome]) -> None:
             self._tasks.discard(task)
             self._answering.pop(header.message_id, None)
-            self._called_off.discard(header.message_id)
+            self._cancelled.discard(header.message_id)
             outcome = self._outcome(header, task)
             if is_counted:
                 self._chain.after(header, outcome)
@@ -97,7 +97,7 @@ class RequestHandlers:
         try:
             body = pack_body(await self._result(frame))
         except asyncio.CancelledError:
-            if header.message_id in self._called_off:
+            if header.message_id in self._cancelled:
                 raise
             error = QueryCancelledError(f"{self._address} called off its work on '{header.type}'", type=header.type)
             await self._reply(header, error)

@@ -20,7 +20,7 @@ KEPT_DEAD_LETTERS = 200
 PARKED_FRAMES_PER_ADDRESS = 1_000
 
 # Stages and queries have the same limit: a poison frame must end, and senders resend the innocent ones beside it.
-MOST_DEATHS_IN_HAND = 4
+MAX_DEATHS_PER_FRAME = 4
 
 Presence = Literal["connected", "away", "dead"]
 RequeueOutcome = Literal["again", "parked", "let_go", "refused", "deadly"]
@@ -78,7 +78,7 @@ class RoutingTable:
         self._handlers.update(dict.fromkeys(handles, address))
         for type_ in subscribes:
             self.subscribe(address, type_)
-        return [data for data in self._parked.pop(address, ()) if not self._is_let_go(address, data)]
+        return [data for data in self._parked.pop(address, ()) if not self._is_superseded(address, data)]
 
     def subscribe(self, address: Address, type_: str) -> None:
         """Send events of that type to `address` as well; a second call changes nothing."""
@@ -150,14 +150,14 @@ class RoutingTable:
         is dropped (`let_go`) with the process that was handling it: it comes again only if it is still wanted.
         """
         header = decode_header(data)[0]
-        deaths = self._death_in_hand((address, header.message_id), incarnation)
+        deaths = self._count_death((address, header.message_id), incarnation)
         presence = self._presence.get(address)
         outcome: RequeueOutcome = "refused"
         if presence == "dead":
             self._refuse(header, f"endpoint {address} is gone for good")
         elif _is_repeated(header) and self.incarnation(address) > incarnation:
             outcome = "let_go"
-        elif deaths >= MOST_DEATHS_IN_HAND:
+        elif deaths >= MAX_DEATHS_PER_FRAME:
             outcome = "deadly"
             self._refuse(header, f"endpoint {address} died {deaths} times with it in hand")
         elif presence == "connected":
@@ -223,12 +223,12 @@ class RoutingTable:
             return self._refuse(header, f"endpoint {unreachable[0]} is not there")
         return Routing(tuple(by_presence["connected"]), tuple(by_presence["away"]))
 
-    def _is_let_go(self, address: Address, data: bytes) -> bool:
+    def _is_superseded(self, address: Address, data: bytes) -> bool:
         if not self._deaths or not _is_repeated(header := decode_header(data)[0]):
             return False
         return self._deaths.pop((address, header.message_id), None) is not None
 
-    def _death_in_hand(self, key: tuple[Address, MessageId], incarnation: int) -> int:
+    def _count_death(self, key: tuple[Address, MessageId], incarnation: int) -> int:
         """Return how many incarnations could not take a frame; repeated failures of one incarnation count once."""
         deaths = self._deaths.get(key, _Deaths(0, 0))
         if incarnation > deaths.incarnation:

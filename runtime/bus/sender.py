@@ -34,7 +34,7 @@ class RetryRules(msgspec.Struct, frozen=True):
     tries: int = 8
     first_s: float = 0.1
     longest_s: float = 2.0
-    most_waiting: int = 1_000
+    max_waiting: int = 1_000
 
     def pauses_s(self) -> list[float]:
         """Return the pause before each retry."""
@@ -59,7 +59,7 @@ class Sender:
         outcome = await self.send_once(frame)
         if outcome != "unreachable":
             return outcome
-        if self.waiting >= self._rules.most_waiting:
+        if self.waiting >= self._rules.max_waiting:
             return "full"
         self.waiting += 1
         try:

@@ -8,7 +8,7 @@ from collections import Counter
 import msgspec
 
 OTHER = "other"
-MOST_VALUES_PER_LABEL = 200
+MAX_VALUES_PER_LABEL = 200
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -27,15 +27,15 @@ class HistogramSample(msgspec.Struct, frozen=True):
 
 
 class LabelledCounter:
-    """Counts under labels. A label takes `most_values` values; further ones are counted as `other`."""
+    """Counts under labels. A label takes `max_values` values; further ones are counted as `other`."""
 
     def __init__(
-        self, name: str, help_text: str, labels: tuple[str, ...], most_values: int = MOST_VALUES_PER_LABEL
+        self, name: str, help_text: str, labels: tuple[str, ...], max_values: int = MAX_VALUES_PER_LABEL
     ) -> None:
         self.name = name
         self.help_text = help_text
         self.labels = labels
-        self._most_values = most_values
+        self._max_values = max_values
         self._known: tuple[set[str], ...] = tuple(set() for _ in labels)
         self._counts: Counter[tuple[str, ...]] = Counter()
 
@@ -52,7 +52,7 @@ class LabelledCounter:
 
     def _bounded(self, known: set[str], value: str) -> str:
         if value not in known:
-            if len(known) >= self._most_values:
+            if len(known) >= self._max_values:
                 return OTHER
             known.add(value)
         return value

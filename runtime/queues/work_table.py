@@ -37,11 +37,11 @@ TRANSITIONS: dict[tuple[TaskState, Signal], TaskState] = {
 }
 PENDING: tuple[TaskState, ...] = ("ready", "leased", "delayed")
 
-MOST_PENDING_PER_QUEUE = 100_000
+MAX_PENDING_PER_QUEUE = 100_000
 KEPT_DEAD_TASKS = 10_000
-MOST_LOST_LEASES = 3
+MAX_LOST_LEASES = 3
 FIRST_RETRY_MS = 1_000
-LONGEST_RETRY_MS = 300_000
+MAX_RETRY_DELAY_MS = 300_000
 
 RANKS: dict[Priority, int] = {priority: rank for rank, priority in enumerate(get_args(Priority))}
 
@@ -91,7 +91,7 @@ class _Worker(msgspec.Struct):
 
 def retry_delay_ms(failures: int) -> int:
     """Return how long a task waits after so many failures: 1 s, 2 s, 4 s and so on, up to five minutes."""
-    return min(FIRST_RETRY_MS << min(failures - 1, 30), LONGEST_RETRY_MS)
+    return min(FIRST_RETRY_MS << min(failures - 1, 30), MAX_RETRY_DELAY_MS)
 
 
 def queue_full(queue: str, pending: int) -> QueueFullError:
@@ -130,9 +130,9 @@ class WorkTable:
         if dedup_key is not None and (queue, dedup_key) in self._by_key:
             return self._by_key[queue, dedup_key]
         pending = sum(self._counts[queue, state] for state in PENDING)
-        if pending >= MOST_PENDING_PER_QUEUE:
+        if pending >= MAX_PENDING_PER_QUEUE:
             raise queue_full(queue, pending)
-        seq = self._number()
+        seq = self._next_number()
         task = Task(TaskId(f"t-{seq}"), queue, payload, priority, max_retries, seq, dedup_key=dedup_key)
         if dedup_key is not None:
             self._by_key[queue, dedup_key] = task.id
@@ -168,7 +168,7 @@ class WorkTable:
         heapq.heappop(self._ready[queue])
         task = self._tasks[task_id]
         self._move(task, "ready", "dequeue")
-        lease = Lease(LeaseId(f"l-{self._number()}"), worker, task)
+        lease = Lease(LeaseId(f"l-{self._next_number()}"), worker, task)
         self._leases[lease.id] = lease
         return lease
 
@@ -229,7 +229,7 @@ class WorkTable:
 
     def _lose(self, lease: Lease) -> None:
         task = msgspec.structs.replace(lease.task, lost=lease.task.lost + 1, error=f"worker {lease.worker} was lost")
-        if task.lost >= MOST_LOST_LEASES:
+        if task.lost >= MAX_LOST_LEASES:
             del self._leases[lease.id]
             self._give_up(task)
         else:
@@ -266,6 +266,6 @@ class WorkTable:
     def _leases_of(self, worker: WorkerId) -> list[Lease]:
         return [lease for lease in self._leases.values() if lease.worker == worker]
 
-    def _number(self) -> int:
+    def _next_number(self) -> int:
         self._numbers += 1
         return self._numbers

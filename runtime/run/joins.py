@@ -65,7 +65,7 @@ def losers(config: PipelineConfig, winner_of: AgentConfig, statuses: Statuses) -
     return _not_needed(config, list(winner_of.requires), {**statuses, winner_of.name: "active"})
 
 
-def lost_with(config: PipelineConfig, failed: str, statuses: Statuses) -> list[str] | None:
+def lost_after_failure(config: PipelineConfig, failed: str, statuses: Statuses) -> list[str] | None:
     """Return the stages that a failure makes impossible or needless, if the run can do without all of them.
 
     It can when each stage that requires an impossible one can start without it, or is itself dispensable. Return None

@@ -79,7 +79,7 @@ class StageBudget:
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
 
-    def book_kept(self, tokens_in: int, tokens_out: int) -> None:
+    def book_replayed(self, tokens_in: int, tokens_out: int) -> None:
         """Record the tokens of a call that an earlier attempt made and could not report.
 
         The call itself was booked with that attempt's grant, and so were its tokens where they are bounded.

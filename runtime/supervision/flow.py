@@ -72,7 +72,7 @@ def _visit(transition: Transition, agent: AgentConfig) -> None:
         if agent.name in transition.stages:
             _make_stale(transition, agent.name)
         for loser in joins.losers(transition.config, agent, transition.stages):
-            _call_off(transition, loser)
+            _cancel_visit(transition, loser)
     entry = InFlight(StageKey(transition.envelope.run_id, usage.agent_hops), name, Grant(), transition.at_ms)
     if agent.foreach is None:
         transition.issue(entry)
@@ -83,11 +83,11 @@ def _visit(transition: Transition, agent: AgentConfig) -> None:
 def _make_stale(transition: Transition, stage: str) -> None:
     """Undo the stages built on the last visit of a stage; they are to run again."""
     for name in sorted(joins.dependants(transition.config, stage)):
-        _call_off(transition, name)
+        _cancel_visit(transition, name)
         transition.stages.pop(name, None)
 
 
-def _call_off(transition: Transition, stage: str) -> None:
+def _cancel_visit(transition: Transition, stage: str) -> None:
     """Cancel a visit that is no longer needed, with its question and its planned revisits."""
     transition.drop(stage, "cancelled")
     transition.revisits = tuple(name for name in transition.revisits if name != stage)
@@ -254,7 +254,7 @@ def withdraw_moot_question(transition: Transition) -> None:
     With none left the run continues once there is room for it: it took up none while it waited.
     """
     while (loser := _losing_asker(transition)) is not None:
-        _call_off(transition, loser)
+        _cancel_visit(transition, loser)
     if transition.envelope.lifecycle != "waiting" or open_question(transition) is not None:
         return
     transition.close_interrupt("cancelled")
@@ -364,7 +364,7 @@ def fail(
         transition.finish(transition.ending.reason, transition.ending.detail)
     elif agent.error_next is not None:
         _take_error_route(transition, agent, agent.error_next, error)
-    elif _goes_on_without(transition, agent):
+    elif _continues_without(transition, agent):
         advance(transition)
     else:
         _wait_or_end(transition, agent, Ending(reason, error, transition.at_ms), is_timeout)
@@ -378,11 +378,15 @@ def _take_error_route(transition: Transition, agent: AgentConfig, target: str, e
     advance(transition)
 
 
-def _goes_on_without(transition: Transition, agent: AgentConfig) -> bool:
+def _continues_without(transition: Transition, agent: AgentConfig) -> bool:
     """Return True when the run can do without the failed stage; cancel the stages that depend on it alone."""
-    lost = joins.lost_with(transition.config, agent.name, transition.stages) if transition.config.is_parallel else None
+    lost = (
+        joins.lost_after_failure(transition.config, agent.name, transition.stages)
+        if transition.config.is_parallel
+        else None
+    )
     for name in lost or ():
-        _call_off(transition, name)
+        _cancel_visit(transition, name)
     return lost is not None
 
 

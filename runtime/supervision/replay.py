@@ -212,8 +212,8 @@ _TIMERS = {
 
 def _why_after_answer(before: RunState, payload: InterruptAnswered) -> str:
     response, interrupt = payload.response, before.envelope.interrupt
-    said = response.decision or {True: "yes", False: "no", None: response.text}[response.approved]
-    return f"'{payload.user_id}' answered '{interrupt.question if interrupt else ''}': {said or 'go on'}"
+    answer = response.decision or {True: "yes", False: "no", None: response.text}[response.approved]
+    return f"'{payload.user_id}' answered '{interrupt.question if interrupt else ''}': {answer or 'go on'}"
 
 
 def _with_reason(text: str) -> Callable[[Any], str]:

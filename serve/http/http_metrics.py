@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from runtime.bus.circuit_breaker import State
 from runtime.llm.call_metrics import BOUNDS_S, COUNTERS, HISTOGRAMS, ModelStats, together
-from runtime.primitives.counters import MOST_VALUES_PER_LABEL
+from runtime.primitives.counters import MAX_VALUES_PER_LABEL
 
 LATENCY_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
@@ -154,6 +154,6 @@ def _breakers(failing: Mapping[str, Mapping[str, Any]]) -> GaugeMetricFamily:
         "jeeves_bus_breaker_state", "Types that fail now: 0 closed, 1 half open, 2 open.", labels=["type"]
     )
     states = [(BREAKER_STATES[breaker["state"]], type_) for type_, breaker in failing.items()]
-    for state, type_ in sorted(states, key=lambda pair: (-pair[0], pair[1]))[:MOST_VALUES_PER_LABEL]:
+    for state, type_ in sorted(states, key=lambda pair: (-pair[0], pair[1]))[:MAX_VALUES_PER_LABEL]:
         family.add_metric([type_], state)
     return family

@@ -19,7 +19,7 @@ def box(**settings: int) -> Outbox[str]:
 
 
 def test_a_message_comes_due_after_waits_that_double_up_to_the_cap() -> None:
-    out = box(first_wait_ms=100, longest_wait_ms=400)
+    out = box(first_wait_ms=100, max_wait_ms=400)
     out.put(MessageId("m"), "hello", 0)
     sent = [now for now in range(0, 2_000, 10) if out.due(now)]
     assert sent == [100, 300, 700, 1_100, 1_500, 1_900]
@@ -54,7 +54,7 @@ def test_a_full_outbox_says_so_and_takes_more_once_something_was_acknowledged() 
 
 
 def test_a_host_that_was_asleep_sends_each_message_once_however_long_it_slept() -> None:
-    out = box(first_wait_ms=100, longest_wait_ms=200)
+    out = box(first_wait_ms=100, max_wait_ms=200)
     for name in "ab":
         out.put(MessageId(name), name, 0)
     assert out.due(1_000_000) == ["a", "b"]
@@ -65,7 +65,7 @@ def test_a_host_that_was_asleep_sends_each_message_once_however_long_it_slept() 
 def test_whatever_is_not_acknowledged_is_sent_again_and_nothing_else_ever(
     steps: list[tuple[str, MessageId, int]],
 ) -> None:
-    out, now, waiting = box(first_wait_ms=50, longest_wait_ms=300), 0, set()
+    out, now, waiting = box(first_wait_ms=50, max_wait_ms=300), 0, set()
     for step, message_id, passed in steps:
         now += passed
         if step == "put":
@@ -103,7 +103,7 @@ def test_an_inbox_knows_the_newest_ids_and_never_more_than_its_capacity(noted: l
 @given(st.integers(0, 2**32), st.integers(0, 70), st.integers(0, 70))
 def test_over_a_bad_line_every_message_arrives_and_takes_effect_once(seed: int, lose: int, double: int) -> None:
     rng = random.Random(seed)
-    out, inbox, effects = box(first_wait_ms=10, longest_wait_ms=40), Inbox(), []
+    out, inbox, effects = box(first_wait_ms=10, max_wait_ms=40), Inbox(), []
     for number in range(8):
         out.put(MessageId(f"m{number}"), f"m{number}", 0)
     for now in range(0, 40_000, 10):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from runtime.bus.frames import Frame, Header, Kind, encode_frame
 from runtime.bus.routing_table import (
     KEPT_DEAD_LETTERS,
-    MOST_DEATHS_IN_HAND,
+    MAX_DEATHS_PER_FRAME,
     PARKED_FRAMES_PER_ADDRESS,
     Routing,
     RoutingTable,
@@ -200,13 +200,13 @@ def dies_in_hand(table: RoutingTable, *names: str) -> list[str]:
 
 
 def test_a_frame_is_handed_over_until_its_fourth_death_in_hand(table: RoutingTable) -> None:
-    assert [dies_in_hand(table, "1") for _ in range(MOST_DEATHS_IN_HAND)] == [["parked"]] * 3 + [["deadly"]]
+    assert [dies_in_hand(table, "1") for _ in range(MAX_DEATHS_PER_FRAME)] == [["parked"]] * 3 + [["deadly"]]
     assert [letter.reason for letter in table.dead_letters] == ["endpoint a died 4 times with it in hand"]
     assert table.connect(A) == []
 
 
 def test_each_frame_has_deaths_of_its_own(table: RoutingTable) -> None:
-    for _ in range(MOST_DEATHS_IN_HAND - 1):
+    for _ in range(MAX_DEATHS_PER_FRAME - 1):
         dies_in_hand(table, "1")
     assert dies_in_hand(table, "1", "2") == ["deadly", "parked"]
 
@@ -243,7 +243,7 @@ def test_one_process_that_cannot_be_reached_again_and_again_is_one_death(table: 
 
 
 def test_the_deaths_of_a_frame_are_forgotten_once_it_is_taken(table: RoutingTable) -> None:
-    for _ in range(MOST_DEATHS_IN_HAND - 1):
+    for _ in range(MAX_DEATHS_PER_FRAME - 1):
         dies_in_hand(table, "1")
     table.settled(A, data("1"))
     assert dies_in_hand(table, "1") == ["parked"]

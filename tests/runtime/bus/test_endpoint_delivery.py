@@ -26,7 +26,7 @@ from runtime.errors import (
 from runtime.primitives.ids import Address, MessageId, RunId
 from tests.runtime.bus.memory_bus import MemoryBus, settle
 
-RETRY = RetryRules(tries=3, first_s=1.0, longest_s=2.0, most_waiting=2)
+RETRY = RetryRules(tries=3, first_s=1.0, longest_s=2.0, max_waiting=2)
 WHOLE_RETRY_S = 1 + 2 + 2
 
 
