@@ -1,8 +1,8 @@
 """Lets actors that Ray restarts after a crash wait for services that are unavailable.
 
 When an actor's constructor raises, Ray does not start that actor again. At the first start that is right, and the error
-reaches whoever starts the system. Later there are runs to continue, so a full disk or a server that is down is waited
-for.
+reaches the caller that starts the system. Later there are runs to continue, so a full disk or a server that is down is
+waited for.
 """
 
 from __future__ import annotations

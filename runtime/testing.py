@@ -104,7 +104,7 @@ class PipelineBuilder:
 async def hang(_context: StageContext, _view: StageView) -> StageResult:
     """Never return: a script step that has to be cancelled."""
     await asyncio.Event().wait()
-    raise AssertionError("an event that nobody sets was set")
+    raise AssertionError("an event without a setter was set")
 
 
 class ScriptedAgent:

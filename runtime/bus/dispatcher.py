@@ -123,7 +123,7 @@ class Dispatcher:
                 # One death counts as one failure, however many queries it took with it.
                 self._end(query.message_id, "cancelled" if query.type in types else "failed")
                 types.add(query.type)
-                error = HandlerLostError(f"{address} died with '{query.type}' in hand", type=query.type)
+                error = HandlerLostError(f"{address} died while handling '{query.type}'", type=query.type)
                 failures += self._fail(query, error)
         return tuple(failures)
 
@@ -157,7 +157,7 @@ class Dispatcher:
     def _dispatch_request(self, header: Header, data: bytes) -> DispatchResult:
         if header.kind == "query" and not self._has_room():
             self._chain.after(header, "full")
-            return DispatchResult("full", why=f"{len(self._queries)} queries are under way already")
+            return DispatchResult("full", why=f"{len(self._queries)} queries are pending already")
         routing = self._table.route(header)
         taken = self._deliver_or_park(header, routing, data)
         if header.kind == "query" and taken.outcome == "accepted":

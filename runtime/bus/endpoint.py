@@ -122,7 +122,7 @@ class Endpoint:
                 deaths += 1
                 if deaths > MAX_ASKED_AGAIN:
                     raise HandlerLostError(
-                        f"the handler of '{type_}' died {deaths} times with it in hand; it is not asked again",
+                        f"the handler of '{type_}' died {deaths} times while handling it; it is not asked again",
                         type=type_,
                         deaths=deaths,
                     ) from error

@@ -72,7 +72,7 @@ class PendingQueries:
         for query_id, waiting in self._waiting.items():
             if not waiting.reply.done():
                 type_ = waiting.frame.header.type
-                error = QueryCancelledError(f"'{type_}' was called off: its asker closed", type=type_, query=query_id)
+                error = QueryCancelledError(f"'{type_}' was cancelled: its asker closed", type=type_, query=query_id)
                 waiting.reply.set_exception(error)
 
     async def _exchange(self, waiting: _Waiting) -> Frame:

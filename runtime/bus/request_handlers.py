@@ -99,7 +99,7 @@ class RequestHandlers:
         except asyncio.CancelledError:
             if header.message_id in self._cancelled:
                 raise
-            error = QueryCancelledError(f"{self._address} called off its work on '{header.type}'", type=header.type)
+            error = QueryCancelledError(f"{self._address} cancelled its work on '{header.type}'", type=header.type)
             await self._reply(header, error)
             return "cancelled"
         except JeevesError as error:

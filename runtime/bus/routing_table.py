@@ -159,7 +159,7 @@ class RoutingTable:
             outcome = "let_go"
         elif deaths >= MAX_DEATHS_PER_FRAME:
             outcome = "deadly"
-            self._refuse(header, f"endpoint {address} died {deaths} times with it in hand")
+            self._refuse(header, f"endpoint {address} died {deaths} times while handling it")
         elif presence == "connected":
             return "again"
         elif self.park(address, data):

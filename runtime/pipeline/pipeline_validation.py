@@ -204,9 +204,9 @@ def _reachable(config: PipelineConfig) -> Iterator[Problem]:
     for index, agent in enumerate(config.agents):
         if agent.name in reached or agent.name == config.final_stage:
             continue
-        lacking = [f"'{name}'" for name in agent.requires if name not in reached]
-        if config.is_parallel and lacking:
-            yield ("agents", index, "requires"), f"'{agent.name}' can never start: it lacks {', '.join(lacking)}"
+        missing = [f"'{name}'" for name in agent.requires if name not in reached]
+        if config.is_parallel and missing:
+            yield ("agents", index, "requires"), f"'{agent.name}' can never start: it lacks {', '.join(missing)}"
         elif config.is_parallel:
             yield ("agents", index), f"stage '{agent.name}' can never start: no stage that runs routes to it"
         else:

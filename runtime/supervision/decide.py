@@ -243,7 +243,7 @@ def _on_interrupt_answered(transition: Transition, payload: InterruptAnswered) -
         return refused
     question = flow.open_question(transition)
     if question is None:
-        return f"interrupt {interrupt.id} is withdrawn: what asked it was called off"
+        return f"interrupt {interrupt.id} is withdrawn: the stage that asked was cancelled"
     response: InterruptResponse = replace(payload.response, received_at_ms=transition.at_ms)
     transition.close_interrupt("resolved", response)
     if outcome(interrupt.kind, response) == "denied":

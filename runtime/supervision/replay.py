@@ -113,7 +113,7 @@ def _consequences(before: RunState, decision: Decision) -> list[str]:
                 what.append(f"the run waits for an answer: {command.event.data['question']}")
         elif isinstance(command, Emit) and command.event.type == "interrupt.resolved":
             if command.event.data["status"] == "cancelled" and after.envelope.lifecycle in {"waiting", "ready"}:
-                what.append("the open question was withdrawn, whoever asked it was called off")
+                what.append("the open question was withdrawn, because the stage that asked was cancelled")
         elif isinstance(command, Finish):
             detail = after.envelope.terminal_detail
             what.append(f"the run ended: {command.reason}" + (f" ({detail})" if detail else ""))
@@ -140,8 +140,8 @@ def _why(config: PipelineConfig, before: RunState, event: Event, after: RunState
         return _why_after_timer(before, payload.timer_id)
     if isinstance(payload, InterruptAnswered):
         return _why_after_answer(before, payload)
-    told = _WHY.get(type(payload))
-    return told(payload) if told else str(payload.__struct_config__.tag).replace("_", " ")
+    explanation = _WHY.get(type(payload))
+    return explanation(payload) if explanation else str(payload.__struct_config__.tag).replace("_", " ")
 
 
 def _why_after_success(

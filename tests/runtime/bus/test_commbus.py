@@ -201,7 +201,7 @@ def dies_in_hand(table: RoutingTable, *names: str) -> list[str]:
 
 def test_a_frame_is_handed_over_until_its_fourth_death_in_hand(table: RoutingTable) -> None:
     assert [dies_in_hand(table, "1") for _ in range(MAX_DEATHS_PER_FRAME)] == [["parked"]] * 3 + [["deadly"]]
-    assert [letter.reason for letter in table.dead_letters] == ["endpoint a died 4 times with it in hand"]
+    assert [letter.reason for letter in table.dead_letters] == ["endpoint a died 4 times while handling it"]
     assert table.connect(A) == []
 
 

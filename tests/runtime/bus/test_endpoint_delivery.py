@@ -293,7 +293,7 @@ async def test_an_endpoint_that_closes_answers_that_it_called_the_work_off(bus: 
     asking = asyncio.create_task(asker.query("echo", {}))
     await settle()
     await endpoint.close()
-    with pytest.raises(QueryCancelledError, match="handler called off its work on 'echo'"):
+    with pytest.raises(QueryCancelledError, match="handler cancelled its work on 'echo'"):
         await asking
     assert handler.cancelled == 1
 
@@ -312,7 +312,7 @@ async def test_an_endpoint_that_closes_calls_off_what_it_asked(bus: MemoryBus, a
     asking = asyncio.create_task(asker.query("echo", {}))
     await settle()
     await asker.close()
-    with pytest.raises(QueryCancelledError, match="'echo' was called off: its asker closed"):
+    with pytest.raises(QueryCancelledError, match="'echo' was cancelled: its asker closed"):
         await asking
     await settle()
     assert handler.cancelled == 1
