@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from actors.addresses import INDEX, STORE
-from actors.followers import is_follower, sooner_or_later
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
+from actors.restarts import retry_while_unavailable, was_restarted
 from runtime.bus.endpoint import Endpoint
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
@@ -59,10 +59,10 @@ class StoreActor(Participant):
         super().__init__()
         clock = SystemClock()
         stores = open_store(msgspec.convert(options, StoreOptions), clock)
-        follows = is_follower()
+        follows = was_restarted()
 
         def opened(part: AnyPart) -> object:
-            return sooner_or_later(lambda: stores.part(part), follows)
+            return retry_while_unavailable(lambda: stores.part(part), follows)
 
         queries = store_queries(all_parts(parts), opened)
         self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)

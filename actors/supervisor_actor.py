@@ -14,11 +14,11 @@ import msgspec
 
 from actors.addresses import agent_address, place_of
 from actors.commbus_actor import ENDPOINT_LOST
-from actors.followers import is_follower, sooner_or_later
 from actors.host_shell import HostShell
 from actors.log_owner import LogOwner
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
+from actors.restarts import retry_while_unavailable, was_restarted
 from actors.run_watchers import RunWatchers
 from actors.watch import Watch
 from runtime.agents.live_text import STAGE_TEXT, decode_marks, decode_text
@@ -83,9 +83,9 @@ class SupervisorActor(Participant):
         self._told = told = msgspec.convert(ownership, Ownership)
         said = msgspec.convert(limits or {}, Limits)
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
-        self._owner = sooner_or_later(
-            lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock, follows=is_follower()),
-            is_follower(),
+        self._owner = retry_while_unavailable(
+            lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock, follows=was_restarted()),
+            was_restarted(),
         )
         rates = RateLimiter(said.rates, said.rates_by_user)
         self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
@@ -172,7 +172,7 @@ class SupervisorActor(Participant):
         if not self._has_begun:
             self._has_begun = True
             # Who follows itself goes on with what it had, also where it leaves alone what others did not finish.
-            self._shell.act(self._host.begin(takes_up=self._told.adopts or is_follower()))
+            self._shell.act(self._host.begin(takes_up=self._told.adopts or was_restarted()))
             self._shell.spawn(self._shell.send_again())
             self._shell.spawn(self._beat())
             self._shell.spawn(self._watch.run(self._clock, self._told.heartbeat_s))

@@ -21,7 +21,7 @@ class ReportInbox:
         """How far a copy of that report has got; a new one is under way from now on."""
         if report_id in self._under_way:
             return "under way"
-        if self._recorded.is_double(report_id):
+        if self._recorded.is_duplicate(report_id):
             return "recorded"
         self._under_way.add(report_id)
         return "new"

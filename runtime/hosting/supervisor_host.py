@@ -219,7 +219,7 @@ class SupervisorHost:
         key, agent = report.key, report.agent
         self._inbox.is_recorded(report_id)
         self._dispatch.acknowledge(key)
-        is_held = self._attempts.on_report(key, agent, report.life, report.has_ended)
+        is_held = self._attempts.on_report(key, agent, report.incarnation, report.has_ended)
         if report.was_refused or not is_held:
             self._lose(agent, {key.run_id: (key,)}, origin)
         self._carry_out(key.run_id, commands, origin)

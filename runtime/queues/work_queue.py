@@ -1,8 +1,8 @@
-"""Work queues: tasks for workers that come and go, each done once or kept as a dead letter.
+"""Hands out tasks to workers that come and go; each is done once or kept as a dead letter.
 
-`jeeves batch` spreads questions over workers with them (`serve.batch.queue_workers`). `MemoryWorkQueue` keeps tasks
-as long as its process lives; `runtime.store.sql_work_queue` keeps them in a database, for workers of any process, by
-the same rules.
+`jeeves batch` spreads questions over workers with work queues (`serve.batch.queue_workers`). `MemoryWorkQueue` keeps
+tasks as long as its process lives; `runtime.store.sql_work_queue` keeps them in a database, for workers of any process,
+by the same rules.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ class WorkQueue(Protocol):
         max_retries: int = DEFAULT_MAX_RETRIES,
         dedup_key: str | None = None,
     ) -> TaskId:
-        """Take a task in, unless one with that key is pending: then it is that one. Raises QueueFullError."""
+        """Add a task and return its id, or the id of a pending task with that key. Raises QueueFullError."""
 
     async def dequeue_task(self, worker: WorkerId, timeout_s: float) -> Lease | None:
-        """The next task for a worker, or None when there was none in time. Raises LeaseLostError."""
+        """Return the next task for a worker, or None when there was none in time. Raises LeaseLostError."""
 
     async def complete_task(self, lease: LeaseId) -> None:
-        """The task is done. Raises LeaseLostError when it is not the worker's any more."""
+        """Mark the task as done. Raises LeaseLostError when the worker no longer holds it."""
 
     async def fail_task(self, lease: LeaseId, error: str, retry: bool = True) -> None:
-        """The task went wrong; it is tried again later unless `retry` is False or no retries are left.
+        """Mark the task as failed; it is retried later unless `retry` is False or no retries are left.
 
-        Raises LeaseLostError when it is not the worker's any more.
+        Raises LeaseLostError when the worker no longer holds it.
         """
 
     async def register_worker(self, worker: WorkerId, queues: Iterable[str], lease_s: float = DEFAULT_LEASE_S) -> None:
-        """Know a worker of `queues`; when it is not heard of for `lease_s`, its tasks go to others."""
+        """Register a worker of `queues`; after `lease_s` without a heartbeat its tasks go to others."""
 
     async def deregister_worker(self, worker: WorkerId) -> None:
-        """A worker goes: its tasks come back at once."""
+        """Remove a worker and return its tasks to their queues at once."""
 
     async def heartbeat(self, worker: WorkerId) -> None:
-        """A worker is alive. Raises LeaseLostError when it comes too late."""
+        """Renew a worker's lease. Raises LeaseLostError when it is over already."""
 
     async def queue_stats(self, queue: str) -> QueueStats:
-        """Tasks of a queue by state."""
+        """Return the number of tasks of a queue by state."""
 
     async def list_queues(self) -> list[str]:
-        """The names of all queues."""
+        """Return the names of all queues."""
 
     async def dead_tasks(self, queue: str) -> list[Task]:
-        """The tasks that were given up, with their last error, oldest first."""
+        """Return the tasks that were given up, with their last error, oldest first."""
 
 
 class TaskTable(Protocol):

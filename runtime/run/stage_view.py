@@ -1,4 +1,4 @@
-"""Shows one stage what it may see of its run."""
+"""Defines the view of a run that one stage receives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.run.goals import GoalBoard
 
 
 class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a stage sees of its run: the request, what earlier stages wrote, the goals, and how much room is left.
+    """Holds a stage's view of its run: the request, earlier outputs, the goals, and the remaining room.
 
     `item` and `item_index` are set in a fan-out; `interrupt` is the last question of the run, with its answer;
     `failures` is what `handled_failures` gives.
@@ -44,5 +44,5 @@ _VIEW_DECODER = msgspec.msgpack.Decoder(StageView)
 
 
 def decode_view(data: bytes) -> StageView:
-    """The view in a RunStage command."""
+    """Decode the view in a RunStage command."""
     return _VIEW_DECODER.decode(data)

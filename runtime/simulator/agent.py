@@ -74,7 +74,7 @@ class SimulatedAgent(Speaker):
         if message.kind == "ack":
             self.outbox.acknowledge(message.body)
             return
-        if self._place.habits.dedup and self._inbox.is_double(message.id):
+        if self._place.habits.dedup and self._inbox.is_duplicate(message.id):
             return
         self._inbox.note(message.id)
         if message.kind == "run":

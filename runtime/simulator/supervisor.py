@@ -200,8 +200,8 @@ class Supervisor(Process):
     def _recorded(self, host: SupervisorHost, recorded: ReportRecorded) -> None:
         self._acknowledge(recorded.address, recorded.report_id)
         report = self._reported.pop(recorded.report_id, None)
-        if report is not None and int(report.life) != self._newest.get(report.agent):
-            self._act(self._lives(host, report.agent, int(report.life)))
+        if report is not None and int(report.incarnation) != self._newest.get(report.agent):
+            self._act(self._lives(host, report.agent, int(report.incarnation)))
 
     def _acknowledge(self, target: str, message_id: MessageId) -> None:
         if not self.world.is_perfect:

@@ -16,7 +16,7 @@ from runtime.pipeline.config import Priority
 from runtime.queues import work_table
 from runtime.queues.work_table import (
     KEPT_DEAD_TASKS,
-    MOST_LOST_LEASES,
+    MAX_LOST_LEASES,
     RANKS,
     Lease,
     LeaseId,
@@ -83,7 +83,7 @@ class SqlWorkTable:
             for (seq,) in changes.rows(same, (queue, dedup_key)) if dedup_key is not None else ():
                 return TaskId(f"t-{seq}")
             for (pending,) in changes.rows("SELECT pending FROM queues WHERE queue = ?", (queue,)):
-                if pending >= work_table.MOST_PENDING_PER_QUEUE:
+                if pending >= work_table.MAX_PENDING_PER_QUEUE:
                     raise queue_full(queue, pending)
             seq = _number(changes)
             changes.execute(_ENQUEUE, (seq, queue, payload, RANKS[priority], max_retries, dedup_key, now_ms))
@@ -252,7 +252,7 @@ def _advance(changes: Transaction, now_ms: int) -> None:
         lost = "UPDATE tasks SET lost = lost + 1, error = ? WHERE state = 'leased' AND worker = ?"
         changes.execute(lost, (f"worker {worker} was lost", worker))
         poison = "SELECT seq, queue FROM tasks WHERE state = 'leased' AND worker = ? AND lost >= ? ORDER BY seq"
-        for seq, queue in changes.rows(poison, (worker, MOST_LOST_LEASES)):
+        for seq, queue in changes.rows(poison, (worker, MAX_LOST_LEASES)):
             _give_up(changes, seq, queue, now_ms)
         _forget_worker(changes, worker)
 

@@ -26,8 +26,8 @@ from runtime.run.envelope import Envelope, Interrupt, InterruptResponse
 from runtime.run.interrupts import refusal
 from runtime.settings import Settings, load_settings
 from runtime.supervision.commands import ClientEvent
+from runtime.supervision.replay import client_events_of as client_events
 from runtime.supervision.replay import fold
-from runtime.supervision.replay import shown as client_events
 from serve.answer_document import LOCAL_USER, asked_in, document_of, exit_status
 from serve.cli.ask import print_document
 from serve.cli.questions import shown

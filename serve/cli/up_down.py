@@ -126,7 +126,7 @@ def _start(settings: Settings) -> WarmRecord:
         )
     if daemon.stdin is not None:
         with suppress(BrokenPipeError), daemon.stdin as given:
-            given.write(settings.handed_over())
+            given.write(settings.json_with_secrets())
 
     def is_settled() -> bool:
         if read_record(settings.state_dir) is not None:

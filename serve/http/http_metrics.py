@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from runtime.bus.circuit_breaker import State
 from runtime.llm.call_metrics import ModelStats, together
-from runtime.primitives.counters import MOST_VALUES_PER_LABEL
+from runtime.primitives.counters import MAX_VALUES_PER_LABEL
 from runtime.primitives.metrics import (
     BUS_BREAKERS,
     BUS_ENDPOINTS,
@@ -175,7 +175,7 @@ def _breakers(stats: Mapping[str, Any]) -> Values:
     """Types that fail now, worst first, and no more of them than a label may have values."""
     failing: Mapping[str, Mapping[str, Any]] = stats["middleware"].get("circuit_breaker", {})
     states = [(BREAKER_STATES[breaker["state"]], type_) for type_, breaker in failing.items()]
-    worst = sorted(states, key=lambda pair: (-pair[0], pair[1]))[:MOST_VALUES_PER_LABEL]
+    worst = sorted(states, key=lambda pair: (-pair[0], pair[1]))[:MAX_VALUES_PER_LABEL]
     return [((type_,), state) for state, type_ in worst]
 
 

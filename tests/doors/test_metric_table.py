@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from runtime.bus.builtin_middleware import build_chain
 from runtime.bus.dispatcher import Dispatcher
-from runtime.bus.routing_table import BusTable
+from runtime.bus.routing_table import RoutingTable
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.metrics import CounterMetric, GaugeMetric, HistogramMetric, Metric, all_metrics, metrics_of
 from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics
@@ -35,7 +35,7 @@ def test_every_metric_is_shown_with_its_kind_and_help_and_nothing_else_is() -> N
     RequestMetrics(registry)
     ModelMetrics(registry)
     clock = FakeClock()
-    BusMetrics(registry).update(Dispatcher(BusTable(), build_chain(({"use": "metrics"},), clock), clock).stats())
+    BusMetrics(registry).update(Dispatcher(RoutingTable(), build_chain(({"use": "metrics"},), clock), clock).stats())
     text = generate_latest(registry).decode()
     shown = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
     # A counter and a histogram of the client's own kind come with the instant of their making.

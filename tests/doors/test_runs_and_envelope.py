@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from runtime.hosting.run_table import RunTable
 from runtime.pipeline.loading import load_pipeline
-from runtime.pipeline.pipeline_versions import rules_as_bytes
+from runtime.pipeline.pipeline_versions import encode_pipeline
 from runtime.primitives.clock import FakeClock, SystemClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
@@ -249,7 +249,7 @@ def begun_run(tree: Tree, repo: Path, keeps_rules: bool = True) -> RunId:
     runs = RunTable({config.name: config}, log, SystemClock())
     run_id, _ = runs.submit(Request(config.name, QUESTION, metadata={"repo": str(repo), "repository": {}}))
     if keeps_rules:
-        log.keep_rules(config.config_hash, rules_as_bytes(config))
+        log.keep_rules(config.config_hash, encode_pipeline(config))
     log.close()
     if not keeps_rules:
         with sqlite3.connect(tree.state_dir / "runs" / "local.sqlite") as db:

@@ -22,7 +22,7 @@ from actors.capabilities.code_analysis.evidence.steps import PURPOSE_OF_TOOL, Pu
 from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.agents.capability import AgentHooks, Capability, Process, Reasoner, StageContext
 from runtime.agents.stage_runner import Agent
-from runtime.bus.queries import LocalQueries, QueryPort
+from runtime.bus.queries import LocalQueries, QueryClient
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
@@ -271,7 +271,7 @@ def mark_faults(text: str, citations: list[dict[str, Any]]) -> list[str]:
     return faults + [f"{mark} is marked, but not cited" for mark in _LIKE_A_MARK.findall(text)]
 
 
-def no_context(services: Any = None, queries: QueryPort | None = None) -> StageContext:
+def no_context(services: Any = None, queries: QueryClient | None = None) -> StageContext:
     """A context for hooks that use next to nothing of it."""
     return StageContext(
         StageKey(RunId("r-test"), 1),

@@ -20,7 +20,7 @@ from runtime.store.options import StoreOptions
 from runtime.store.parts import all_parts
 from runtime.supervision.commands import RunStage
 from runtime.supervision.events import StageSucceeded
-from runtime.supervision.replay import shown
+from runtime.supervision.replay import client_events_of
 from runtime.testing import PipelineBuilder
 from serve.contributions import store_parts
 from tests.runtime.store.conftest import LogOpener, Place
@@ -100,7 +100,7 @@ def test_client_events_are_read_from_the_log_as_they_were_seen(open_log: LogOpen
         commands = runs.handle(run_id, StageSucceeded(stage.key, {"x": 1}))
     seen = runs.client_events(run_id)
     assert [event.seq for event in seen] == list(range(1, len(seen) + 1))
-    assert list(shown(pipeline, open_log().events(run_id))) == seen
+    assert list(client_events_of(pipeline, open_log().events(run_id))) == seen
 
 
 def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path) -> None:

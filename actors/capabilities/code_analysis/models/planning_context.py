@@ -11,7 +11,7 @@ from actors.capabilities.code_analysis.handover.perception import memory_of
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.session.remembered import KnownFile
 from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
-from runtime.context.budget import Fitted
+from runtime.context.budget import FittedContext
 from runtime.run.stage_view import StageView
 
 MAX_LINE_CHARS = 240
@@ -19,7 +19,7 @@ MAX_LINE_CHARS = 240
 
 def shown_to_planner(
     view: StageView, question: str, goals: Sequence[str], hint: object, measured: Sequence[Mapping[str, Any]]
-) -> Fitted:
+) -> FittedContext:
     """The hint of the critic, what earlier passes looked for, earlier answers, known files, and how tools fared.
 
     In that order, what matters most first; `measured`: {tool, calls, usable, mean_ms} each. What the budget has no room

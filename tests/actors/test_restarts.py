@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from actors.followers import sooner_or_later
 from actors.log_owner import LogOwner
+from actors.restarts import retry_while_unavailable
 from runtime.errors import StateStorageError
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address
@@ -28,9 +28,9 @@ def test_a_follower_gets_its_log_when_the_server_is_back_and_another_is_told_tha
     postgres.stop()
     try:
         with pytest.raises(StateStorageError, match="cannot be reached"):
-            sooner_or_later(lambda: owner(postgres), follows=False)
+            retry_while_unavailable(lambda: owner(postgres), follows=False)
         with ThreadPoolExecutor(1) as pool:
-            following = pool.submit(sooner_or_later, lambda: owner(postgres), True)
+            following = pool.submit(retry_while_unavailable, lambda: owner(postgres), True)
             while not following.running():
                 time.sleep(0)
             assert not following.done()
@@ -50,4 +50,4 @@ def test_a_trouble_that_does_not_pass_is_told_to_a_follower_too(problem: str | N
         raise StateStorageError("broken", problem=problem)
 
     with pytest.raises(StateStorageError, match="broken"):
-        sooner_or_later(fail, follows=True)
+        retry_while_unavailable(fail, follows=True)

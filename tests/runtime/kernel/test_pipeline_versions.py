@@ -10,7 +10,13 @@ import pytest
 from runtime.errors import SettingsError
 from runtime.pipeline.config import AgentConfig, PipelineConfig
 from runtime.pipeline.loading import load_pipeline
-from runtime.pipeline.pipeline_versions import CONTRACT, lacking, placed, rules_as_bytes, rules_from_bytes
+from runtime.pipeline.pipeline_versions import (
+    CONTRACT,
+    decode_pipeline,
+    encode_pipeline,
+    incompatibility,
+    with_current_placement,
+)
 from runtime.settings import shipped_config_dir
 from runtime.testing import PipelineBuilder
 
@@ -26,19 +32,19 @@ def built(settings: dict[str, Any] | None = None, **of_a: Any) -> PipelineConfig
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_rules_are_read_again_as_they_were_kept(path: Any) -> None:
     config = load_pipeline(path)
-    again = rules_from_bytes(rules_as_bytes(config), config.config_hash)
+    again = decode_pipeline(encode_pipeline(config), config.config_hash)
     assert (again, again.config_hash) == (config, config.config_hash)
 
 
 def test_what_was_default_when_rules_were_kept_is_written_down() -> None:
-    kept = json.loads(rules_as_bytes(built()))
+    kept = json.loads(encode_pipeline(built()))
     assert (kept["max_iterations"], kept["agents"][0]["max_retries"]) == (3, 0)
 
 
 @pytest.mark.parametrize("rules", [b"", b"{", b"[]", b'{"name": "p"}', b'{"name": "p", "agents": [], "new_key": 1}'])
 def test_rules_that_this_version_cannot_read_are_refused_by_their_hash(rules: bytes) -> None:
     with pytest.raises(SettingsError, match="kept rules c0ffee cannot be read by this version"):
-        rules_from_bytes(rules, "c0ffee")
+        decode_pipeline(rules, "c0ffee")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,7 @@ def test_rules_that_this_version_cannot_read_are_refused_by_their_hash(rules: by
     ids=["the same", "bounds", "of a stage", "one more stage", "another order"],
 )
 def test_a_run_goes_on_when_only_what_the_supervisor_decides_has_changed(today: PipelineConfig) -> None:
-    assert lacking(built(), today) is None
+    assert incompatibility(built(), today) is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,7 @@ def test_a_run_goes_on_when_only_what_the_supervisor_decides_has_changed(today: 
 def test_a_run_stays_when_an_agent_does_something_else_today(
     before: dict[str, Any], after: dict[str, Any], what: str
 ) -> None:
-    told = lacking(config_of(before), config_of(after))
+    told = incompatibility(config_of(before), config_of(after))
     assert told is not None
     assert told.startswith("of stage 'a' there changed ")
     assert what in told
@@ -85,14 +91,14 @@ def config_of(fields: dict[str, Any]) -> PipelineConfig:
 
 def test_a_run_stays_when_a_stage_is_gone_and_all_that_is_lacking_is_told() -> None:
     today = PipelineBuilder("p").stage("b", **TOOLS).build()
-    assert lacking(built(), today) == (
+    assert incompatibility(built(), today) == (
         "stage 'a' is not there any more; of stage 'b' there changed whether it uses tools, what its tools may do, "
         "which tools it may use"
     )
 
 
 def test_a_run_stays_when_another_capability_has_the_pipeline() -> None:
-    told = lacking(built(), built({"capability": "other"}))
+    told = incompatibility(built(), built({"capability": "other"}))
     assert told == "its stages belong to capability 'p', today's to 'other'"
 
 
@@ -103,7 +109,7 @@ def test_the_contract_names_fields_that_agents_have() -> None:
 def test_stages_are_placed_where_todays_agents_are_and_nothing_else_changes() -> None:
     pinned = built({"max_iterations": 1}, replicas=4, resources={"num_gpus": 1})
     today = built({"max_iterations": 7}, replicas=2)
-    after = placed(pinned, today)
+    after = with_current_placement(pinned, today)
     assert (after.stages["a"].replicas, after.stages["a"].resources.num_gpus) == (2, 0)
     assert after == built({"max_iterations": 1}, replicas=2)
-    assert placed(pinned, pinned) == pinned
+    assert with_current_placement(pinned, pinned) == pinned

@@ -1,8 +1,8 @@
-"""A process that Ray starts in the place of one that died: what it needs may be away just now, and comes back.
+"""Lets actors that Ray restarts after a crash wait for services that are unavailable.
 
-What an actor's constructor raises is the end of that actor: Ray starts it no more. At the first start that is right,
-and whoever starts the system is told. Later there are runs to go on with, so a disk that is full or a server that is
-down is waited for.
+When an actor's constructor raises, Ray does not start that actor again. At the first start that is right, and the error
+reaches the caller that starts the system. Later there are runs to continue, so a full disk or a server that is down is
+waited for.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-def is_follower() -> bool:
-    """True in an actor whose former process died."""
+def was_restarted() -> bool:
+    """Return True in an actor whose former process died."""
     return ray.is_initialized() and bool(ray.get_runtime_context().was_current_actor_reconstructed)
 
 
-def sooner_or_later(attempt: Callable[[], Result], follows: bool) -> Result:
-    """What `attempt` gives; one who `follows` tries for as long as the store has a trouble that passes.
+def retry_while_unavailable(attempt: Callable[[], Result], follows: bool) -> Result:
+    """Return the result of `attempt`; if it `follows` a dead process, retry while the store's problem may pass.
 
     Raises what `attempt` raises. It blocks: for constructors, where nothing else runs yet.
     """

@@ -8,24 +8,24 @@ import pytest
 
 from runtime.bus.frames import Frame
 from runtime.bus.outbox import Inbox, Outbox
-from runtime.bus.reliable_sender import FIRST_WAIT_MS, Courier, Parcel
+from runtime.bus.reliable_sender import FIRST_WAIT_MS, OutgoingCommand, ReliableSender
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import Address, MessageId, RunId
 from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 RECEIVER = Address("receiver")
-PARCEL = Parcel(RECEIVER, "t", b"body", RunId("r-1"), 7)
+COMMAND = OutgoingCommand(RECEIVER, "t", b"body", RunId("r-1"), 7)
 
 
-class Desk:
-    """A courier, and somebody who takes what it sends and stays silent."""
+class SenderHarness:
+    """A sender, and somebody who takes what it sends and stays silent."""
 
     def __init__(self, capacity: int = 10) -> None:
         self.bus = MemoryBus()
         self.clock: FakeClock = self.bus.clock
         self.taken: list[Frame] = []
         self.bus.join(RECEIVER, frames={"t": self.take})
-        self.courier = Courier(
+        self.sender = ReliableSender(
             self.bus.join("sender"), self.clock, Outbox(capacity=capacity, first_wait_ms=FIRST_WAIT_MS)
         )
 
@@ -38,51 +38,51 @@ class Desk:
 
 
 async def test_a_parcel_is_sent_at_once_under_its_id_with_run_and_epoch() -> None:
-    desk = Desk()
-    assert await desk.courier.send(MessageId("m"), PARCEL) == "accepted"
+    harness = SenderHarness()
+    assert await harness.sender.send(MessageId("m"), COMMAND) == "accepted"
     await settle()
-    (frame,) = desk.taken
+    (frame,) = harness.taken
     header = frame.header
     assert (header.correlation_id, header.run_id, header.incarnation, frame.body) == ("m", "r-1", 7, b"body")
 
 
 @pytest.mark.parametrize(("waited_s", "times"), [(0.999, 1), (1.0, 2), (1.001, 2), (2.999, 2), (3.0, 3)])
-async def test_a_parcel_is_sent_again_after_a_second_and_then_after_twice_as_long(waited_s: float, times: int) -> None:
-    desk = Desk()
-    await desk.courier.send(MessageId("m"), PARCEL)
-    await desk.clock.advance(waited_s)
-    assert desk.ids == ["m"] * times
-    assert len({frame.header.message_id for frame in desk.taken}) == times, "copies of a frame would be dropped"
+async def test_a_command_is_sent_again_after_a_second_and_then_after_twice_as_long(waited_s: float, times: int) -> None:
+    harness = SenderHarness()
+    await harness.sender.send(MessageId("m"), COMMAND)
+    await harness.clock.advance(waited_s)
+    assert harness.ids == ["m"] * times
+    assert len({frame.header.message_id for frame in harness.taken}) == times, "copies of a frame would be dropped"
 
 
 async def test_what_was_acknowledged_is_not_sent_again() -> None:
-    desk = Desk()
-    await desk.courier.send(MessageId("m"), PARCEL)
-    assert desk.courier.acknowledge(MessageId("m"))
-    assert not desk.courier.acknowledge(MessageId("m"))
-    await desk.clock.advance(60)
-    assert (len(desk.taken), len(desk.courier)) == (1, 0)
+    harness = SenderHarness()
+    await harness.sender.send(MessageId("m"), COMMAND)
+    assert harness.sender.acknowledge(MessageId("m"))
+    assert not harness.sender.acknowledge(MessageId("m"))
+    await harness.clock.advance(60)
+    assert (len(harness.taken), len(harness.sender)) == (1, 0)
 
 
 async def test_what_is_called_off_while_those_before_it_wait_for_the_bus_is_not_sent_after_that() -> None:
-    desk = Desk()
+    harness = SenderHarness()
     for name in ("first", "second"):
-        await desk.courier.send(MessageId(name), PARCEL)
+        await harness.sender.send(MessageId(name), COMMAND)
     await settle()
-    desk.bus.answer = "unreachable"
-    await desk.clock.advance(1.05)
-    desk.courier.acknowledge(MessageId("second"))
-    desk.bus.answer = None
-    await desk.clock.advance(1)
-    assert desk.ids == ["first", "second", "first"]
+    harness.bus.answer = "unreachable"
+    await harness.clock.advance(1.05)
+    harness.sender.acknowledge(MessageId("second"))
+    harness.bus.answer = None
+    await harness.clock.advance(1)
+    assert harness.ids == ["first", "second", "first"]
 
 
 async def test_one_parcel_that_cannot_be_sent_does_not_end_the_sending_of_the_others() -> None:
-    desk = Desk()
+    harness = SenderHarness()
     for name in ("first", "second"):
-        await desk.courier.send(MessageId(name), PARCEL)
+        await harness.sender.send(MessageId(name), COMMAND)
     await settle()
-    deliver, failures = desk.bus.deliver, ["once"]
+    deliver, failures = harness.bus.deliver, ["once"]
 
     def failing(data: bytes) -> object:
         if failures:
@@ -90,25 +90,25 @@ async def test_one_parcel_that_cannot_be_sent_does_not_end_the_sending_of_the_ot
             raise RuntimeError("the bus said something odd")
         return deliver(data)
 
-    desk.bus.deliver = failing  # type: ignore[assignment, method-assign]
-    await desk.clock.advance(3)
-    assert desk.ids == ["first", "second", "second", "first", "second"]
+    harness.bus.deliver = failing  # type: ignore[assignment, method-assign]
+    await harness.clock.advance(3)
+    assert harness.ids == ["first", "second", "second", "first", "second"]
 
 
 async def test_a_full_outbox_lets_a_parcel_go_once() -> None:
-    desk = Desk(capacity=1)
+    harness = SenderHarness(capacity=1)
     for name in ("kept", "once"):
-        await desk.courier.send(MessageId(name), PARCEL)
-    await desk.clock.advance(1)
-    assert desk.ids == ["kept", "once", "kept"]
+        await harness.sender.send(MessageId(name), COMMAND)
+    await harness.clock.advance(1)
+    assert harness.ids == ["kept", "once", "kept"]
 
 
-async def test_a_closed_courier_sends_nothing_more() -> None:
-    desk = Desk()
-    await desk.courier.send(MessageId("m"), PARCEL)
-    desk.courier.close()
-    await desk.clock.advance(60)
-    assert desk.ids == ["m"]
+async def test_a_closed_sender_sends_nothing_more() -> None:
+    harness = SenderHarness()
+    await harness.sender.send(MessageId("m"), COMMAND)
+    harness.sender.close()
+    await harness.clock.advance(60)
+    assert harness.ids == ["m"]
 
 
 def test_a_copy_of_what_is_being_dealt_with_is_told_apart_until_that_is_done() -> None:
@@ -120,7 +120,7 @@ def test_a_copy_of_what_is_being_dealt_with_is_told_apart_until_that_is_done() -
         raise ValueError("odd")
     with inbox.in_hand(MessageId("m")) as after:
         assert after
-    assert not inbox.is_double(MessageId("m"))
+    assert not inbox.is_duplicate(MessageId("m"))
 
 
 def test_the_end_of_a_copy_does_not_end_the_dealing_with_the_first() -> None:
