@@ -1,4 +1,4 @@
-"""Answers through Ray: a cluster of our own for one command, or one that `jeeves up` and `jeeves serve` keep."""
+"""Answers questions on Ray: in a cluster for one command, or in one that `jeeves up` and `jeeves serve` keep."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RELEASE_TIMEOUT_S = 2.0
 
 
 class RayRuntime:
-    """A system of actors that answers questions."""
+    """Answers questions with a system of actors."""
 
     def __init__(self, system: System, reasoner: str, cluster: Cluster | None) -> None:
         self.system = system
@@ -85,7 +85,8 @@ class RayRuntime:
 def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: str | None = None) -> RayRuntime:
     """Start or join a cluster and create the actors for `pipelines`; they come up while the first question is read.
 
-    `keeper` names the run logs of a system that stays: it goes on with the runs that its predecessor left.
+    `keeper` names the run logs of a long-lived system, which adopts the unfinished runs of these logs as far as its
+    agents fit them; None starts a system for one command, with logs of its own.
     """
     _keep_ray_off_stdout()
     cluster = _cluster(settings)
@@ -98,7 +99,7 @@ def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: s
 
 
 def _keep_ray_off_stdout() -> None:
-    """Log what raylets report, such as workers that died: Ray prints it to standard output, where answers go."""
+    """Log raylets' reports, such as workers that died: Ray prints them to standard output, where answers go."""
 
     def to_log(data: dict[str, Any], ignore_prefix: bool) -> None:
         log.warning("ray.reported", extra={"lines": data["lines"], "ignore_prefix": ignore_prefix})
