@@ -1,4 +1,4 @@
-"""`jeeves tool`: one tool by hand, on a repository, as the agents would call it."""
+"""`jeeves tool`: calls one tool on a repository, in the way agents do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REFUSED = frozenset({"denied", "error"})
 
 def tool(
     name: Annotated[str, typer.Argument(help="Name of the tool; `list_tools` tells all of them.")],
-    arguments: Annotated[str, typer.Argument(help="Its arguments as a JSON object.")] = "{}",
+    arguments: Annotated[str, typer.Argument(help="Arguments as a JSON object.")] = "{}",
     repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
@@ -47,7 +47,7 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _remembered(settings: Settings, root: str, symbol: str) -> list[Relation]:
-    """What the entity graph of the repository knows of a symbol, as the agents are told; nothing makes a store."""
+    """Return the relations of a symbol in the repository's entity graph, as agents get them; never creates a store."""
     from runtime.primitives.clock import SystemClock
     from runtime.store.opening import has_database, open_store, store_options
 
