@@ -40,7 +40,7 @@ class LocateRuntime:
         on_indexing: OnIndexing = ignore_indexing,
         on_interrupt: OnInterrupt = leave_waiting,
     ) -> dict[str, Any]:
-        """Return a document with at most 20 `citations`, {file, start_line, end_line}. Raises what a refresh raises."""
+        """The document: `citations` are {file, start_line, end_line}, at most 20. Raises what a refresh raises."""
         started_s = time.monotonic()
         refreshed = await self._index.refresh(ask.repo)
         result = await asyncio.to_thread(self._locate, refreshed, ask.question)

@@ -19,14 +19,14 @@ from serve.batch.shared_work import QUEUE_PREFIX
 
 MS_PER_DAY = 86_400_000
 
-# Count → its singular and plural.
+# What is counted → how one and several of them are called.
 _NAMES = {
     "runs": ("finished run", "finished runs"),
     "logs": ("one-off log", "one-off logs"),
-    "journals": ("journal of a finished run", "journals of finished runs"),
+    "journals": ("journal of a run that is over", "journals of runs that are over"),
     "sessions": ("session", "sessions"),
     "cached": ("cached result", "cached results"),
-    "relations": ("relation between symbols and files", "relations between symbols and files"),
+    "relations": ("relation of symbols and files", "relations of symbols and files"),
     "dead_letters": ("dead letter", "dead letters"),
     "abandoned_tasks": ("task of an abandoned batch", "tasks of abandoned batches"),
 }

@@ -47,7 +47,7 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _remembered(settings: Settings, root: str, symbol: str) -> list[Relation]:
-    """Return the relations of a symbol in the repository's entity graph, as agents get them; never creates a store."""
+    """What the entity graph of the repository knows of a symbol, as the agents are told; nothing makes a store."""
     from runtime.primitives.clock import SystemClock
     from runtime.store.opening import has_database, open_store, store_options
 

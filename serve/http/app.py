@@ -50,7 +50,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     """Configures a replica, in plain data.
 
     `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
-    `store`: the store with the run logs; `models`: the model file of the agents, if they use models.
+    `store`: where the run logs are; `models`: the model file that agents reason with, if they do.
     """
 
     default_pipeline: str

@@ -61,7 +61,7 @@ def run_service(
 
 
 def _deploy_models(models: ModelsFile | None) -> None:
-    """Deploy the models of the agents that are vLLM on Ray Serve. Raises SettingsError."""
+    """Bring up the models that agents reason with, where they are vLLM on Ray Serve. Raises SettingsError."""
     if models is None or not any(isinstance(each, VllmDeployment) for each in models.deployments.values()):
         return
     try:

@@ -113,7 +113,7 @@ async def follow(
             async for event in events:
                 on_event(event)
                 if event.type != "interrupt.raised" or not ask.wait or event.data["kind"] == "checkpoint":
-                    continue  # a paused run is resumed by the one who paused it
+                    continue  # whoever paused a run lets it go on
                 if not await _put(host, await envelope_of(run_id), str(event.data["id"]), on_interrupt):
                     break
     except asyncio.CancelledError:
