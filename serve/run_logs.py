@@ -101,7 +101,7 @@ def log_to_go_on_with(settings: Settings, run_id: RunId) -> Iterator[SqlRunLog]:
         lease = _lasting_lease(log)
         if lease is not None:
             raise OwnedError(
-                f"run {run_id} is owned by the live system '{lease.holder}'; use that system, or stop it first",
+                f"run {run_id} is owned by '{lease.holder}', which is alive; use that system, or stop it first",
                 **msgspec.structs.asdict(lease),
             )
         yield log

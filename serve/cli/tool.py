@@ -21,7 +21,7 @@ _REFUSED = frozenset({"denied", "error"})
 
 
 def tool(
-    name: Annotated[str, typer.Argument(help="Name of the tool; `list_tools` tells all of them.")],
+    name: Annotated[str, typer.Argument(help="Name of the tool; `list_tools` lists all of them.")],
     arguments: Annotated[str, typer.Argument(help="Arguments as a JSON object.")] = "{}",
     repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,

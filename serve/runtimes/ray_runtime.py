@@ -50,7 +50,7 @@ class RayRuntime:
         coming_up = self._coming_up = self._coming_up or asyncio.ensure_future(self.system.ready())
         answering = asyncio.ensure_future(self._answer(ask, on_event, on_indexing, on_interrupt))
         try:
-            # Work goes on while actors come up; one that cannot is told at once, rather than when its stage times out.
+            # Work proceeds while actors start; one that fails is reported at once, not when its stage times out.
             either: list[asyncio.Future[Any]] = [answering, coming_up]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if coming_up.done():

@@ -185,7 +185,7 @@ class WarmRuntime:
         return int((await self._exchange(request))["after_seq"])
 
     async def status(self) -> dict[str, Any]:
-        """What the warm system says of itself."""
+        """Return the status of the warm system."""
         status: dict[str, Any] = (await self._exchange({"op": "status"}))["status"]
         return status
 
