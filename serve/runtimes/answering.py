@@ -55,7 +55,7 @@ class AskRuntime(Protocol):
         on_indexing: OnIndexing = ignore_indexing,
         on_interrupt: OnInterrupt = leave_waiting,
     ) -> dict[str, Any]:
-        """Return the answer document; for a run that was left waiting, it has `interrupt`.
+        """The answer document; of a run that was left waiting, the document that says for what.
 
         `on_interrupt` is asked only when `ask.wait` is set. Raises JeevesError for what could not be started.
         """
