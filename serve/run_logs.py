@@ -30,13 +30,13 @@ MOST_RUNS = 2**31
 
 
 class ListedRun(RunSummary, frozen=True):
-    """A run as it is listed; `stays` is the reason why it cannot be resumed, if so."""
+    """Describes a run in a list; `stays` is the reason why it cannot be resumed, if so."""
 
     stays: str | None = None
 
 
 class RecordedRun(NamedTuple):
-    """The events of a run, the pipeline version that it began under, and the reason why it cannot be resumed, if so."""
+    """Holds the events of a run, its pipeline version, and the reason why it cannot be resumed, if so."""
 
     events: list[Event]
     rules: PipelineConfig

@@ -27,7 +27,7 @@ RETRY_WHEN_OVERLOADED_S = 10.0
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line of the input; `repo` is a folder, relative to `--repo-root` unless absolute."""
+    """Represents one line of the input; `repo` is a folder, relative to `--repo-root` unless absolute."""
 
     id: str
     question: str

@@ -24,7 +24,7 @@ MIN_PYTHON = (3, 11)
 
 
 class Check(msgspec.Struct, frozen=True):
-    """The result of one check. `needed` is False for optional parts."""
+    """Records the result of one check. `needed` is False for optional parts."""
 
     name: str
     verdict: Verdict

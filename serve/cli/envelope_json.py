@@ -87,14 +87,14 @@ def version() -> None:
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """An event payload and its time in ms."""
+    """Pairs an event's payload with its time in ms."""
 
     at_ms: int
     payload: Payload
 
 
 class Script(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A request and the events that follow it."""
+    """Describes a run by its request and the events that follow it."""
 
     request: Request
     events: list[Moment] = []

@@ -63,7 +63,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
 
 
 class ChatMessage(BaseModel):
-    """The body of a question."""
+    """Carries a question."""
 
     model_config = ConfigDict(extra="forbid")
 

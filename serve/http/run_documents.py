@@ -22,13 +22,13 @@ class _Body(BaseModel):
 
 
 class CancelBody(_Body):
-    """The body of a cancellation."""
+    """Carries the reason of a cancellation."""
 
     reason: str = Field(default="", max_length=4_000)
 
 
 class AnswerBody(_Body):
-    """A person's answer to the question of a run: `approved` for yes-or-no questions, `decision` for reviews."""
+    """Carries a person's answer to the question of a run: `approved` for yes-or-no questions, `decision` for reviews."""
 
     text: str = Field(default="", max_length=200_000)
     approved: bool | None = None
@@ -41,7 +41,7 @@ class AnswerBody(_Body):
 
 
 class ForkBody(_Body):
-    """The body of a fork; `at` is the number of the last event to copy."""
+    """Carries the number of the last event that a fork copies."""
 
     at: int = Field(ge=1, le=2**53)
 

@@ -25,7 +25,7 @@ PROMPT = "Say which of these functions is called first, and by whom. " * 8
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """One round: its duration, the tokens written, and the time to the first text of each answer."""
+    """Records one round: its duration, the tokens written, and the time to the first text of each answer."""
 
     seconds: float
     tokens_out: int
@@ -33,7 +33,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Medians over all rounds with that many concurrent requests. `share`: our tokens/s over the bare engine's, with
+    """Reports medians over all rounds of that many concurrent requests. `share`: our tokens/s over the bare engine's, with
     streamed answers; `whole_share`: with answers that are not streamed. Times to first text: behind client and handle,
     of the deployment's own path in its process, the difference of these two, and of the bare engine."""
 
@@ -50,7 +50,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class Rounds(msgspec.Struct):
-    """The measurements of each variant, in order."""
+    """Collects the measurements of each variant, in order."""
 
     ours: list[Measured] = []
     whole: list[Measured] = []
