@@ -33,9 +33,10 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Reports medians over all rounds of that many concurrent requests. `share`: our tokens/s over the bare engine's, with
-    streamed answers; `whole_share`: with answers that are not streamed. Times to first text: behind client and handle,
-    of the deployment's own path in its process, the difference of these two, and of the bare engine."""
+    """Reports medians over all rounds of that many concurrent requests. `share`: our tokens/s over the bare
+    engine's, with streamed answers; `whole_share`: with answers that are not streamed. Times to first text:
+    behind client and handle, of the deployment's own path in its process, the difference of these two, and of the
+    bare engine."""
 
     concurrent: int
     requests_per_s: float
