@@ -28,7 +28,7 @@ class CancelBody(_Body):
 
 
 class AnswerBody(_Body):
-    """Carries a person's answer to the question of a run: `approved` for yes-or-no questions, `decision` for reviews."""
+    """Carries an answer to the question of a run: `approved` for yes-or-no questions, `decision` for reviews."""
 
     text: str = Field(default="", max_length=200_000)
     approved: bool | None = None
