@@ -1,4 +1,4 @@
-"""The answer document: what `ask --json`, `batch` and the HTTP door give back, and the exit status that goes with it.
+"""Builds the answer document that `ask --json`, `batch` and the HTTP service return, and derives the exit status.
 
 The shape is versioned and stable; docs/answers.md describes every field.
 """
@@ -22,7 +22,7 @@ EXIT_NOTHING_FOUND = 3
 EXIT_CLARIFICATION = 4
 EXIT_BOUND = 5
 
-# The ends of a run that had a question and whose caller did not wait.
+# How a run ends that raised a question and whose caller does not wait.
 _QUESTION_REASONS = frozenset({"clarification_required", "confirmation_required"})
 
 _CITATION_FIELDS = ("file", "start_line", "end_line", "symbol", "quote", "why")
@@ -51,7 +51,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def asked_in(request: Request) -> Ask:
-    """The question that a run was started with, for who takes the run up again."""
+    """Return the question that a run was started with, for resuming it."""
     return Ask(
         question=request.raw_input,
         repo=str(request.metadata.get("repo", "")),
@@ -63,7 +63,7 @@ def asked_in(request: Request) -> Ask:
 
 
 def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
-    """The answer document of a run that is over, or that waits: then `interrupt` is what it waits for."""
+    """Return the answer document of a run that is over, or that waits for `interrupt`."""
     integration = envelope.outputs.get("integration", {})
     repository = envelope.outputs.get("perception", {}).get("repository", {})
     document: dict[str, Any] = {"schema_version": DOCUMENT_SCHEMA_VERSION}
@@ -102,7 +102,7 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
 
 
 def exit_status(document: dict[str, Any]) -> int:
-    """0 answered, 1 failed, 3 nothing found, 4 a person's answer is needed, 5 ended by a bound with what was found."""
+    """Return 0 answered, 1 failed, 3 nothing found, 4 a person's answer is needed, or 5 ended by a bound."""
     reason = document["terminal_reason"]
     if reason is None or reason in _QUESTION_REASONS:
         return EXIT_CLARIFICATION
@@ -116,7 +116,7 @@ def exit_status(document: dict[str, Any]) -> int:
 
 
 def interrupt_document(interrupt: Interrupt) -> dict[str, Any]:
-    """What a person needs to know to answer a question of a run."""
+    """Return the fields that a person needs to answer a question of a run."""
     fields = ("id", "kind", "question", "message", "stage", "expires_at_ms", "data")
     return {field: getattr(interrupt, field) for field in fields}
 
@@ -153,7 +153,7 @@ def _usage(envelope: Envelope) -> dict[str, Any]:
 
 
 def _rules_took_over(envelope: Envelope) -> list[dict[str, Any]]:
-    """Every visit of an agent in which rules took the place of its model: agent, hop and why."""
+    """Return agent, hop and reason of every visit in which rules replaced the model."""
     records = [record for output in envelope.outputs.values() for record in output.get("rules_took_over", ())]
     by_hop = {(record["hop"], record["agent"]): record for record in records}
     return [by_hop[key] for key in sorted(by_hop)]
@@ -167,7 +167,7 @@ def _attempts(envelope: Envelope) -> list[dict[str, Any]]:
 
 
 def _rounds(envelope: Envelope) -> list[dict[str, Any]]:
-    """Each pass: the plan and how feasible it was, its steps, what it brought, and why the run went where it did."""
+    """Return each pass: the plan and its feasibility, its steps and results, and the reason for the route taken."""
     return [
         {
             "round": done.number,

@@ -1,7 +1,7 @@
-"""The port that every Ray Serve replica opens for calls of other deployments: where its node listens, nowhere else.
+"""Restricts the port that every Ray Serve replica opens for calls of other deployments to its node's address.
 
-Ray Serve opens it on all interfaces, and takes pickled calls there from whoever connects: on a laptop that is anybody
-in the same network. Others in the cluster look for it at the node's own address, so that is enough.
+Ray Serve opens it on all interfaces and accepts pickled calls from anyone who connects: on a laptop, that is everyone
+in the same network. Other processes of the cluster connect to the node's own address, so that is enough.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ray.serve._private import replica
 
 _replica: Any = replica
 
-# Missing when Ray renames it: that is noticed at import, not by a port that is open.
+# If Ray renames it, the import fails, instead of the port staying open unnoticed.
 _open_port = _replica.add_port_to_grpc_server
 
 
 def keep_to_the_node() -> None:
-    """To be called in a deployment's constructor, before Ray Serve opens the port of its replica."""
+    """Bind the replica's port to its node's address; call this in a deployment's constructor, before it is opened."""
     node_ip = str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
     host = f"[{node_ip}]" if ":" in node_ip else node_ip
 

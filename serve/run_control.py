@@ -1,7 +1,7 @@
-"""What a person may do with a run, on whichever host drives it: cancel it, hold it, answer what it asks.
+"""Cancels, pauses and answers runs on behalf of a person, on any host that drives them.
 
-Hosts take late and doubled wishes in silence, as they must when messages come twice. A person is told: every function
-here raises UnknownNameError for a run that is not there, and RunStateError for one that is not in the state for it.
+Hosts silently ignore late and duplicate requests, as messages may arrive twice. A person gets an error instead: every
+function here raises UnknownNameError for an unknown run, and RunStateError for a run that is not in a suitable state.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from runtime.supervision.commands import ClientEvent
 
 
 class Runs(Protocol):
-    """What drives runs: a system of actors."""
+    """Drives runs: a system of actors."""
 
     def envelope(self, run_id: RunId) -> Awaitable[Envelope]:
-        """A run as it stands."""
+        """Return the current envelope of a run."""
 
     def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
-        """Its events to the end."""
+        """Yield the events of a run to its end."""
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
-        """End it now."""
+        """End a run now."""
 
     async def pause(self, run_id: RunId, reason: str) -> None:
-        """Hold it at its next step."""
+        """Pause a run at its next step."""
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
-        """Answer its question."""
+        """Answer the question of a run."""
 
 
 async def cancel_run(runs: Runs, run_id: RunId, reason: str) -> Envelope:
-    """End a run; how it ended."""
+    """End a run and return its final envelope."""
     _check_not_over(await runs.envelope(run_id), "cancelled")
     await runs.cancel(run_id, reason)
     return await runs.envelope(run_id)
 
 
 async def pause_run(runs: Runs, run_id: RunId, reason: str) -> Envelope:
-    """Hold a run at its next step; the run as it stands then."""
+    """Pause a run at its next step and return its envelope."""
     envelope = await runs.envelope(run_id)
     _check_not_over(envelope, "paused")
     if envelope.lifecycle != "running":
@@ -51,16 +51,16 @@ async def pause_run(runs: Runs, run_id: RunId, reason: str) -> Envelope:
     await runs.pause(run_id, reason)
     envelope = await runs.envelope(run_id)
     if envelope.lifecycle != "waiting":
-        raise _not_now(envelope, "it came to its end before it could be paused")
+        raise _not_now(envelope, "it ended before it could be paused")
     return envelope
 
 
 async def answer_run(
     runs: Runs, run_id: RunId, interrupt_id: str | None, user_id: str, response: InterruptResponse
 ) -> None:
-    """Answer the question that a run waits for; `interrupt_id` None: the one that is open.
+    """Answer the question that a run waits for; `interrupt_id` None means the open one.
 
-    Raises InterruptError as well: another question is open, it is answered already or another user's, it expired.
+    Also raises InterruptError if another question is open, or if this one is answered, another user's, or expired.
     """
     interrupt = open_question(await runs.envelope(run_id), interrupt_id)
     check_response(interrupt, response)
@@ -68,7 +68,7 @@ async def answer_run(
 
 
 def open_question(envelope: Envelope, interrupt_id: str | None) -> Interrupt:
-    """The question that a run waits for. Raises RunStateError, and InterruptError when it is another one."""
+    """Return the question that a run waits for. Raises RunStateError, and InterruptError if it is another one."""
     interrupt = envelope.interrupt
     if interrupt_id is not None and (interrupt is None or interrupt.id != interrupt_id):
         is_open = interrupt is not None and envelope.lifecycle == "waiting"

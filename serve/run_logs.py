@@ -1,6 +1,6 @@
-"""The run logs of the store that the settings name: which there are, what is in them, and the rules of their runs.
+"""Reads the run logs of the configured store: their runs, events, and pipeline versions.
 
-Reading never makes or changes a log.
+Reading never creates or changes a log.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ MOST_RUNS = 2**31
 
 
 class ListedRun(RunSummary, frozen=True):
-    """A run as it is listed; `stays`: why nobody can go on with it, if so."""
+    """Describes a run in a list; `stays` is the reason why it cannot be resumed, if so."""
 
     stays: str | None = None
 
 
 class RecordedRun(NamedTuple):
-    """Everything that is recorded of a run, the rules that it began under, and why nobody can go on with it, if so."""
+    """Holds the events of a run, its pipeline version, and the reason why it cannot be resumed, if so."""
 
     events: list[Event]
     rules: PipelineConfig
@@ -46,12 +46,12 @@ class RecordedRun(NamedTuple):
 
 
 def newest_runs(options: StoreOptions, limit: int) -> list[RunSummary]:
-    """The newest runs of every log, at most `limit`."""
+    """Return the newest runs of all logs, at most `limit`."""
     return [run for _, run in _newest(options, limit)]
 
 
 def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
-    """The newest runs of every log, at most `limit`, with what keeps those that are not over from going on."""
+    """Return the newest runs of all logs, at most `limit`, with the reason why an unfinished one cannot be resumed."""
     options = store_options(settings)
     listed = []
     for name, run in _newest(options, limit):
@@ -64,7 +64,7 @@ def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
 
 
 def runs_of_session(settings: Settings, session_id: str) -> list[RunId]:
-    """The runs of a session, oldest first. Raises UnknownNameError when there is none."""
+    """Return the runs of a session, oldest first. Raises UnknownNameError if there are none."""
     options = store_options(settings)
     found = []
     for name in run_log_names(options):
@@ -76,7 +76,7 @@ def runs_of_session(settings: Settings, session_id: str) -> list[RunId]:
 
 
 def recorded_run(settings: Settings, run_id: RunId) -> RecordedRun:
-    """A run and its rules. Raises UnknownNameError, and SettingsError when nobody has the rules any more."""
+    """Return a run and its pipeline version. Raises UnknownNameError, and SettingsError if the version was not kept."""
     options = store_options(settings)
     with _opened(options, _log_of(options, run_id)) as log:
         events = _events(log, run_id)
@@ -92,10 +92,10 @@ def recorded_run(settings: Settings, run_id: RunId) -> RecordedRun:
 
 @contextmanager
 def log_to_go_on_with(settings: Settings, run_id: RunId) -> Iterator[SqlRunLog]:
-    """The log of a run, open for writing.
+    """Open the log of a run for writing.
 
-    A lease that nobody renews belongs to a system that is gone and is waited for, at most `LEASE_S`. Raises
-    UnknownNameError, and OwnedError when a system that is alive drives the runs of that log.
+    A lease that is not renewed belongs to a dead system; its expiry is awaited, at most `LEASE_S`. Raises
+    UnknownNameError, and OwnedError if a live system owns the log.
     """
     options = store_options(settings)
     log = open_run_log(options, _log_of(options, run_id))
@@ -103,8 +103,7 @@ def log_to_go_on_with(settings: Settings, run_id: RunId) -> Iterator[SqlRunLog]:
         lease = _lasting_lease(log)
         if lease is not None:
             raise OwnedError(
-                f"run {run_id} is in the hands of '{lease.holder}', which is alive; speak to that system, or end it"
-                " first",
+                f"run {run_id} is owned by '{lease.holder}', which is alive; use that system, or stop it first",
                 **msgspec.structs.asdict(lease),
             )
         yield log
@@ -113,7 +112,7 @@ def log_to_go_on_with(settings: Settings, run_id: RunId) -> Iterator[SqlRunLog]:
 
 
 def _lasting_lease(log: SqlRunLog) -> Lease | None:
-    """The lease of one who renews it; None when there is none, or when it ran out while we looked."""
+    """Return the lease if its owner renews it; None if there is none, or it expired meanwhile."""
     clock, until = SystemClock(), time.monotonic() + LEASE_S
     first = lease = log.lease(clock.now_ms())
     while lease is not None and lease == first and time.monotonic() < until:
@@ -136,7 +135,7 @@ def _hash_of_today(settings: Settings, pipeline: str) -> str | None:
 
 
 def _stays(settings: Settings, log: RunLog, events: list[Event]) -> str | None:
-    """Why a run cannot go on with the pipelines of today; None when it can."""
+    """Return the reason why a run cannot be resumed with the current pipelines; None if it can."""
     first = _first(events)
     try:
         _pinned(settings, log, first.request.pipeline).to_go_on(first, "it began; it cannot go on")
@@ -154,7 +153,7 @@ def _today(settings: Settings, pipeline: str) -> PipelineConfig | None:
     try:
         return load_named_pipeline(settings, pipeline)
     except (UnknownNameError, SettingsError, DocumentFaults):
-        return None  # what was kept can still be read
+        return None  # the stored version can still be read
 
 
 def _log_of(options: StoreOptions, run_id: RunId) -> str:

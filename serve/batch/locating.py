@@ -1,4 +1,4 @@
-"""The runtime of `jeeves batch --mode locate`: ranked places alone, in this process, without agents or a run log."""
+"""Answers `jeeves batch --mode locate` with ranked places, in this process, without agents or a run log."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _FIELDS = ("file", "start_line", "end_line")
 
 
 class LocateRuntime:
-    """Answers questions with the places that fit, best first; pieces that touch are one.
+    """Answers questions with the matching places, best first; adjacent pieces are joined.
 
-    Nobody sits before a batch, so vectors that are missing are made before the answer.
+    A batch is not interactive, so missing vectors are computed before the answer.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -66,6 +66,6 @@ class LocateRuntime:
             codebase.close()
 
     async def close(self) -> None:
-        """Give back what the runtime holds."""
+        """Release the resources of the runtime."""
         if self._semantics is not None:
             self._semantics.close()

@@ -1,7 +1,7 @@
-"""Which processes of this machine work on a batch, so that the tasks of one that was killed come back at once.
+"""Tracks which processes of this machine work on a batch, so that the tasks of a killed one return at once.
 
-Each holds a lock on a file of its own for as long as it lives. Processes of other machines are not seen here: their
-tasks come back when their leases are over.
+Each process holds a lock on its own file while it lives. Processes of other machines are not visible here: their tasks
+return when their leases expire.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SUFFIX = ".alive"
 
 
 class Members:
-    """The members of one batch; `folder` is that of all batches."""
+    """Registers this process as a member of one batch, and finds dead members; `folder` is shared by all batches."""
 
     def __init__(self, folder: Path, batch: str) -> None:
         self._folder = folder
@@ -27,7 +27,7 @@ class Members:
         self.name = f"{batch}.{secrets.token_hex(8)}"
 
     def join(self, workers: int) -> None:
-        """Be a member with so many workers, until `leave` or the end of this process. Raises StateStorageError."""
+        """Join with that many workers, until `leave` or the end of this process. Raises StateStorageError."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             draft = self._folder / f"{self.name}.new"
@@ -35,23 +35,23 @@ class Members:
             fcntl.flock(self._held, fcntl.LOCK_EX)
             self._held.write(str(workers))
             self._held.flush()
-            draft.rename(draft.with_suffix(_SUFFIX))  # nobody sees it before it is locked
+            draft.rename(draft.with_suffix(_SUFFIX))  # not visible to others before it is locked
         except OSError as error:
             raise StateStorageError(f"{self._folder} cannot be written: {error.strerror}") from error
 
     def workers(self) -> list[str]:
-        """The names of the workers of this member."""
+        """Return the names of the workers of this member."""
         return [] if self._held is None else _workers_of(self._folder / f"{self.name}{_SUFFIX}")
 
     def leave(self) -> None:
-        """Be no member any more."""
+        """Leave the batch."""
         if self._held is not None:
             (self._folder / f"{self.name}{_SUFFIX}").unlink(missing_ok=True)
             self._held.close()
             self._held = None
 
     def of_the_dead(self) -> Iterator[list[str]]:
-        """The workers of each member whose process is gone; it is forgotten when the next one is asked for."""
+        """Yield the workers of each member whose process is gone; its file is deleted when the next is requested."""
         for path in sorted(self._folder.glob(f"{self._batch}.*{_SUFFIX}")):
             if path.stem != self.name and not _is_alive(path):
                 yield _workers_of(path)

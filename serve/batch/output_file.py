@@ -1,7 +1,7 @@
-"""OUT of `jeeves batch`: one JSON document per line, each id once, though several processes write and any is killed.
+"""Writes OUT of `jeeves batch`: one JSON document per line and id, even if several processes write and some are killed.
 
-The file is the truth about what is answered; queues only share out the work. Whoever writes holds a lock on it, reads
-what others wrote meanwhile, and takes away a last line that was cut off by a kill.
+The file is authoritative for what has been answered; queues only distribute the work. A writer locks the file, reads
+what others have written since, and removes a last line that was cut off by a kill.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from serve.answer_document import EXIT_FAILED, exit_status
 
 
 class BatchFile:
-    """The documents of a batch by id; `begin` or `go_on` comes first."""
+    """Holds the documents of a batch by id; call `begin` or `go_on` first."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,7 +28,7 @@ class BatchFile:
         self._inode: int | None = None
 
     def check(self, resume: bool) -> None:
-        """Raise InputError when the file cannot be written, or is there although it is not gone on with."""
+        """Raise InputError if the file cannot be written, or exists and `resume` is False."""
         if self.path.is_dir() or not os.access(self.path if self.path.exists() else self.path.parent, os.W_OK):
             raise InputError(
                 f"{self.path} cannot be written; give a file in a folder that exists with --out", path=str(self.path)
@@ -37,14 +37,14 @@ class BatchFile:
             raise self._exists()
 
     def begin(self) -> None:
-        """Make the file. Raises InputError when somebody was faster."""
+        """Create the file. Raises InputError if it exists by now."""
         try:
             self.path.open("xb").close()
         except FileExistsError as error:
             raise self._exists() from error
 
     def go_on(self) -> None:
-        """Keep the answers that are there, if any; what failed goes, and what is no document."""
+        """Keep existing answers, if any; drop failed documents and lines that are not documents."""
         try:
             self.path.open("ab").close()
             with self._locked() as file:
@@ -53,24 +53,24 @@ class BatchFile:
                 if kept != whole:
                     self._replace(kept)
         except OSError as error:
-            raise InputError(f"{self.path} cannot be gone on with: {error.strerror}", path=str(self.path)) from error
+            raise InputError(f"{self.path} cannot be continued: {error.strerror}", path=str(self.path)) from error
         self.look()
 
     def has(self, line_id: str) -> bool:
-        """True when there is a document of that id, as of the last look."""
+        """Return True if the id has a document, as of the last `look`."""
         return line_id in self._failed
 
     def failed(self) -> set[str]:
-        """The ids whose document says that they could not be answered, as of the last look."""
+        """Return the ids that could not be answered according to their documents, as of the last `look`."""
         return {line_id for line_id, has_failed in self._failed.items() if has_failed}
 
     def look(self) -> None:
-        """See what other processes wrote."""
+        """Read what other processes have written."""
         with self.path.open("rb") as file:
             self._catch_up(file)
 
     def add(self, document: dict[str, Any]) -> bool:
-        """Append a document; False when its id is there already, and nothing is written. Raises OSError."""
+        """Append a document; return False, without writing, if its id exists already. Raises OSError."""
         line = json.dumps(document, ensure_ascii=False).encode() + b"\n"
         with self._locked() as file:
             self._catch_up(file)
@@ -84,11 +84,11 @@ class BatchFile:
         return True
 
     def _exists(self) -> InputError:
-        return InputError(f"{self.path} exists; give --resume to go on with it, or another file", path=str(self.path))
+        return InputError(f"{self.path} exists; pass --resume to continue it, or another file", path=str(self.path))
 
     @contextmanager
     def _locked(self) -> Iterator[IO[bytes]]:
-        """The file, open and locked; whoever replaced it meanwhile holds the lock of the old one."""
+        """Open and lock the file; retry if it was replaced meanwhile, since the lock is then on the old file."""
         while True:
             with self.path.open("r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -97,7 +97,7 @@ class BatchFile:
                     return
 
     def _catch_up(self, file: IO[bytes]) -> None:
-        """Read the whole lines that are new; a file that was replaced, or cut short, is new from its beginning."""
+        """Read new complete lines; a file that was replaced or truncated is read from its beginning."""
         found = os.fstat(file.fileno())
         if found.st_ino != self._inode or found.st_size < self._read_to:
             self._inode, self._read_to, self._failed = found.st_ino, 0, {}
@@ -117,7 +117,7 @@ class BatchFile:
 
 
 def has_failed(document: dict[str, Any]) -> bool:
-    """True for a document of a line that could not be answered."""
+    """Return True for the document of a line that could not be answered."""
     return "terminal_reason" not in document or exit_status(document) == EXIT_FAILED
 
 

@@ -1,9 +1,9 @@
-"""Workers of one queue in this process: take a task, keep it while working, tell how it went.
+"""Runs the workers of one queue in this process: lease a task, renew the lease while working, report the outcome.
 
-Every task ends as done, with its result, or as dead, with its last error. The queue may be any that keeps the
-`WorkQueue` protocol, also one that outlives this process and that workers of others take tasks from. How a task ended
-is told before the queue forgets it, so that no kill can lose it; who was away for longer than its lease tells of a task
-that another one tells of, too. Whoever is told takes a second time as no news.
+Every task ends as done, with its result, or as dead, with its last error. Any `WorkQueue` will do, including one that
+outlives this process and is shared with workers of other processes. The outcome is reported before the queue forgets
+the task, so that no kill can lose it. A worker that lost its lease may report a task that another worker reports too:
+`on_done` and `on_dead` must be idempotent.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Handle = Callable[[bytes], Awaitable[Any]]
 
 
 class QueueWorkers:
-    """Gets `payloads` done: `handle` works on one, `on_done` and `on_dead` take how it ended.
+    """Processes payloads: `handle` works on one, `on_done` and `on_dead` receive the outcome.
 
-    A `handle` that raises is tried again `max_retries` times, after the delay of the queue; an InputError is not, since
-    the same input would fail again. The error of a dead task reads as `error_in` has it. `name` is the queue's. When
-    others work on it as well: `key_of` says which payloads are the same, `has_ended` whether somebody told of one
-    already, `worker_names` are names that nobody else has, and `on_idle` is done whenever there is nothing to take.
+    A `handle` that raises is retried `max_retries` times, after the delay of the queue; an InputError is not retried,
+    since the same input would fail again. `error_in` decodes the error of a dead task. `name` is the name of the queue.
+    For a shared queue: `key_of` returns the deduplication key of a payload, `has_ended` whether its outcome was already
+    reported, `worker_names` are unique names, and `on_idle` is called whenever there is no task to lease.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class QueueWorkers:
         self._finished = asyncio.Event()
 
     async def work_off(self, payloads: Sequence[bytes], workers: int) -> None:
-        """Return when every payload is done or dead. Raises what `on_done` or `on_dead` raised."""
+        """Process all payloads; return when each is done or dead. Raises what `on_done` or `on_dead` raised."""
         try:
             async with asyncio.TaskGroup() as group:
                 names = self._worker_names or [f"{self._name}-{n}" for n in range(workers)]
@@ -130,7 +130,7 @@ class QueueWorkers:
             await self._went_wrong(lease, error)
         else:
             self._on_done(lease.task.payload, result)
-            with suppress(LeaseLostError):  # somebody else has it by now, and tells as well
+            with suppress(LeaseLostError):  # another worker has it by now, and reports it too
                 await self._queue.complete_task(lease.id)
             self._settle(lease.task.id)
         finally:
@@ -146,7 +146,7 @@ class QueueWorkers:
                 self._settle(lease.task.id)
 
     async def _look_around(self) -> None:
-        """See what ended elsewhere: a task whose workers were lost too often dies without any of them there to tell."""
+        """Settle tasks that ended elsewhere: one that lost too many workers is dead without a worker to report it."""
         if self._on_idle is not None:
             await self._on_idle()
         for task in await self._queue.dead_tasks(self._name):
@@ -167,7 +167,7 @@ class QueueWorkers:
                 return
 
     def _settle(self, task_id: TaskId) -> None:
-        # A quick worker may end a task before whoever gave it knows its id.
+        # A quick worker may end a task before `_give` knows its id.
         if self._open.pop(task_id, None) is None:
             self._ended_early.add(task_id)
         self._look_whether_finished()
@@ -178,7 +178,7 @@ class QueueWorkers:
 
 
 def error_in(task: Task) -> dict[str, Any]:
-    """The error of a dead task as an answer document has it: code and message."""
+    """Return the error of a dead task as in an answer document: code and message."""
     try:
         told = msgspec.json.decode(task.error or "", type=dict[str, Any])
     except msgspec.MsgspecError:

@@ -1,7 +1,7 @@
-"""A batch on a work queue that outlives this process, and that other processes may work on, too.
+"""Works off a batch on a persistent work queue, which other processes may share.
 
-Each line is answered and written to OUT before its task is done with, so no kill loses one; OUT takes each id once, so
-a line that is worked on twice, after a kill or a lost lease, is told once.
+Each line is answered and written to OUT before its task is completed, so no kill loses one; OUT accepts each id once,
+so a line that is processed twice, after a kill or a lost lease, appears once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RETRY_WHEN_OVERLOADED_S = 10.0
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line of the input; `repo` is a folder, taken from `--repo-root` when it is relative."""
+    """Represents one line of the input; `repo` is a folder, relative to `--repo-root` unless absolute."""
 
     id: str
     question: str
@@ -35,7 +35,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def queue_name(content: bytes, *about: str) -> str:
-    """The queue of a batch: by what is in its file, and by what else makes it another one, such as absolute paths."""
+    """Return the queue name of a batch, derived from the input's content and from `about`, such as absolute paths."""
     digest = hashlib.sha256(msgspec.json.encode([hashlib.sha256(content).hexdigest(), *about]))
     return f"{QUEUE_PREFIX}{digest.hexdigest()[:24]}"
 
@@ -51,9 +51,9 @@ async def work_off(
     advance: Callable[[], None],
     clock: Clock | None = None,
 ) -> int:
-    """Return when every line is in OUT, whoever wrote it; how many were answered by the workers here.
+    """Return when every line is in OUT, whichever process wrote it; the result counts those answered here.
 
-    What killed processes of this machine had in hand comes back at once. Raises what writing OUT raises.
+    Tasks leased by killed processes of this machine return at once. Raises what writing OUT raises.
     """
     time, told = clock or SystemClock(), _Told(out, advance)
 
@@ -88,7 +88,7 @@ async def work_off(
 
 
 class _Told:
-    """What of a batch is in OUT; `answered`: how many lines this process answered."""
+    """Records outcomes in OUT; `answered` counts the lines that this process answered."""
 
     def __init__(self, out: BatchFile, advance: Callable[[], None]) -> None:
         self._out = out
@@ -117,7 +117,7 @@ class _Told:
 async def _when_there_is_room(
     clock: Clock, answer: Callable[[Line], Awaitable[dict[str, Any]]], line: Line
 ) -> dict[str, Any]:
-    """The answer, however long it takes until a run is accepted: that too many wait is no fault of the line."""
+    """Return the answer, waiting as long as the system is overloaded: that is not a failure of the line."""
     while True:
         try:
             return await answer(line)

@@ -22,24 +22,24 @@ from serve.runtimes.answering import AskCallbacks
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="What you want to know, in a sentence.")],
+    question: Annotated[str, typer.Argument(help="Question about the repository.")],
     repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
-    session: Annotated[str | None, typer.Option(help="Session id: later questions may refer to earlier ones.")] = None,
-    pipeline: Annotated[str | None, typer.Option(help="Pipeline to run; the settings name the default.")] = None,
-    reasoner: Annotated[str | None, typer.Option(help="rules, or llm when a model is configured.")] = None,
-    models: Annotated[str | None, typer.Option(help="Model file to reason with; see docs/models.md.")] = None,
+    session: Annotated[str | None, typer.Option(help="Session id; questions in a session can refer back.")] = None,
+    pipeline: Annotated[str | None, typer.Option(help="Pipeline to run; default: default_pipeline.")] = None,
+    reasoner: Annotated[str | None, typer.Option(help="rules, or llm if a model is configured.")] = None,
+    models: Annotated[str | None, typer.Option(help="Model file to use; see docs/models.md.")] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
     explain: Annotated[bool, typer.Option(help="Show the plans, the rounds and every attempt.")] = False,
-    max_stages: Annotated[int | None, typer.Option(min=0, help="Rounds at most.")] = None,
-    max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Stage executions at most.")] = None,
-    max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Tool calls at most.")] = None,
-    deadline_s: Annotated[float | None, typer.Option(min=0.001, help="Seconds until the run is ended.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="A run that has a question waits for the answer.")] = False,
+    max_stages: Annotated[int | None, typer.Option(min=0, help="Maximum number of rounds.")] = None,
+    max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Maximum number of stage visits.")] = None,
+    max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of tool calls.")] = None,
+    deadline_s: Annotated[float | None, typer.Option(min=0.001, help="Deadline of the run in seconds.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Let the run wait if it raises a question.")] = False,
 ) -> None:
-    """Answer one question about a repository, with citations that were checked against the files.
+    """Answer one question about a repository, with citations checked against the files.
 
-    A run that needs a person asks on the terminal; without one, --wait leaves it waiting for `jeeves runs resume`.
+    A run that needs a person asks at the terminal; elsewhere, --wait leaves it waiting for `jeeves runs resume`.
     """
     settings = with_models(load_settings(config), reasoner, models)
     if session is not None:
@@ -84,13 +84,13 @@ async def _answer(settings: Settings, asked: Ask, as_json: bool, with_clarificat
 
 
 def _hide(display: Display) -> None:
-    """Take the live list away before the answer is printed, since closing a runtime takes a while."""
+    """Remove the live list before the answer is printed, since closing a runtime takes a while."""
     display.__exit__(None, None, None)
 
 
 def print_document(document: dict[str, Any], as_json: bool) -> None:
-    """The answer on standard output; on standard error why rules reasoned in the place of a model, and how a run that
-    waits can be answered."""
+    """Print the answer on standard output; on standard error, why rules replaced the model and how to answer a waiting
+    run."""
     if "interrupt" in document:
         if not as_json:
             sys.stderr.write(described(document["interrupt"]))

@@ -1,7 +1,7 @@
-"""`jeeves batch`: many questions from a file of JSON lines, answered side by side, restartable.
+"""`jeeves batch`: answers many questions from a file of JSON lines concurrently; restartable.
 
-The lines are tasks of a work queue in the store (`serve.batch.shared_work`). One that fails for a reason of ours is
-tried again, and becomes a document with `error` when it is given up; the others go on.
+The lines are tasks of a work queue in the store (`serve.batch.shared_work`). A line whose failure is not due to its
+input is retried, and becomes a document with `error` after its last failure; the others are not affected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_CONCURRENCY = 64
 
 
 class Mode(StrEnum):
-    """What a line is answered with: agents' answers, or places alone."""
+    """Selects what a line is answered with: an agents' answer, or ranked places only."""
 
     ANSWER = "answer"
     LOCATE = "locate"
@@ -41,17 +41,17 @@ class Mode(StrEnum):
 
 def batch(
     source: Annotated[Path, typer.Argument(metavar="IN.jsonl", readable=False, help="Lines of {id, question, repo}.")],
-    out: Annotated[Path, typer.Option(readable=False, help="Where the answers go, one JSON document per line.")],
+    out: Annotated[Path, typer.Option(readable=False, help="Output file, one JSON document per line.")],
     repo_root: Annotated[
-        Path, typer.Option(readable=False, help="Folder that relative repositories are below.")
+        Path, typer.Option(readable=False, help="Folder that relative `repo` paths start from.")
     ] = Path(),
-    concurrency: Annotated[int, typer.Option(min=1, max=MAX_CONCURRENCY, help="Questions at once.")] = 2,
-    resume: Annotated[bool, typer.Option(help="Keep the answers that OUT has and go on with the rest.")] = False,
+    concurrency: Annotated[int, typer.Option(min=1, max=MAX_CONCURRENCY, help="Number of concurrent questions.")] = 2,
+    resume: Annotated[bool, typer.Option(help="Keep the answers in OUT and continue with the rest.")] = False,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run.")] = None,
-    mode: Annotated[Mode, typer.Option(help="answer: by agents. locate: ranked places alone.")] = Mode.ANSWER,
+    mode: Annotated[Mode, typer.Option(help="answer: by agents. locate: ranked places only.")] = Mode.ANSWER,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
-    """Answer every line of a file; exit status 1 when a line could not be answered."""
+    """Answer every line of a file; exit status 1 if a line could not be answered."""
     settings = load_settings(config)
     settings = with_models(settings, None, None)
     lines, content = read_lines(source)
@@ -67,7 +67,7 @@ def batch(
 
 
 class _Job(NamedTuple):
-    """What was asked for: lines, where they go, and the queue that they share with other processes."""
+    """Describes a batch: its lines, their output, and the queue shared with other processes."""
 
     lines: list[Line]
     out: BatchFile
@@ -79,7 +79,7 @@ class _Job(NamedTuple):
 
 
 def read_lines(source: Path) -> tuple[list[Line], bytes]:
-    """The lines of the input, and its content. Raises InputError that lists every wrong line, and doubled ids."""
+    """Return the lines of the input, and its content. Raises InputError listing all invalid lines and duplicate ids."""
     try:
         # Not splitlines(): a JSON string may hold other line separators, such as U+2028.
         content = source.read_bytes()
@@ -108,7 +108,7 @@ def read_lines(source: Path) -> tuple[list[Line], bytes]:
 
 
 async def _run(settings: Settings, job: _Job, resume: bool) -> int:
-    """How many lines could be answered here."""
+    """Work off the batch and return how many lines were answered here."""
     runtime = await _open(settings, job)
 
     async def answer(line: Line) -> dict[str, Any]:
@@ -144,7 +144,7 @@ async def _open(settings: Settings, job: _Job) -> AskRuntime:
 
 
 class _Bar:
-    """A progress bar on standard error when that is a terminal; entering gives the function that advances it."""
+    """Shows a progress bar on standard error if that is a terminal; entering returns the function that advances it."""
 
     def __init__(self, total: int) -> None:
         from rich.console import Console

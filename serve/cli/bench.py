@@ -1,4 +1,4 @@
-"""`jeeves bench`: measurements that anybody can repeat."""
+"""`jeeves bench`: runs reproducible benchmarks."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from runtime.llm.model_file import ModelsFile
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import with_models
 
-app = typer.Typer(help="Measure.", no_args_is_help=True)
+app = typer.Typer(help="Run benchmarks.", no_args_is_help=True)
 
 
 @app.callback()
 def bench() -> None:
-    """Measure this installation."""
+    """Run benchmarks of this installation."""
 
 
 @app.command("llm")
 def llm(
-    models: Annotated[str, typer.Option(help="Model file with a vLLM deployment behind the role default.")],
+    models: Annotated[str, typer.Option(help="Model file whose role `default` is a vLLM deployment.")],
     concurrent: Annotated[
-        list[int] | None, typer.Option(min=1, max=1_000, help="Requests at once; repeatable.")
+        list[int] | None, typer.Option(min=1, max=1_000, help="Concurrent requests; repeatable.")
     ] = None,
-    tokens: Annotated[int, typer.Option(min=1, max=10_000, help="Tokens of each answer, at most.")] = 128,
-    rounds: Annotated[int, typer.Option(min=1, max=1_000, help="Rounds of each way.")] = 5,
+    tokens: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum tokens per answer.")] = 128,
+    rounds: Annotated[int, typer.Option(min=1, max=1_000, help="Rounds per variant.")] = 5,
 ) -> None:
-    """Our client and handle against the bare engine, in one run on one replica: one JSON line per concurrency."""
+    """Compare our client and handle with the bare engine on one replica; print one JSON line per concurrency."""
     from serve.wiring import models_file
 
     settings = with_models(load_settings(), "llm", models)
@@ -70,7 +70,7 @@ def _measure(settings: Settings, models: ModelsFile, concurrent: tuple[int, ...]
         deploy(models)
         asyncio.run(measure())
     finally:
-        # Before the cluster goes: threads of Ray Serve that find none would start one of their own.
+        # Before the cluster shuts down: threads of Ray Serve that find no cluster would start one.
         stop_serving: Callable[[], None] = ray_serve.shutdown
         stop_serving()
         cluster.shutdown()

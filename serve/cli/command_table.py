@@ -1,4 +1,4 @@
-"""The commands of the `jeeves` program."""
+"""Registers the commands of the `jeeves` program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from serve.cli import (
 
 app = typer.Typer(
     name="jeeves",
-    help="Ask about code and get answers with checked citations; run agents on Ray, bounded and durable.",
+    help="Ask about code and get answers with checked citations; run bounded, durable agents on Ray.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

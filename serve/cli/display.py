@@ -1,4 +1,4 @@
-"""What a person sees while a question is worked on: a live list of stages on a terminal, nothing when piped."""
+"""Displays the progress of a question: a live list of stages on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Display(Protocol):
     ) -> None: ...
 
     def event(self, event: ClientEvent) -> None:
-        """Something happened in the run."""
+        """Show an event of the run."""
 
     def indexing(self, done: int, total: int) -> None:
-        """So many files of the repository have been indexed."""
+        """Show how many files of the repository have been indexed."""
 
     def status(self, text: str) -> None:
-        """What is being waited for."""
+        """Show a status text."""
 
 
 class QuietDisplay:
@@ -54,7 +54,7 @@ class QuietDisplay:
 
 
 class LiveDisplay:
-    """A list of stages that grows on standard error and goes away when the answer comes."""
+    """Shows a growing list of stages on standard error, which is removed before the answer is printed."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -114,7 +114,7 @@ class LiveDisplay:
 
 
 def with_text(drafts: Drafts, event: ClientEvent) -> Drafts:
-    """What is being written (hop and item → text) after a `text.snapshot` or a `text.delta`."""
+    """Return the texts being written (hop and item → text) after a `text.snapshot` or a `text.delta`."""
     place = (event.hop, int(event.data["item"]))
     before = drafts.get(place, "")[: event.data.get("at", 0)]
     return {**drafts, place: before + str(event.data["text"])}
@@ -125,5 +125,5 @@ def _last_lines(text: str) -> str:
 
 
 def display_for(terminal: bool) -> Display:
-    """A live display on a terminal, a quiet one elsewhere."""
+    """Return a live display on a terminal, a quiet one elsewhere."""
     return LiveDisplay() if terminal else QuietDisplay()

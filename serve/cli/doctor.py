@@ -1,4 +1,4 @@
-"""`jeeves doctor`: what is installed, reachable and missing, and the command that mends it."""
+"""`jeeves doctor`: checks what is installed, reachable or missing, and names the command that fixes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIN_PYTHON = (3, 11)
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One thing that was looked at. `needed` is False for what Jeeves does without."""
+    """Records the result of one check. `needed` is False for optional parts."""
 
     name: str
     verdict: Verdict
@@ -37,7 +37,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
-    """Look at this installation; exit status 1 when something that is needed is missing."""
+    """Check this installation; exit status 1 if something required is missing."""
     settings = load_settings(config)
     checks = [check for look in LOOKS for check in look(settings)]
     if as_json:
@@ -53,7 +53,7 @@ def doctor(
 def _python(settings: Settings) -> Iterator[Check]:
     running = ".".join(map(str, sys.version_info[:3]))
     good = sys.version_info[:2] >= MIN_PYTHON
-    yield Check("python", "ok" if good else "failed", running, "install Python 3.11 or newer")
+    yield Check("python", "ok" if good else "failed", running, "install Python 3.11, 3.12 or 3.13")
 
 
 def _packages(settings: Settings) -> Iterator[Check]:
@@ -72,7 +72,7 @@ def _code(settings: Settings) -> Iterator[Check]:
     except JeevesError as error:
         yield Check("own code", "failed", error.message, "start jeeves from another folder")
     else:
-        yield Check("own code", "ok", "runtime, actors and serve are ours")
+        yield Check("own code", "ok", "runtime, actors and serve are those of this installation")
 
 
 def _storage(settings: Settings) -> Iterator[Check]:

@@ -1,14 +1,14 @@
-"""`jeeves envelope`: the kernel for programs in any language, as JSON on standard input and output.
+"""`jeeves envelope`: offers the kernel to programs in any language, as JSON on standard input and output.
 
-    create        {pipeline, raw_input, …}                 → the envelope of a run that begins
+    create        {pipeline, raw_input, …}                 → the envelope of a new run
     process       {request, events: [{at_ms, payload}]}    → the envelope after them, and the commands of the last one
     can-continue  an envelope                              → {can_continue, reason, detail}
     result        an envelope                              → {terminal_reason, outputs, …}
     validate      an envelope                              → {valid, faults}
     version                                                → {version, schema_version}
 
-Fields of a request that this version does not know come back in the envelope. What goes wrong is
-`{error, code, message}` on standard output and exit status 1.
+Fields of a request that are unknown to this version are returned in the envelope. An error is
+`{error, code, message}` on standard output, with exit status 1.
 """
 
 from __future__ import annotations
@@ -44,31 +44,31 @@ T = TypeVar("T")
 
 @app.command("create")
 def create(config: Config = None) -> None:
-    """Read a request, write the envelope of a run that begins with it."""
+    """Read a request, write the envelope of a new run."""
     _answer(lambda: _created(load_settings(config), *_read(Request)))
 
 
 @app.command("process")
 def process(config: Config = None) -> None:
-    """Read a request and events, write the envelope after them and the commands that follow."""
+    """Read a request and events, write the envelope after them and the resulting commands."""
     _answer(lambda: _processed(load_settings(config), *_read(Script)))
 
 
 @app.command("can-continue")
 def can_continue(config: Config = None) -> None:
-    """Read an envelope, say whether its bounds permit another stage."""
+    """Read an envelope, write whether its bounds permit another stage."""
     _answer(lambda: _continuing(load_settings(config), _envelope()))
 
 
 @app.command("result")
 def result() -> None:
-    """Read an envelope, write how it ended and what its stages wrote."""
+    """Read an envelope, write its terminal reason and the outputs of its stages."""
     _answer(lambda: _result(_envelope()))
 
 
 @app.command("validate")
 def validate() -> None:
-    """Read an envelope, write whether it is one."""
+    """Read an envelope, write whether it is valid."""
 
     def check() -> dict[str, Any]:
         try:
@@ -87,14 +87,14 @@ def version() -> None:
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """Something that happened, at an instant in ms."""
+    """Pairs an event's payload with its time in ms."""
 
     at_ms: int
     payload: Payload
 
 
 class Script(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A run told from its beginning."""
+    """Describes a run by its request and the events that follow it."""
 
     request: Request
     events: list[Moment] = []
@@ -156,7 +156,7 @@ def _result(envelope: Envelope) -> dict[str, Any]:
 
 
 def _envelope() -> Envelope:
-    """The envelope on standard input, with fields that this version does not know kept."""
+    """Read an envelope from standard input; unknown fields are kept."""
     try:
         return decode_envelope(msgspec.msgpack.encode(_given()))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError, JeevesError) as error:
@@ -164,7 +164,7 @@ def _envelope() -> Envelope:
 
 
 def _read(kind: type[T]) -> tuple[T, dict[str, Any]]:
-    """What is on standard input, read as a `kind`, and as it stands there."""
+    """Read standard input, as a `kind` and as plain data."""
     try:
         given = _given()
         return msgspec.convert(given, kind), given
@@ -187,7 +187,7 @@ def _document(envelope: Envelope) -> dict[str, Any]:
 
 
 def _shown(command: Command) -> dict[str, Any]:
-    """A command as JSON: the stage's input is shown decoded, not as base 64."""
+    """Return a command as JSON, with the stage's input decoded instead of as Base64."""
     document: dict[str, Any] = msgspec.to_builtins(command)
     if isinstance(command, RunStage):
         document["input"] = msgspec.msgpack.decode(command.input)

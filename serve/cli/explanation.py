@@ -1,4 +1,4 @@
-"""How an answer came about, as text for people: the plan of each round, what its steps tried, and why it went on."""
+"""Formats the explanation of an answer as Markdown: the plan of each round, the attempts of its steps, its route."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def explanation_text(document: dict[str, Any]) -> str:
-    """The explanation and the attempts of an answer document as Markdown; empty without an explanation."""
+    """Return the explanation and attempts of an answer document as Markdown; empty without an explanation."""
     explained = document.get("explanation")
     if not explained:
         return ""

@@ -1,4 +1,4 @@
-"""`jeeves gc`: forget what is old."""
+"""`jeeves gc`: deletes old state."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ MS_PER_DAY = 86_400_000
 def gc(
     older_than: Annotated[
         float | None,
-        typer.Option(min=0, metavar="DAYS", help="What was not touched for so long; default: store.retention_days."),
+        typer.Option(min=0, metavar="DAYS", help="Delete what was unused this long; default: store.retention_days."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be deleted.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
-    """Forget finished runs, sessions, cached results and dead letters that are old; runs under way always stay.
+    """Delete old finished runs, sessions, cached results and dead letters; unfinished runs are always kept.
 
     A system may be up meanwhile.
     """
     settings = load_settings(config)
     days = settings.store.retention_days if older_than is None else older_than
     if days is None:
-        raise InputError("store.retention_days is unlimited: everything is kept; give --older-than to drop something")
+        raise InputError("store.retention_days is unlimited: everything is kept; pass --older-than to delete something")
     if not 0 <= days <= MAX_DAYS:
         raise InputError(f"--older-than takes 0 to {MAX_DAYS} days, not {days:g}")
     clock = SystemClock()
@@ -51,11 +51,11 @@ def gc(
 
 
 def told(swept: Swept, counted: Iterable[Counted], days: float, dry_run: bool) -> str:
-    """What went, in words."""
+    """Return a summary of what was deleted."""
     counts = [(swept.counts[each.key], each) for each in counted]
     parts = [f"{count} {each.one if count == 1 else each.several}" for count, each in counts if count]
-    verb = "would go" if dry_run else "went"
-    lines = [f"{', '.join(parts) or 'nothing'} {verb}, not touched for {days:g} days"]
+    verb = "would be deleted" if dry_run else "deleted"
+    lines = [f"{', '.join(parts) or 'nothing'} {verb}, unused for {days:g} days"]
     if not dry_run:
-        lines.append(f"{swept.freed_bytes:,} bytes came back")
+        lines.append(f"{swept.freed_bytes:,} bytes freed")
     return "\n".join(lines) + "\n"

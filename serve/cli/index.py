@@ -1,4 +1,4 @@
-"""`jeeves index`: bring a repository's index up to date, with a progress bar, and say what is in it."""
+"""`jeeves index`: updates the index of a repository, with a progress bar, and prints its statistics."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from serve.cli.meaning import meaning, told_of_meaning
 def index(
     repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON.")] = False,
-    show_stats: Annotated[bool, typer.Option("--stats", help="Tell how each kind of file was read, too.")] = False,
-    rebuild: Annotated[bool, typer.Option(help="Begin anew instead of keeping what is unchanged.")] = False,
+    show_stats: Annotated[bool, typer.Option("--stats", help="Also show how each kind of file was read.")] = False,
+    rebuild: Annotated[bool, typer.Option(help="Rebuild the index from scratch.")] = False,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
-    """Index a repository; files that did not change are not read again."""
+    """Index a repository; unchanged files are not read again."""
     settings = load_settings(config)
     refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
     refreshed["meaning"] = meaning(settings)
@@ -54,7 +54,7 @@ async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, An
 
 
 def _tools(settings: Settings, root: str) -> list[dict[str, Any]]:
-    """How tools fared on this repository so far: {tool, calls, usable, mean_ms} each."""
+    """Return the success of each tool on this repository so far: {tool, calls, usable, mean_ms}."""
     import msgspec
 
     from runtime.memory.tool_metrics import TOOL_METRICS
@@ -75,7 +75,7 @@ def _tools(settings: Settings, root: str) -> list[dict[str, Any]]:
 
 def _told_of_tools(tools: list[dict[str, Any]]) -> str:
     said = [f"{each['tool']} {each['usable']} of {each['calls']} ({each['mean_ms']} ms)" for each in tools]
-    return f"tools, calls that found something: {', '.join(said)}\n" if said else ""
+    return f"tools, calls with results: {', '.join(said)}\n" if said else ""
 
 
 def _summary(stats: dict[str, Any]) -> str:
@@ -94,7 +94,7 @@ def _summary(stats: dict[str, Any]) -> str:
 
 
 def _details(stats: dict[str, Any]) -> str:
-    """Exact counts, and by name what could not be read as it should."""
+    """Return exact counts, and the names of files that could not be read fully."""
     lines = [
         f"references {stats['references']}, imports {stats['imports']}",
         "read: " + ", ".join(f"{how} {count}" for how, count in stats["coverage"].items()),

@@ -1,4 +1,4 @@
-"""What every command that asks takes in, checked at the door: question, repository, bounds."""
+"""Validates the inputs of commands that ask: question, repository, models, bounds."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ REASONERS = ("rules", "llm")
 
 
 def checked_question(question: str, settings: Settings) -> str:
-    """The question, or QuestionError when it is empty or longer than the settings allow."""
+    """Return the stripped question. Raises QuestionError if it is empty or longer than the settings allow."""
     text = question.strip()
     if not text:
         raise QuestionError('the question is empty; ask something, for example: jeeves ask "How are errors handled?"')
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise QuestionError("the question holds bytes that are no UTF-8; write it as text") from error
+        raise QuestionError("the question contains bytes that are not valid UTF-8; write it as text") from error
     limit = settings.limits.max_question_chars
     if len(text) > limit:
         raise QuestionError(
@@ -31,7 +31,7 @@ def checked_question(question: str, settings: Settings) -> str:
 
 
 def checked_repository(repo: Path) -> str:
-    """The absolute path of a folder, or RepositoryError."""
+    """Return the absolute path of a folder. Raises RepositoryError."""
     try:
         path = repo.expanduser().resolve()
         if not path.exists():
@@ -41,23 +41,23 @@ def checked_repository(repo: Path) -> str:
         next(path.iterdir(), None)
         str(path).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise RepositoryError(f"{path!r}: the name of this folder is no UTF-8; rename it", path=repr(path)) from error
+        raise RepositoryError(f"{path!r}: the folder's name is not valid UTF-8; rename it", path=repr(path)) from error
     except (OSError, RuntimeError, ValueError) as error:
         raise RepositoryError(f"{repo} cannot be read: {error}", path=str(repo)) from error
     return str(path)
 
 
 def with_models(settings: Settings, reasoner: str | None, models: str | None) -> Settings:
-    """The settings with what the command line says on top; naming a model file alone asks for the reasoner `llm`.
+    """Return the settings with the command line's overrides; a model file alone implies the reasoner `llm`.
 
-    Raises SettingsError for a reasoner that there is not, and for models that cannot be used: a file with faults, a
-    key, a tokenizer or certificates that are missing.
+    Raises SettingsError for an unknown reasoner, and for models that cannot be used: an invalid file, or a missing key,
+    tokenizer or certificate.
     """
     if models is not None:
         settings = settings.model_copy(update={"models": settings.models.model_copy(update={"file": models})})
     chosen = reasoner or ("llm" if models is not None else settings.reasoner)
     if chosen not in REASONERS:
-        raise SettingsError(f"there is no reasoner '{chosen}'; there are: {', '.join(REASONERS)}")
+        raise SettingsError(f"no reasoner is named '{chosen}'; known: {', '.join(REASONERS)}")
     settings = settings.model_copy(update={"reasoner": chosen})
     if chosen == "llm":
         _check_models(settings)
@@ -83,5 +83,5 @@ def _check_models(settings: Settings) -> None:
 
 
 def limits_from(**given: int | None) -> dict[str, int]:
-    """The bounds that were given on the command line; each may only lower the pipeline's own."""
+    """Return the bounds given on the command line; each may only lower the pipeline's own."""
     return {name: value for name, value in given.items() if value is not None}

@@ -1,7 +1,7 @@
-"""The `jeeves` program, and how errors leave it.
+"""Runs the `jeeves` program and reports its errors.
 
-Errors of ours are one line on standard error and the exit status that their class names; anything else is a bug and
-shows its traceback only with JEEVES_DEBUG set.
+A JeevesError is printed as one line on standard error, with the exit status of its class; any other error is a bug,
+whose traceback is shown only if JEEVES_DEBUG is set.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from runtime.errors import JeevesError
 
 
 def main() -> None:
-    """Entry point of the `jeeves` script."""
+    """Run the `jeeves` script."""
     debugging = bool(os.environ.get("JEEVES_DEBUG"))
-    # Python prints warnings and errors of a log that nobody has set up: here they are told as one line, or not at all.
+    # Without a handler, Python prints warnings and errors of the log: here they are one line, or not shown at all.
     logging.getLogger().addHandler(logging.StreamHandler() if debugging else logging.NullHandler())
     try:
-        # Loading the commands takes its time, and whoever interrupts it wants to see no traceback.
+        # Loading the commands takes a while; interrupting it must not show a traceback.
         from serve.cli.command_table import app
 
         app()
@@ -31,7 +31,7 @@ def main() -> None:
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except BrokenPipeError:
-        # The reader has gone; point stdout somewhere so that the interpreter's own flush at exit stays quiet.
+        # The reader is gone; redirect stdout so that the interpreter's own flush at exit stays quiet.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     except OSError as error:
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def one_line(text: str) -> str:
-    """An error message without line breaks."""
+    """Return an error message without line breaks."""
     return " ".join(text.split())
 
 

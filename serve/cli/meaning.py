@@ -1,4 +1,4 @@
-"""How far the vectors for search by meaning are, for the commands that tell of it."""
+"""Reports the progress of the vectors for search by meaning."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from runtime.settings import Settings
 
 
 def meaning(settings: Settings) -> dict[str, int] | None:
-    """Vectors `kept` for all repositories, and how many of those that processes make now are `made`, of all `wanted`.
+    """Return the vectors `kept` for all repositories, and how many of the currently `wanted` ones are `made`.
 
-    None when search by meaning is not installed, or switched off.
+    None if search by meaning is not installed, or is switched off.
     """
     from runtime.codebase.semantics.similarity import is_installed, vector_state
     from serve.wiring import agent_settings
@@ -21,8 +21,8 @@ def meaning(settings: Settings) -> dict[str, int] | None:
 
 
 def told_of_meaning(state: dict[str, int] | None) -> str:
-    """The same as a line of text."""
+    """Return the same as a line of text."""
     if state is None:
         return "meaning: not used; install the extra `embeddings`, or set code_index.embeddings\n"
-    making = f", {state['made']} of {state['wanted']} wanted now are made" if state["wanted"] else ""
+    making = f", {state['made']} of {state['wanted']} requested computed" if state["wanted"] else ""
     return f"meaning: {state['kept']} vectors kept{making}\n"

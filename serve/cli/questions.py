@@ -1,4 +1,4 @@
-"""Questions of a run, put to a person at the terminal, or told with the command that answers them later."""
+"""Asks a run's questions at the terminal, or prints the command that answers them later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runtime.run.envelope import InterruptResponse
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-# Kind of question → what `jeeves runs resume` takes for it; yes-or-no questions take the default.
+# Kind of question → the options of `jeeves runs resume` for it; yes-or-no questions use the default.
 _WAYS_TO_ANSWER = {
     "clarification": "--text TEXT",
     "agent_review": "--approve | --reject | --modify JSON",
@@ -26,23 +26,23 @@ _YES_OR_NO = "--approve | --reject"
 
 
 def is_at_terminal() -> bool:
-    """True when a person can be asked: input comes from a terminal, and what is asked is seen on one."""
+    """Return True if a person can be asked: standard input and standard error are terminals."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def shown(text: str) -> str:
-    """The text without what would steer a terminal: answers quote files, and files may hold anything."""
+    """Return the text without terminal control characters: answers quote files, which may contain anything."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def how_to_answer(run_id: str, interrupt: dict[str, Any]) -> str:
-    """The command that answers a question later, as one line."""
+    """Return the command that answers a question later, as one line."""
     ways = _WAYS_TO_ANSWER.get(interrupt["kind"], _YES_OR_NO)
-    return f"run {run_id} waits; answer with: {f'jeeves runs resume {run_id} {ways}'.rstrip()}\n"
+    return f"run {run_id} is waiting; answer with: {f'jeeves runs resume {run_id} {ways}'.rstrip()}\n"
 
 
 def described(interrupt: dict[str, Any]) -> str:
-    """What a question is about, beside the question itself: its message and its data."""
+    """Return the context of a question: its message and its data."""
     parts = [str(interrupt["message"])] if interrupt["message"] else []
     for name, value in interrupt["data"].items():
         parts.append(f"{name}:\n{value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)}")
@@ -50,7 +50,7 @@ def described(interrupt: dict[str, Any]) -> str:
 
 
 async def put_to_person(interrupt: dict[str, Any]) -> InterruptResponse | None:
-    """Ask at the terminal; None when the person gives no answer (end of input)."""
+    """Ask at the terminal; return None if the person gives no answer (end of input)."""
     sys.stderr.write(f"\n{described(interrupt)}{shown(str(interrupt['question']))}\n")
     sys.stderr.flush()
     return await _in_a_thread(lambda: _read_response(str(interrupt["kind"])))
@@ -65,7 +65,7 @@ def _read_response(kind: str) -> InterruptResponse | None:
         decision = _read_decision()
         if decision != "modify":
             return InterruptResponse(approved=decision == "approve", decision=decision)
-        text = typer.prompt("the text that is to go out instead", err=True)
+        text = typer.prompt("replacement text", err=True)
         return InterruptResponse(decision="modify", data={"final_response": text})
     except typer.Abort:
         sys.stderr.write("\n")
@@ -81,7 +81,7 @@ def _read_decision() -> Any:
 
 
 async def _in_a_thread(read: Callable[[], InterruptResponse | None]) -> InterruptResponse | None:
-    """Read in a thread of its own that nobody waits for: Ctrl-C must end a program that sits at a prompt."""
+    """Read in a daemon thread, so that Ctrl-C can end a program that is at a prompt."""
     loop = asyncio.get_running_loop()
     given: asyncio.Future[InterruptResponse | None] = loop.create_future()
 

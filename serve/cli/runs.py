@@ -1,4 +1,4 @@
-"""`jeeves runs`: what ran, how it ended, and why; read from the run logs, whether a system is up or not."""
+"""`jeeves runs`: shows, explains, forks and controls runs; reads the run logs, whether a system is up or not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from serve.cli.questions import shown
 from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run, runs_of_session
 from serve.wiring import index_service, load_named_pipeline, local_runner
 
-app = typer.Typer(help="Runs: what happened, how they ended, why; and what they are to do now.", no_args_is_help=True)
+app = typer.Typer(help="Inspect and control runs.", no_args_is_help=True)
 app.command("watch")(runs_control.watch)
 app.command("cancel")(runs_control.cancel)
 app.command("pause")(runs_control.pause)
@@ -40,11 +40,11 @@ MOST_CHARS = 200
 
 @app.command("list")
 def list_runs(
-    limit: Annotated[int, typer.Option(min=1, help="Runs at most, newest first.")] = LISTED,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of runs, newest first.")] = LISTED,
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    """The newest runs of every log."""
+    """List the newest runs of all logs."""
     newest = listed_runs(load_settings(config), limit)
     if as_json:
         sys.stdout.write(json.dumps([msgspec.to_builtins(run) for run in newest]) + "\n")
@@ -56,7 +56,7 @@ def list_runs(
 
 @app.command("show")
 def show(run_id: Run, config: Config = None) -> None:
-    """The envelope of a run, as JSON; with `stays`, if nobody can go on with it: why."""
+    """Print the envelope of a run as JSON; `stays` is the reason why it cannot be resumed, if so."""
     run = recorded_run(load_settings(config), RunId(run_id))
     envelope: Envelope = fold(run.rules, run.events).envelope
     document = msgspec.to_builtins(envelope)
@@ -67,7 +67,7 @@ def show(run_id: Run, config: Config = None) -> None:
 
 @app.command("why")
 def why(run_id: Run, as_json: AsJson = False, config: Config = None) -> None:
-    """The chain of decisions that led to a run's end."""
+    """Print the chain of decisions that led to the end of a run."""
     run = recorded_run(load_settings(config), RunId(run_id))
     reasons = explain(run.rules, run.events)
     if as_json:
@@ -80,13 +80,13 @@ def why(run_id: Run, as_json: AsJson = False, config: Config = None) -> None:
 @app.command("log")
 def log(
     run_id: Annotated[str | None, typer.Argument(help="Id of the run.")] = None,
-    session: Annotated[str | None, typer.Option(help="All runs of this session instead, oldest first.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one event on a line.")] = False,
+    session: Annotated[str | None, typer.Option(help="Instead, all runs of this session, oldest first.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one event per line.")] = False,
     config: Config = None,
 ) -> None:
-    """What happened in a run, event by event: stages, tool and model calls, goals, questions, errors, the end."""
+    """Print the events of a run: stages, tool and model calls, goals, questions, errors, the end."""
     if (run_id is None) == (session is None):
-        raise InputError("name either a run or a --session")
+        raise InputError("pass either a run id or --session")
     settings = load_settings(config)
     for each in runs_of_session(settings, session) if session is not None else [RunId(str(run_id))]:
         run = recorded_run(settings, each)
@@ -102,10 +102,10 @@ def _line_of(event: LoggedEvent) -> str:
 @app.command("fork")
 def fork(
     run_id: Run,
-    at: Annotated[int, typer.Option(min=1, help="Event of the run's log up to which the past is the same.")],
+    at: Annotated[int, typer.Option(min=1, help="Number of the last event to copy from the run's log.")],
     config: Config = None,
 ) -> None:
-    """A new run with the same past and a future of its own, carried out in this process."""
+    """Fork a run: copy its history up to an event, and continue independently in this process."""
     settings = load_settings(config)
     run = recorded_run(settings, RunId(run_id))
     envelope = asyncio.run(_forked(settings, load_named_pipeline(settings, run.rules.name), RunId(run_id), at))
@@ -119,7 +119,7 @@ async def _forked(settings: Settings, pipeline: PipelineConfig, source: RunId, a
             run_id = await runner.fork(source, at)
             async for _ in runner.watch(run_id):
                 if runner.envelope(run_id).lifecycle == "waiting":
-                    break  # for an answer, which nobody can give here
+                    break  # nobody can answer here
             return runner.envelope(run_id)
         finally:
             await runner.close()

@@ -1,7 +1,7 @@
-"""`jeeves runs watch`, `cancel`, `pause` and `resume`: what a run is to do now.
+"""`jeeves runs watch`, `cancel`, `pause` and `resume`: controls runs.
 
-They speak to the system that `jeeves up` keeps. A run that no system drives is taken up from its log and carried on in
-this process by `resume`.
+They use the system that `jeeves up` keeps; `resume` continues a run that no system drives from its log, in this
+process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Run = Annotated[str, typer.Argument(help="Id of the run.")]
 
 def watch(
     run_id: Run,
-    after: Annotated[int, typer.Option(min=0, help="Show what came after this event.")] = 0,
+    after: Annotated[int, typer.Option(min=0, help="Show only the events after this number.")] = 0,
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
@@ -66,7 +66,7 @@ def cancel(
     reason: Annotated[str, typer.Option(help="Kept with the run.")] = "",
     config: Config = None,
 ) -> None:
-    """End a run of the system that is up; what its stages had finished is kept."""
+    """Cancel a run of the warm system; results of finished stages are kept."""
     document = asyncio.run(_system(load_settings(config)).cancel(run_id, reason))
     sys.stdout.write(f"{run_id} {document['terminal_reason']}\n")
 
@@ -76,24 +76,24 @@ def pause(
     reason: Annotated[str, typer.Option(help="Kept with the run.")] = "",
     config: Config = None,
 ) -> None:
-    """Hold a run of the system that is up at its next step, until `jeeves runs resume`."""
+    """Pause a run of the warm system at its next step, until `jeeves runs resume`."""
     asyncio.run(_system(load_settings(config)).pause(run_id, reason))
-    sys.stdout.write(f"{run_id} waiting; go on with: jeeves runs resume {run_id}\n")
+    sys.stdout.write(f"{run_id} waiting; continue with: jeeves runs resume {run_id}\n")
 
 
 def resume(
     run_id: Run,
-    text: Annotated[str, typer.Option(help="Answer to a clarification, or a remark.")] = "",
-    approve: Annotated[bool, typer.Option("--approve", help="Yes.")] = False,
-    reject: Annotated[bool, typer.Option("--reject", help="No.")] = False,
-    modify: Annotated[str | None, typer.Option(metavar="JSON", help="What is to go out instead, as an object.")] = None,
-    interrupt: Annotated[str | None, typer.Option(metavar="ID", help="The question; default: the open one.")] = None,
+    text: Annotated[str, typer.Option(help="Answer to a clarification, or a comment.")] = "",
+    approve: Annotated[bool, typer.Option("--approve", help="Approve.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Reject.")] = False,
+    modify: Annotated[str | None, typer.Option(metavar="JSON", help="Replacement data, as a JSON object.")] = None,
+    interrupt: Annotated[str | None, typer.Option(metavar="ID", help="Question id; default: the open one.")] = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    """Let a run go on that waits, with the answer that it needs, and print its answer document.
+    """Resume a waiting run with the answer that it needs, and print its answer.
 
-    A run that no system drives is carried on in this process from its log.
+    A run that no system drives is continued from its log in this process.
     """
     settings = load_settings(config)
     response = response_of(text, approve, reject, modify)
@@ -103,9 +103,9 @@ def resume(
 
 
 def response_of(text: str, approve: bool, reject: bool, modify: str | None) -> InterruptResponse:
-    """What was given on the command line, as an answer. Raises InputError."""
+    """Return the answer given on the command line. Raises InputError."""
     if approve + reject + (modify is not None) > 1:
-        raise InputError("--approve, --reject and --modify exclude one another; give one of them")
+        raise InputError("--approve, --reject and --modify are mutually exclusive; pass one of them")
     if modify is not None:
         try:
             data = json.loads(modify)
@@ -133,10 +133,10 @@ def _watched(settings: Settings, run_id: RunId, after_seq: int, show: OnEvent) -
 
 
 def _system(settings: Settings) -> WarmRuntime:
-    """The system that is up. Raises InputError when there is none."""
+    """Return the warm system. Raises InputError if there is none."""
     record = read_record(settings.state_dir)
     if record is None:
-        raise InputError("no system is up that could drive a run; start one with `jeeves up`")
+        raise InputError("no warm system is up; start one with `jeeves up`")
     return WarmRuntime(record, code_version())
 
 
@@ -158,7 +158,7 @@ async def _resumed(
 async def _carried_on(
     settings: Settings, run_id: RunId, interrupt_id: str | None, response: InterruptResponse
 ) -> dict[str, Any]:
-    """Take a run up from its log, answer what it asks, and see it to its end or its next question."""
+    """Resume a run from its log, answer its question, and follow it to its end or its next question."""
     from serve.wiring import index_service, load_named_pipeline, local_runner
 
     run = recorded_run(settings, run_id)
@@ -180,9 +180,9 @@ async def _carried_on(
 
 
 def _to_answer(envelope: Envelope, interrupt_id: str | None, response: InterruptResponse) -> Interrupt | None:
-    """The question that the answer is for; None for a run that was cut off at work and needs no answer.
+    """Return the question that the answer is for; None for a run whose process died at work, and that needs no answer.
 
-    All that could refuse the answer is looked at here, before the run is taken up.
+    Everything that could refuse the answer is checked here, before the run is resumed.
     """
     is_over, is_waiting = envelope.lifecycle == "terminated", envelope.lifecycle == "waiting"
     if not is_over and not is_waiting and interrupt_id is None:

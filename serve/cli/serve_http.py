@@ -1,4 +1,4 @@
-"""`jeeves serve`: the HTTP service in the foreground, on Ray Serve."""
+"""`jeeves serve`: runs the HTTP service in the foreground, on Ray Serve."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 def serve(
     repo: Annotated[
-        list[Path] | None, typer.Option(readable=False, help="A repository that callers may ask about; repeatable.")
+        list[Path] | None, typer.Option(readable=False, help="Repository that callers can ask about; repeatable.")
     ] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65_535, help="Port to listen on.")] = None,
-    models: Annotated[str | None, typer.Option(help="Model file to reason with; see docs/models.md.")] = None,
+    models: Annotated[str | None, typer.Option(help="Model file to use; see docs/models.md.")] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer questions over HTTP until interrupted."""
@@ -39,14 +39,14 @@ def serve(
 
 
 def check_port_free(host: str, port: int) -> None:
-    """Raise PortTakenError when something listens on the port already."""
+    """Raise PortTakenError if the port is already in use."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
             raise PortTakenError(
-                f"port {port} on {host} is taken ({error.strerror}); give another one with --port", port=port
+                f"port {port} on {host} is taken ({error.strerror}); choose another one with --port", port=port
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""`jeeves simulate`: the kernel under seeded faults, and proof that it could fail."""
+"""`jeeves simulate`: runs the kernel under seeded faults; with a protection switched off, to show that it can fail."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ FAILURES_SHOWN = 20
 
 
 def simulate(
-    seeds: Annotated[str, typer.Option(help="Seeds A:B, from A to before B.")] = DEFAULT_SEEDS,
+    seeds: Annotated[str, typer.Option(help="Seeds A:B, from A inclusive to B exclusive.")] = DEFAULT_SEEDS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     broken: Annotated[
         str | None,
         typer.Option("--break", metavar="NAME", help=f"Switch a protection off: {', '.join(PROTECTIONS)}."),
     ] = None,
 ) -> None:
-    """Run whole systems under seeded faults, and check that nothing was lost, doubled or overspent.
+    """Run whole systems under seeded faults, and check that nothing was lost, duplicated or overspent.
 
-    Messages are dropped, doubled, late and overtaken; agents, bus, supervisor and store crash between any two steps;
-    writes fail, or only seem to; the clock jumps. The same seed repeats the same run. Exit status 1 when anything was
-    violated.
+    Messages are dropped, duplicated, delayed and reordered; agents, bus, supervisor and store crash between any two
+    steps; writes fail, or only appear to fail; the clock jumps. The same seed gives the same run. Exit status 1 if any
+    check was violated.
     """
     first, stop = seed_range(seeds)
     with _progress(stop - first) as on_seed:
@@ -45,15 +45,15 @@ def simulate(
 
 
 def seed_range(text: str) -> tuple[int, int]:
-    """First seed and the one to stop before. Raises SettingsError for anything but A:B with A not above B."""
+    """Return the first seed and the exclusive end. Raises SettingsError for anything but A:B with A <= B."""
     first, colon, stop = text.partition(":")
     if not colon or not (first.isdecimal() and stop.isdecimal()) or int(first) > int(stop):
-        raise SettingsError(f"--seeds takes A:B, two numbers of which the first is not above the second, not '{text}'")
+        raise SettingsError(f"--seeds takes A:B, two numbers with A <= B, not '{text}'")
     return int(first), int(stop)
 
 
 def told(report: Report) -> str:
-    """A report in lines for people."""
+    """Return a report as text."""
     struck = ", ".join(f"{kind} {count}" for kind, count in report.faults.items())
     lines = [
         f"{report.seeds} seeds with {report.runs} runs in {report.duration_s:.1f} s ({report.seeds_per_s:.0f} seeds/s)"
@@ -69,8 +69,8 @@ def told(report: Report) -> str:
 
 @contextmanager
 def _progress(seeds: int) -> Iterator[Callable[[int], None] | None]:
-    """Something to call after each seed: moves a bar on a terminal, and is nothing elsewhere."""
-    # Imported here: every other command would pay for it at its start.
+    """Yield a function to call after each seed, which advances a progress bar; None without a terminal."""
+    # Imported here: it would slow the start of every other command.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -1,4 +1,4 @@
-"""`jeeves tool`: one tool by hand, on a repository, as the agents would call it."""
+"""`jeeves tool`: calls one tool on a repository, in the way agents do."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _REFUSED = frozenset({"denied", "error"})
 
 
 def tool(
-    name: Annotated[str, typer.Argument(help="Name of the tool; `list_tools` tells all of them.")],
-    arguments: Annotated[str, typer.Argument(help="Its arguments as a JSON object.")] = "{}",
+    name: Annotated[str, typer.Argument(help="Name of the tool; `list_tools` lists all of them.")],
+    arguments: Annotated[str, typer.Argument(help="Arguments as a JSON object.")] = "{}",
     repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`jeeves up`, `down` and `status`: a system that stays warm between questions."""
+"""`jeeves up`, `down` and `status`: controls the warm system, which stays up between questions."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file
 
 
 def up(config: Config = None) -> None:
-    """Start a system in the background; `ask`, `batch` and the others use it while it is up."""
+    """Start the warm system in the background; `ask`, `batch` and other commands use it while it is up."""
     settings = load_settings(config)
     if settings.ray.mode == "in_process":
-        raise SettingsError("ray.mode is in_process: nothing can stay up; set it to local or attach")
+        raise SettingsError("ray.mode is in_process, which keeps no system up; set it to local or attach")
     open_state_dir(settings.state_dir)
     record = read_record(settings.state_dir)
     if record is not None:
         _check_settings(record, settings)
-        sys.stdout.write(f"up already: process {record.pid}\n")
+        sys.stdout.write(f"already up: process {record.pid}\n")
         return
     started_s = time.monotonic()
     record = _start(settings)
@@ -47,7 +47,7 @@ def up(config: Config = None) -> None:
 
 
 def down(config: Config = None) -> None:
-    """Stop the system that `up` started, and nothing else."""
+    """Stop the system that `up` started."""
     settings = load_settings(config)
     record = read_record(settings.state_dir)
     if record is None:
@@ -87,7 +87,7 @@ def status(
 def _check_settings(record: WarmRecord, settings: Settings) -> None:
     if record.settings_digest != settings_digest(settings):
         raise ClusterError(
-            f"a system with other settings is up (process {record.pid}); run `jeeves down` first", pid=record.pid
+            f"a system with different settings is up (process {record.pid}); run `jeeves down` first", pid=record.pid
         )
 
 
@@ -131,7 +131,7 @@ def _start(settings: Settings) -> WarmRecord:
     def is_settled() -> bool:
         if read_record(settings.state_dir) is not None:
             return True
-        # When two are started at once, the second ends and its caller gets the first.
+        # If two are started at once, the second ends and its caller gets the first.
         return daemon.poll() is not None and not is_locked(settings.state_dir)
 
     settled = _within(UP_TIMEOUT_S, is_settled)
@@ -146,7 +146,7 @@ def _start(settings: Settings) -> WarmRecord:
 def _last_words(log_path: Path) -> str:
     lines = [line for line in log_path.read_text(errors="replace").splitlines() if line.strip()]
     own = [line.removeprefix("jeeves: ") for line in lines if line.startswith("jeeves: ")]
-    return (own or lines or [f"no word within {UP_TIMEOUT_S:g} s"])[-1]
+    return (own or lines or [f"no output within {UP_TIMEOUT_S:g} s"])[-1]
 
 
 def _within(timeout_s: float, condition: Callable[[], bool]) -> bool:

@@ -1,4 +1,4 @@
-"""`jeeves validate`: every fault of pipelines, settings, model files and prompts, with file, line and key."""
+"""`jeeves validate`: reports all faults of pipelines, settings, model files and prompts, with file, line and key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def validate(
     ],
     graph: Annotated[bool, typer.Option("--graph", help="Print each pipeline as a Mermaid flowchart.")] = False,
 ) -> None:
-    """Check files and report every fault at once; exit status 2 when there is any."""
+    """Check files and report all faults at once; exit status 2 if there are any."""
     faults: list[str] = []
     for file in files:
         try:
@@ -62,7 +62,7 @@ def _checked(file: Path, graph: bool) -> str:
 
 
 def mermaid(pipeline: PipelineConfig) -> str:
-    """The pipeline as a Mermaid flowchart, one edge per way of going on."""
+    """Return the pipeline as a Mermaid flowchart, with one edge per route."""
     lines = ["flowchart LR"]
     for agent in pipeline.agents:
         lines.append(f"    {agent.name}[{agent.name}]")
@@ -76,10 +76,10 @@ def mermaid(pipeline: PipelineConfig) -> str:
 
 
 def _node(target: str) -> str:
-    # Mermaid takes a node named `end` for the end of a subgraph.
+    # Mermaid reads a node named `end` as the end of a subgraph.
     return f"{target.upper()}([{target}])" if target in (END, *INTERRUPT_TARGETS) else target
 
 
 def _label(text: str) -> str:
-    """Text in the quotes that let Mermaid take any character."""
+    """Return the text quoted, so that Mermaid accepts any character."""
     return '"' + " ".join(text.split()).replace("&", "#amp;").replace('"', "#quot;") + '"'

@@ -1,8 +1,8 @@
-"""The HTTP service: a FastAPI ingress on Ray Serve in front of a running system.
+"""Serves a running system over HTTP, with a FastAPI ingress on Ray Serve.
 
-POST /api/v1/chat/messages answers with the same document as `jeeves ask --json`; /api/v1/runs and what is below it tell
-of runs, and cancel, answer and fork them; GET /health says that the replica lives, GET /ready that the system behind it
-answers, GET /metrics is for Prometheus. Errors are problem+json.
+POST /api/v1/chat/messages returns the same document as `jeeves ask --json`; the endpoints below /api/v1/runs show,
+cancel, answer and fork runs; GET /health checks the replica, GET /ready the system behind it, and GET /metrics is for
+Prometheus. Errors are problem+json.
 
 Annotations are evaluated here (no `from __future__`): FastAPI reads them from the methods after Ray Serve has rewrapped
 them, when names can no longer be resolved.
@@ -47,7 +47,7 @@ api = FastAPI(title="Jeeves", version="1", description="Questions about code, an
 
 
 class ServiceSpec(msgspec.Struct, frozen=True):
-    """What a replica needs to know, in plain data.
+    """Configures a replica, in plain data.
 
     `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
     `store`: where the run logs are; `models`: the model file that agents reason with, if they do;
@@ -65,24 +65,24 @@ class ServiceSpec(msgspec.Struct, frozen=True):
 
 
 class ChatMessage(BaseModel):
-    """A question as the caller sends it."""
+    """Carries a question."""
 
     model_config = ConfigDict(extra="forbid")
 
     message: str = Field(min_length=1, description="The question.")
-    repo: str | None = Field(default=None, description="A registered repository; the first one when left out.")
+    repo: str | None = Field(default=None, description="A registered repository; default: the first one.")
     session_id: str | None = None
     pipeline: str | None = None
     limits: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, description="Bounds to lower.")
     deadline_s: float | None = Field(default=None, gt=0, le=3_600)
-    wait: bool = Field(default=False, description="A run that has a question waits for the answer.")
+    wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
 
 
 def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
-    """The question behind a message. Raises InputError for what this service does not take."""
+    """Return the question of a message. Raises InputError for anything this service does not accept."""
     question = message.message.strip()
     if not question:
-        raise InputError("the message is empty; ask something")
+        raise InputError("the message is empty; send a question")
     if len(question) > spec.max_question_chars:
         raise InputError(f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed")
     if message.session_id is not None:
@@ -145,7 +145,7 @@ async def _bounded_body(request: Request, call_next: Callable[[Request], Awaitab
 @ray_serve.deployment(name="jeeves-http", ray_actor_options={"num_cpus": 0}, max_ongoing_requests=MAX_ONGOING_REQUESTS)
 @ray_serve.ingress(api)
 class ChatService:
-    """One replica of the HTTP service."""
+    """Serves requests as one replica of the HTTP service."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         check_origin()
@@ -169,13 +169,13 @@ class ChatService:
 
     @api.get("/api/v1/runs")
     async def runs(self, limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20) -> list[dict[str, Any]]:
-        """The newest runs, newest first."""
+        """Return the newest runs, newest first."""
         found = await asyncio.to_thread(newest_runs, self._spec.store, limit)
         return [msgspec.to_builtins(run) for run in found]
 
     @api.get("/api/v1/runs/{run_id}")
     async def run(self, run_id: str) -> Response:
-        """The envelope of a run as it stands."""
+        """Return the current envelope of a run."""
         envelope = await self._system.envelope(RunId(run_id))
         return Response(msgspec.json.encode(envelope), media_type="application/json")
 
@@ -187,7 +187,7 @@ class ChatService:
         accept: Annotated[str, Header()] = "",
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
-        """What happened in a run: as JSON so far, or, where text/event-stream is accepted, as a stream to its end."""
+        """Return the events of a run so far as JSON or, if text/event-stream is accepted, stream them to its end."""
         after_seq = first_wanted(after, last_event_id)
         found, is_over = await self._system.events(RunId(run_id), after_seq)
         if EVENT_STREAM in accept:
@@ -196,18 +196,18 @@ class ChatService:
 
     @api.post("/api/v1/runs/{run_id}/cancel")
     async def cancel(self, run_id: str, body: CancelBody | None = None) -> dict[str, Any]:
-        """End a run; what its stages had finished is kept."""
+        """Cancel a run; results of finished stages are kept."""
         return self._told(await cancel_run(self._system, RunId(run_id), body.reason if body else ""))
 
     @api.post("/api/v1/runs/{run_id}/interrupts/{interrupt_id}")
     async def answer(self, run_id: str, interrupt_id: str, body: AnswerBody) -> dict[str, Any]:
-        """Answer the question that a run waits for; the run goes on."""
+        """Answer the question that a run waits for, and resume the run."""
         await answer_run(self._system, RunId(run_id), interrupt_id, LOCAL_USER, body.response())
         return self._told(await self._system.envelope(RunId(run_id)))
 
     @api.post("/api/v1/runs/{run_id}/fork", status_code=201)
     async def fork(self, run_id: str, body: ForkBody) -> dict[str, Any]:
-        """A new run with the same past and a future of its own."""
+        """Fork a run: copy its history up to an event, and continue independently."""
         forked = await self._system.fork(RunId(run_id), body.at)
         return self._told(await self._system.envelope(forked))
 
@@ -216,12 +216,12 @@ class ChatService:
 
     @api.get("/health")
     async def health(self) -> dict[str, str]:
-        """This replica lives."""
+        """Report that this replica is alive."""
         return {"status": "alive"}
 
     @api.get("/ready")
     async def ready(self) -> JSONResponse:
-        """The system behind this replica answers, and for each role of a model file a model does."""
+        """Report whether the system behind this replica answers, and a model for each role of the model file."""
         try:
             running = await self._runtime.system.running()
             await self._runtime.system.bus_stats()
@@ -237,11 +237,11 @@ class ChatService:
 
     @api.get("/metrics")
     async def metrics(self) -> Response:
-        """Counters for Prometheus; those of the bus are there as long as it answers, those of models with a model."""
+        """Return metrics for Prometheus; those of the bus while it answers, those of models if models are used."""
         try:
             self._bus_metrics.update(await self._runtime.system.bus_stats())
         except JeevesError:
-            # That it does not answer is what the metrics then say.
+            # The metrics then show that it does not answer.
             self._bus_metrics.update(None)
         if self._models is not None:
             self._model_metrics.update(await self._system.model_stats())

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 (problem+json) has them, with our code beside the HTTP status."""
+"""Formats errors as RFC 9457 problem details (problem+json), with our error code beside the HTTP status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.errors import (
 
 PROBLEM_JSON = "application/problem+json"
 
-# First match wins: the narrow kinds of InputError stand before it. What is not the caller's fault is a 503.
+# First match wins: subclasses of InputError come before it. Errors that are not the caller's fault are a 503.
 _STATUS_OF_ERROR: tuple[tuple[type[JeevesError], int], ...] = (
     (RateLimitedError, 429),
     (UnknownNameError, 404),
@@ -26,13 +26,13 @@ _STATUS_OF_ERROR: tuple[tuple[type[JeevesError], int], ...] = (
 
 
 def problem(status: int, code: str, detail: str) -> JSONResponse:
-    """A problem document with that status."""
+    """Return a problem document with that status."""
     body = {"type": "about:blank", "title": code.replace("_", " "), "status": status, "code": code, "detail": detail}
     return JSONResponse(body, status_code=status, media_type=PROBLEM_JSON)
 
 
 def problem_of(error: JeevesError) -> JSONResponse:
-    """The problem that an error of ours is; who asks too often is told when to come back (Retry-After, seconds)."""
+    """Return the problem document of a JeevesError, with Retry-After in seconds if the error has `retry_after_s`."""
     status = next((status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)), 503)
     answer = problem(status, error.code, error.message)
     if "retry_after_s" in error.values:

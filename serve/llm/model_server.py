@@ -1,8 +1,8 @@
-"""A model on Ray Serve: ray.serve.llm's own server, with one more method that agents call by handle.
+"""Serves a model on Ray Serve: extends ray.serve.llm's server by a method that agents call by handle.
 
-The method talks to the engine in its process: no OpenAI objects, no server-sent events. Users take turns before the
-engine, text goes out in pieces of some milliseconds, and a caller that goes away aborts its request in the engine.
-Needs vLLM (extra `gpu`, or the environment of `make llm-env`); imported by replicas and by whoever deploys them.
+The method calls the engine in its process, without OpenAI objects or server-sent events. Requests are scheduled fairly
+between users, text is sent in batches of some milliseconds, and a caller that disconnects aborts its request in the
+engine. Needs vLLM (extra `gpu`, or the environment of `make llm-env`); imported by replicas and to deploy them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
 class ModelServer(LLMServer):
-    """One replica: an engine, and a place in it for as many requests as it takes at once."""
+    """Runs one replica: an engine, and as many slots as it accepts concurrent requests."""
 
     async def __init__(self, llm_config: LLMConfig, **options: Any) -> None:  # type: ignore[misc]
         check_origin()
@@ -63,7 +63,7 @@ class ModelServer(LLMServer):
         self._served = {"requests": 0, "tokens_in": 0, "tokens_cached": 0, "tokens_out": 0}
 
     async def answer(self, data: bytes) -> AsyncGenerator[bytes, None]:
-        """Pieces of the answer to a request (MessagePack both), the last of which is the completion."""
+        """Yield the pieces of the answer to a request (both MessagePack), the last of which is the completion."""
         request = _REQUEST.decode(data)
         async with self._share.place(request.user_id):
             waiting: list[Piece] = []
@@ -80,7 +80,7 @@ class ModelServer(LLMServer):
                 self._streams -= request.in_pieces
 
     async def bare(self, data: bytes) -> bytes:
-        """Requests (MessagePack) all at once, by nothing but the engine: what `jeeves bench llm` compares with."""
+        """Run requests (MessagePack) concurrently on the bare engine: the baseline of `jeeves bench llm`."""
 
         async def stream(request: ModelRequest) -> AsyncGenerator[tuple[str, int], None]:
             prompt = {"prompt_token_ids": await self._prompt_tokens(request)}
@@ -90,7 +90,7 @@ class ModelServer(LLMServer):
         return msgspec.msgpack.encode(await all_at_once(_REQUESTS.decode(data), stream))
 
     async def in_process(self, data: bytes) -> bytes:
-        """The same by this deployment's own path, in its process: what `jeeves bench llm` holds its handle against."""
+        """Run them through this deployment's own path, in its process: the baseline of the handle's overhead."""
 
         async def stream(request: ModelRequest) -> AsyncGenerator[tuple[str, int], None]:
             async for pieces in self.answer(msgspec.msgpack.encode(request)):
@@ -100,7 +100,7 @@ class ModelServer(LLMServer):
         return msgspec.msgpack.encode(await all_at_once(_REQUESTS.decode(data), stream))
 
     async def stats(self) -> dict[str, int]:
-        """Requests in the engine and before it, and what was served: prompt tokens, those of them found in the prefix
+        """Return the running and waiting requests, and totals: requests, prompt tokens, those found in the prefix
         cache, answer tokens."""
         return {
             "pid": os.getpid(),
@@ -147,12 +147,12 @@ class ModelServer(LLMServer):
 
 
 def together_s(streams: int) -> float:
-    """How long the pieces of an answer gather before they are sent, with so many answers being streamed."""
+    """Return how long the pieces of an answer are batched before they are sent, for that many streamed answers."""
     return min(MOST_TOGETHER_S, max(TOGETHER_S, TOGETHER_PER_STREAM_S * streams))
 
 
 def _joined(pieces: list[Piece]) -> list[Piece]:
-    """The same text in one delta."""
+    """Join the text of all deltas into one."""
     text = "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
     return [*([TextDelta(text)] if text else []), *(piece for piece in pieces if isinstance(piece, Completion))]
 

@@ -1,6 +1,6 @@
-"""What a vLLM deployment will ask of a cluster: computed from its model file alone, without vLLM, Ray or a GPU.
+"""Computes the cluster resources of a vLLM deployment from its model file alone, without vLLM, Ray or a GPU.
 
-`jeeves validate` prints it, and a test holds it against what Ray's own builder makes of the same deployment.
+`jeeves validate` prints them, and a test compares them with those of Ray's own builder for the same deployment.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ MOST_WAITING = 10_000
 
 
 def lacking(models: ModelsFile, resources: Mapping[str, float]) -> list[str]:
-    """What a cluster with these resources (as `ray.cluster_resources()` tells them) can never give the smallest number
-    of replicas: a sentence for each deployment that roles use, or one for all that do not fit together."""
+    """Return what a cluster with these `ray.cluster_resources()` lacks for the minimum number of replicas: a sentence
+    for each deployment used by a role, or one for all if only their sum does not fit."""
     problems = []
     in_all: defaultdict[str, float] = defaultdict(float)
     for name, deployment in models.used_of(VllmDeployment).items():
@@ -51,7 +51,7 @@ def described(models: ModelsFile, providers: Providers) -> list[str]:
 
 
 def llm_config_of(name: str, deployment: VllmDeployment) -> dict[str, Any]:
-    """The fields of `ray.serve.llm.LLMConfig` for a deployment."""
+    """Return the fields of `ray.serve.llm.LLMConfig` for a deployment."""
     config: dict[str, Any] = {
         "model_loading_config": {"model_id": name, "model_source": deployment.model},
         "engine_kwargs": {

@@ -1,4 +1,4 @@
-"""Why a deployment did not come up: the cause, out of the traces that Ray Serve tells of its replicas."""
+"""Extracts the cause of a failed deployment from the traces that Ray Serve reports for its replicas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ERROR_LINE = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Za-z_]\w*(?:Error|Exceptio
 
 
 def cause_in(messages: Iterable[str]) -> str:
-    """The last error in the first message that holds one, on one line; the last line of them where none does."""
+    """Return the last error of the first message that contains one, on one line; else the last line of a message."""
     told = [_COLOURS.sub("", message).strip() for message in messages]
     for message in told:
         lines = message.splitlines()

@@ -1,8 +1,8 @@
-"""How much of an engine's speed is left behind our client and a Ray Serve handle: both in one run, on one replica.
+"""Compares the throughput of an engine with that behind our client and a Ray Serve handle, in one run on one replica.
 
-The bare engine is driven inside the replica's process, without client, handle, turns or messages; so is the
-deployment's own path, with turns and messages but neither client nor handle. Rounds alternate, so that what else the
-machine does falls on all. The first of an answer is its first text: a first token may be half a character.
+The bare engine is driven inside the replica's process, without client, handle, scheduling or messages; so is the
+deployment's own path, with scheduling and messages but neither client nor handle. Rounds alternate, so that other load
+affects all variants. Time to first text is measured, not to first token, which may be half a character.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROMPT = "Say which of these functions is called first, and by whom. " * 8
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """One round: how long it took, the tokens that were written, and the times to the first text of each answer."""
+    """Records one round: its duration, the tokens written, and the time to the first text of each answer."""
 
     seconds: float
     tokens_out: int
@@ -33,9 +33,10 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Medians over all rounds with that many requests at once. `share`: our tokens/s over the bare engine's, with every
-    answer watched as it grows; `whole_share`: with answers that nobody watches. Times to the first text: behind client
-    and handle, of the deployment's own path in its process, what the first adds to that, and of the bare engine."""
+    """Reports medians over all rounds of that many concurrent requests. `share`: our tokens/s over the bare
+    engine's, with streamed answers; `whole_share`: with answers that are not streamed. Times to first text:
+    behind client and handle, of the deployment's own path in its process, the difference of these two, and of the
+    bare engine."""
 
     concurrent: int
     requests_per_s: float
@@ -50,7 +51,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class Rounds(msgspec.Struct):
-    """What was measured of each way, in order."""
+    """Collects the measurements of each variant, in order."""
 
     ours: list[Measured] = []
     whole: list[Measured] = []
@@ -59,7 +60,7 @@ class Rounds(msgspec.Struct):
 
 
 def requests_of(concurrent: int, tokens: int, round_number: int) -> list[ModelRequest]:
-    """Requests that differ from each other, and that every round sends in the same length."""
+    """Return requests that differ from each other, of the same length in every round."""
     return [
         ModelRequest(
             f"bench-{round_number}-{number}",
@@ -71,7 +72,7 @@ def requests_of(concurrent: int, tokens: int, round_number: int) -> list[ModelRe
 
 
 async def all_at_once(requests: Iterable[ModelRequest], stream: Stream) -> Measured:
-    """All requests at once, each answer taken from `stream` in pieces of text and the number of its tokens."""
+    """Run all requests concurrently; `stream` yields each answer in pieces of text with their number of tokens."""
     first_s: list[float] = []
 
     async def one(request: ModelRequest) -> int:
@@ -89,7 +90,7 @@ async def all_at_once(requests: Iterable[ModelRequest], stream: Stream) -> Measu
 
 
 async def through_client(client: ModelClient, requests: Iterable[ModelRequest], watched: bool = True) -> Measured:
-    """All requests at once through the client, each in pieces if it is `watched`."""
+    """Run all requests concurrently through the client; answers are streamed if `watched`."""
     first_s: list[float] = []
 
     async def one(request: ModelRequest) -> int:
@@ -109,14 +110,14 @@ async def through_client(client: ModelClient, requests: Iterable[ModelRequest], 
 
 
 async def compare(client: ModelClient, server: Any, concurrent: int, tokens: int, rounds: int) -> Compared:
-    """All four ways, `rounds` times each after one that warms up. `server`: the handle of the same deployment."""
+    """Measure all four variants, `rounds` times each after a warm-up. `server`: the handle of the same deployment."""
 
     async def inside(method: Any, requests: list[ModelRequest]) -> Measured:
         return msgspec.msgpack.decode(await method.remote(msgspec.msgpack.encode(requests)), type=Measured)
 
     found = Rounds()
     for number in range(0, 4 * (rounds + 1), 4):
-        # Each way gets texts of its own: the second to send a text would find it in the prefix cache.
+        # Each variant gets its own texts: a text that was sent before would be in the prefix cache.
         first, second, third, fourth = (requests_of(concurrent, tokens, number + way) for way in range(4))
         found.bare.append(await inside(server.bare, first))
         found.ours.append(await through_client(client, second))
@@ -126,7 +127,7 @@ async def compare(client: ModelClient, server: Any, concurrent: int, tokens: int
 
 
 def compared(concurrent: int, found: Rounds) -> Compared:
-    """The rounds of all ways side by side, without the first of each."""
+    """Return the medians of all variants, without the first round of each."""
     ours, whole, in_process, bare = (way[1:] for way in (found.ours, found.whole, found.in_process, found.bare))
     rate, bare_rate = _tokens_per_s(ours), _tokens_per_s(bare)
     return Compared(

@@ -1,8 +1,8 @@
-"""Makes the tiny model of the tests: two layers of random weights and a tokenizer of its own, some 1.2 MB.
+"""Creates the tiny model of the tests: two layers of random weights and its own tokenizer, some 1.2 MB.
 
     python -m serve.llm.tiny_model FOLDER
 
-It knows nothing; what it takes to serve it is what it takes to serve any model. Needs transformers and torch.
+Its output is meaningless, but serving it works as with any model. Needs transformers and torch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TEMPLATE = (
 
 
 def make_tiny_model(folder: Path, corpus: list[Path] | None = None, seed: int = 0) -> Path:
-    """Write the model into `folder` and return it; one that is there already stays."""
+    """Write the model into `folder` and return it; an existing one is kept."""
     if (folder / "config.json").is_file():
         return folder
     import torch

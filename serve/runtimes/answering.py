@@ -1,6 +1,6 @@
-"""Asking, whoever does the work: one protocol, and the runtimes that stand behind it.
+"""Defines the protocol for asking a question, and the runtime that answers in this process.
 
-A runtime takes an `Ask`, shows events while the run goes on, and gives the answer document.
+A runtime takes an `Ask`, reports events during the run, and returns the answer document.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ log = logging.getLogger(__name__)
 
 OnEvent = Callable[[ClientEvent], None]
 OnIndexing = Callable[[int, int], None]
-# Put the question of a run, as `interrupt_document` has it, to a person; None leaves the run waiting.
+# Presents the question of a run, in the form of `interrupt_document`, to a person; None leaves the run waiting.
 OnInterrupt = Callable[[dict[str, Any]], Awaitable[InterruptResponse | None]]
 
 PROGRESS_EVERY_S = 0.1
 
 
 def ignore_event(_event: ClientEvent) -> None:
-    """For callers that want only the document."""
+    """Ignore events, for callers that want only the document."""
 
 
 def ignore_indexing(_done: int, _total: int) -> None:
-    """For callers that show no progress."""
+    """Ignore indexing progress, for callers that do not show it."""
 
 
 async def leave_waiting(_interrupt: dict[str, Any]) -> InterruptResponse | None:
-    """For callers that have nobody to ask: the run waits until somebody answers it otherwise."""
+    """Leave the run waiting until its question is answered elsewhere, for callers that have nobody to ask."""
     return None
 
 
@@ -66,27 +66,27 @@ class AskRuntime(Protocol):
         """
 
     async def close(self) -> None:
-        """Give back what the runtime holds."""
+        """Release the resources of the runtime."""
 
 
 class RunHost(Protocol):
-    """What drives runs: the local runner, or a system of actors."""
+    """Drives runs: the local runner, or a system of actors."""
 
     async def submit(self, request: Request) -> RunId:
         """Start a run."""
 
     def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
-        """Its events to the end."""
+        """Yield the events of a run to its end."""
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
-        """End it now."""
+        """End a run now."""
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
-        """Answer its question."""
+        """Answer the question of a run."""
 
 
 def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
-    """The kernel's request for a question about a repository whose index is up to date."""
+    """Return the kernel's request for a question about a repository whose index is up to date."""
     metadata: dict[str, Any] = {"repo": ask.repo, "repository": repository}
     return Request(
         pipeline=ask.pipeline,
@@ -111,7 +111,7 @@ async def follow(
     envelope_of: EnvelopeOf,
     callbacks: AskCallbacks,
 ) -> Envelope:
-    """Submit a question and see it to its end, or until it is left waiting; an asker that goes away cancels the run."""
+    """Submit a question and follow its run until it ends or is left waiting; cancellation cancels the run."""
     run_id = await host.submit(request_of(ask, repository))
     try:
         async with aclosing(host.watch(run_id)) as events:
@@ -128,7 +128,7 @@ async def follow(
 
 
 async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrupt: OnInterrupt) -> bool:
-    """Put a question that is still open and hand in the answer; False: the run is left waiting."""
+    """Present a question that is still open and submit the answer; False: the run is left waiting."""
     interrupt = envelope.interrupt
     if interrupt is None or interrupt.id != interrupt_id or envelope.lifecycle != "waiting":
         return True
@@ -138,7 +138,7 @@ async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrup
     try:
         await host.answer(envelope.run_id, interrupt.id, envelope.request.user_id, response)
     except InterruptError as error:
-        # Somebody else was quicker, or its time is over: what the run does now is seen in its events.
+        # It was answered elsewhere, or has expired: the events show how the run continues.
         log.warning("interrupt.answer_refused", extra={"run_id": envelope.run_id, "reason": error.message})
     return True
 
@@ -146,7 +146,7 @@ async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrup
 async def prepared(
     refresh: Awaitable[dict[str, Any]], progress: Callable[[], Awaitable[tuple[int, int]]], on_indexing: OnIndexing
 ) -> dict[str, Any]:
-    """What a refresh of the index gives, with its progress reported while it runs."""
+    """Return the result of an index refresh, reporting its progress meanwhile."""
     refreshing = asyncio.ensure_future(refresh)
     while not refreshing.done():
         done, total = await progress()

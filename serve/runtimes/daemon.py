@@ -1,7 +1,7 @@
-"""The process behind `jeeves up`: keeps the actors, listens on the Unix socket, ends on `stop` or a signal.
+"""Runs the process behind `jeeves up`: keeps the actors, listens on a Unix socket, ends on `stop` or a signal.
 
-Started as `python -P -m serve.runtimes.daemon` with the settings as JSON on standard input. It owns its cluster, so
-that when it ends, all of it ends.
+Started as `python -P -m serve.runtimes.daemon` with the settings as JSON on standard input. It owns its cluster, which
+ends with it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ log = logging.getLogger(__name__)
 
 
 class Client:
-    """The other end of one connection: what is sent to it, and the lines that it sends after its request."""
+    """Represents the client of one connection: sends lines to it, and queues the lines that follow its request."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -56,7 +56,7 @@ class Client:
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def until_gone(self) -> None:
-        """Take in what the client says, and return when it has hung up."""
+        """Queue the lines of the client, and return when it has disconnected."""
         while line := await self._reader.readline():
             self._lines.put_nowait(line)
 
@@ -65,15 +65,15 @@ class Client:
         self._writer.write(json.dumps(what, ensure_ascii=False).encode() + b"\n")
 
     def on_event(self, event: ClientEvent) -> None:
-        """Show an event."""
+        """Send an event."""
         self.tell({"event": msgspec.to_builtins(event)})
 
     def on_indexing(self, done: int, total: int) -> None:
-        """Show how far indexing is."""
+        """Send the progress of indexing."""
         self.tell({"indexing": [done, total]})
 
     async def on_interrupt(self, interrupt: dict[str, Any]) -> InterruptResponse | None:
-        """Put a question and wait for the line with the answer."""
+        """Send a question and wait for the line with the answer."""
         self.tell({"interrupt": interrupt})
         reply = json.loads(await self._lines.get())
         return None if reply is None else msgspec.convert(reply["answer"], InterruptResponse)
@@ -100,7 +100,7 @@ class Door:
         }
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection: one request, its answer. A client that hangs up cancels its question."""
+        """Serve one request of a connection. A client that disconnects cancels its question."""
         try:
             line = await reader.readline()
             if line:
@@ -196,7 +196,7 @@ def _run_id(request: dict[str, Any]) -> RunId:
 
 
 async def keep(settings: Settings) -> None:
-    """Bring the system up, listen until told to stop, and take everything down."""
+    """Start the system, listen until stopped, and shut everything down."""
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
     runtime = start_runtime(settings, pipelines, keeper="supervisor")
     path = socket_path(settings.state_dir)
@@ -223,12 +223,12 @@ async def keep(settings: Settings) -> None:
 
 
 def main() -> int:
-    """Run the daemon; its failure is one line on standard error, which `jeeves up` shows."""
+    """Run the daemon; a failure is reported in one line on standard error, which `jeeves up` shows."""
     settings = Settings.model_validate_json(sys.stdin.read())
     logging.basicConfig(level=settings.logging.level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     lock = take_lock(settings.state_dir, LOCK_PATIENCE_S)
     if lock is None:
-        sys.stderr.write("jeeves: a warm system is up already\n")
+        sys.stderr.write("jeeves: a warm system is already up\n")
         return 1
     try:
         check_origin()

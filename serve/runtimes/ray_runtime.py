@@ -1,4 +1,4 @@
-"""Answers through Ray: a cluster of our own for one command, or one that `jeeves up` and `jeeves serve` keep."""
+"""Answers questions on Ray: in a cluster for one command, or in one that `jeeves up` and `jeeves serve` keep."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RELEASE_TIMEOUT_S = 2.0
 
 
 class RayRuntime:
-    """A system of actors that answers questions."""
+    """Answers questions with a system of actors."""
 
     def __init__(self, system: System, reasoner: str, cluster: Cluster | None) -> None:
         self.system = system
@@ -35,7 +35,7 @@ class RayRuntime:
         coming_up = self._coming_up = self._coming_up or asyncio.ensure_future(self.system.ready())
         answering = asyncio.ensure_future(self._answer(ask, callbacks))
         try:
-            # Work goes on while actors come up; one that cannot is told at once, rather than when its stage times out.
+            # Work proceeds while actors start; one that fails is reported at once, not when its stage times out.
             either: list[asyncio.Future[Any]] = [answering, coming_up]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if coming_up.done():
@@ -68,7 +68,8 @@ class RayRuntime:
 def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: str | None = None) -> RayRuntime:
     """Start or join a cluster and create the actors for `pipelines`; they come up while the first question is read.
 
-    `keeper` names the run logs of a system that stays: it goes on with the runs that its predecessor left.
+    `keeper` names the run logs of a long-lived system, which adopts the unfinished runs of these logs as far as its
+    agents fit them; None starts a system for one command, with logs of its own.
     """
     _keep_ray_off_stdout()
     cluster = _cluster(settings)
@@ -81,7 +82,7 @@ def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: s
 
 
 def _keep_ray_off_stdout() -> None:
-    """Log what raylets report, such as workers that died: Ray prints it to standard output, where answers go."""
+    """Log raylets' reports, such as workers that died: Ray prints them to standard output, where answers go."""
 
     def to_log(data: dict[str, Any], ignore_prefix: bool) -> None:
         log.warning("ray.reported", extra={"lines": data["lines"], "ignore_prefix": ignore_prefix})

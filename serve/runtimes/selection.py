@@ -1,4 +1,4 @@
-"""Which runtime answers: the warm system that is up, else one that is started for the occasion."""
+"""Selects the runtime that answers: the warm system if it fits, else one that is started for the command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from serve.wiring import load_named_pipeline, warm_pipeline_names
 
 
 async def open_runtime(settings: Settings, pipeline_name: str) -> AskRuntime:
-    """A runtime for one pipeline. A warm system with other settings, or without that pipeline, is left alone."""
+    """Return a runtime for one pipeline. A warm system with other settings, or without that pipeline, is not used."""
     open_state_dir(settings.state_dir)
     pipeline = load_named_pipeline(settings, pipeline_name)
     if settings.ray.mode == "in_process":

@@ -1,8 +1,8 @@
-"""The door of a warm system: a Unix socket, a record of who listens there, and the client's side of it.
+"""Connects to a warm system: its Unix socket, the record of the process that listens there, and the client.
 
-The protocol is one JSON object per line. A client sends one request; the answer is any number of `event`, `indexing`
-and `interrupt` lines and then one with the result, or `error`. To each `interrupt` line the client sends one line back:
-`{"answer": …}`, or null to leave the run waiting. Ray is not imported here: that is what makes a warm question fast.
+The protocol is one JSON object per line. A client sends one request; the reply is any number of `event`, `indexing`
+and `interrupt` lines, followed by one line with the result, or `error`. The client replies to each `interrupt` line
+with one line: `{"answer": …}`, or null to leave the run waiting. Ray is not imported here, to keep warm questions fast.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_SOCKET_PATH_BYTES = 100
 
 
 class WarmRecord(msgspec.Struct, frozen=True):
-    """Who keeps the warm system: process, socket, versions, and the digest of the settings that it runs under."""
+    """Identifies the process of a warm system: socket, versions, and the digest of its settings."""
 
     pid: int
     socket: str
@@ -50,17 +50,17 @@ class WarmRecord(msgspec.Struct, frozen=True):
 
 
 def warm_dir(state_dir: Path) -> Path:
-    """Where a warm system keeps its record, lock and log."""
+    """Return the folder in which a warm system keeps its record, lock and log."""
     return state_dir / "warm"
 
 
 def settings_digest(settings: Settings) -> str:
-    """Names the settings: a client with other settings does not use this system."""
+    """Return a digest of the settings: a client with other settings does not use this system."""
     return hashlib.sha256(settings.model_dump_json().encode()).hexdigest()[:16]
 
 
 def socket_path(state_dir: Path) -> Path:
-    """Where the socket is made; in a private temporary folder when the state folder's path is too long for one."""
+    """Return the path of the socket; in a private temporary folder if the path of the state folder is too long."""
     path = warm_dir(state_dir) / "jeeves.sock"
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
@@ -68,7 +68,7 @@ def socket_path(state_dir: Path) -> Path:
 
 
 def remove_socket(path: Path, state_dir: Path) -> None:
-    """Take the socket away, and its temporary folder if it has one."""
+    """Delete the socket, and its temporary folder if it has one."""
     path.unlink(missing_ok=True)
     if path.parent != warm_dir(state_dir):
         with suppress(OSError):
@@ -76,9 +76,9 @@ def remove_socket(path: Path, state_dir: Path) -> None:
 
 
 def take_lock(state_dir: Path, patience_s: float = 0.0) -> IO[str] | None:
-    """The lock of the one warm system of a state folder, held while the file is open; None when another holds it.
+    """Take the lock of the one warm system of a state folder, held while the file is open; None if it is taken.
 
-    Clients hold it for an instant, to see whether a record is stale: a system that starts has some patience.
+    Clients hold it briefly to check whether a record is stale, so a starting system waits up to `patience_s`.
     """
     warm_dir(state_dir).mkdir(parents=True, exist_ok=True)
     file = (warm_dir(state_dir) / "lock").open("w")
@@ -96,7 +96,7 @@ def take_lock(state_dir: Path, patience_s: float = 0.0) -> IO[str] | None:
 
 
 def is_locked(state_dir: Path) -> bool:
-    """True while a warm system is up, coming up or going down."""
+    """Return True while a warm system is up, starting or stopping."""
     lock = take_lock(state_dir)
     if lock is not None:
         lock.close()
@@ -104,7 +104,7 @@ def is_locked(state_dir: Path) -> bool:
 
 
 def read_record(state_dir: Path) -> WarmRecord | None:
-    """The record of a warm system that is alive, else None; a record that nobody holds the lock for is stale."""
+    """Return the record of a live warm system, else None; a record without a held lock is stale and deleted."""
     path = warm_dir(state_dir) / "record.json"
     if not path.is_file():
         return None
@@ -122,7 +122,7 @@ def read_record(state_dir: Path) -> WarmRecord | None:
 
 
 def write_record(state_dir: Path, record: WarmRecord) -> None:
-    """Make the record known, whole or not at all."""
+    """Write the record atomically."""
     path = warm_dir(state_dir) / "record.json"
     draft = path.with_suffix(".tmp")
     draft.write_bytes(msgspec.json.encode(record))
@@ -130,7 +130,7 @@ def write_record(state_dir: Path, record: WarmRecord) -> None:
 
 
 class WarmRuntime:
-    """Asks the warm system over its socket."""
+    """Sends requests to the warm system over its socket."""
 
     def __init__(self, record: WarmRecord, code_version: str) -> None:
         if record.code_version != code_version:
@@ -150,24 +150,24 @@ class WarmRuntime:
     async def watch(
         self, run_id: str, after_seq: int, on_event: OnEvent, until_it_waits: bool = False
     ) -> dict[str, Any]:
-        """Show what happens in a run to its end, or until it waits for a person; its document then."""
+        """Report the events of a run until it ends, or waits for a person; return its document."""
         request = {"op": "watch", "run_id": run_id, "after_seq": after_seq, "until_it_waits": until_it_waits}
         document: dict[str, Any] = (await self._exchange(request, AskCallbacks(on_event)))["document"]
         return document
 
     async def document(self, run_id: str) -> dict[str, Any]:
-        """The document of a run as it stands. Raises UnknownNameError."""
+        """Return the current document of a run. Raises UnknownNameError."""
         document: dict[str, Any] = (await self._exchange({"op": "document", "run_id": run_id}))["document"]
         return document
 
     async def cancel(self, run_id: str, reason: str) -> dict[str, Any]:
-        """End a run; its document. Raises UnknownNameError and RunStateError, as the others below."""
+        """End a run and return its document. Raises UnknownNameError and RunStateError, as do the methods below."""
         request = {"op": "cancel", "run_id": run_id, "reason": reason}
         document: dict[str, Any] = (await self._exchange(request))["document"]
         return document
 
     async def pause(self, run_id: str, reason: str) -> dict[str, Any]:
-        """Hold a run at its next step; its document."""
+        """Pause a run at its next step and return its document."""
         request = {"op": "pause", "run_id": run_id, "reason": reason}
         document: dict[str, Any] = (await self._exchange(request))["document"]
         return document
@@ -179,7 +179,7 @@ class WarmRuntime:
         return int((await self._exchange(request))["after_seq"])
 
     async def status(self) -> dict[str, Any]:
-        """What the warm system says of itself."""
+        """Return the status of the warm system."""
         status: dict[str, Any] = (await self._exchange({"op": "status"}))["status"]
         return status
 
@@ -188,7 +188,7 @@ class WarmRuntime:
         await self._exchange({"op": "stop"})
 
     async def close(self) -> None:
-        """Nothing is held between questions."""
+        """Do nothing: no resources are held between questions."""
 
     async def _exchange(self, request: dict[str, Any], callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         reader, writer = await self._connected()
@@ -215,7 +215,7 @@ class WarmRuntime:
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
-        raise ClusterError(f"the warm system (process {self.record.pid}) went away before it answered; ask again")
+        raise ClusterError(f"the warm system (process {self.record.pid}) ended before it answered; ask again")
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:

@@ -23,7 +23,7 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def test_without_a_store_nothing_goes_and_nothing_is_made(tree: Tree) -> None:
-    assert tree.run("gc").answers().out == "nothing went, not touched for 30 days\n0 bytes came back\n"
+    assert tree.run("gc").answers().out == "nothing deleted, unused for 30 days\n0 bytes freed\n"
     assert not tree.state_dir.exists()
 
 
@@ -37,11 +37,11 @@ def test_what_is_old_goes_after_a_dry_run_told_of_it(tree: Tree, repo: Path) -> 
     told = tree.run("gc", "--older-than", "0", "--dry-run").answers().out
     # Cached are an answer, what is known of the files that it read, and how three tools fared.
     gone = "1 finished run, 1 session, 8 cached results, 12 relations of symbols and files"
-    assert told == f"{gone} would go, not touched for 0 days\n"
+    assert told == f"{gone} would be deleted, unused for 0 days\n"
     assert log.read_bytes() == before
     told = tree.run("gc", "--older-than", "0").answers().out
-    assert told.startswith(f"{gone} went, not touched for 0 days\n")
-    assert told.endswith(" bytes came back\n")
+    assert told.startswith(f"{gone} deleted, unused for 0 days\n")
+    assert told.endswith(" bytes freed\n")
     (left,) = json.loads(tree.run("runs", "list", "--json").answers().out)
     assert (left["run_id"], left["finished"]) == (under_way, False)
 

@@ -18,7 +18,7 @@ from serve.cli.meaning import meaning, told_of_meaning
     [
         (None, "meaning: not used; install the extra `embeddings`, or set code_index.embeddings\n"),
         ({"kept": 5, "made": 0, "wanted": 0}, "meaning: 5 vectors kept\n"),
-        ({"kept": 5, "made": 0, "wanted": 4}, "meaning: 5 vectors kept, 0 of 4 wanted now are made\n"),
+        ({"kept": 5, "made": 0, "wanted": 4}, "meaning: 5 vectors kept, 0 of 4 requested computed\n"),
     ],
 )
 def test_the_state_of_vectors_is_told_in_a_line(state: dict[str, int] | None, told: str) -> None:

@@ -51,7 +51,7 @@ def test_the_reasoner_llm_without_a_model_is_refused_with_what_to_do(tmp_path: P
 
 
 def test_a_reasoner_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="no reasoner 'magic'; there are: rules, llm"):
+    with pytest.raises(SettingsError, match="no reasoner is named 'magic'; known: rules, llm"):
         with_models(settings_with(tmp_path), "magic", None)
 
 

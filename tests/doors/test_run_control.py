@@ -55,7 +55,7 @@ def test_the_answer_must_fit_the_question_and_nothing_is_changed_otherwise(jeeve
     before = log.events(RunId(run_id))
     resume(jeeves, run_id).complains(2, "approve, reject or modify")
     resume(jeeves, run_id, "--text", "fine").complains(2, "approve, reject or modify")
-    resume(jeeves, run_id, "--approve", "--reject").complains(2, "exclude one another")
+    resume(jeeves, run_id, "--approve", "--reject").complains(2, "mutually exclusive")
     resume(jeeves, run_id, "--modify", "[1]").complains(2, "object")
     resume(jeeves, run_id, "--modify", "{").complains(2, "JSON")
     resume(jeeves, run_id, "--approve", "--interrupt", "q-none").complains(2, "q-none", f"{run_id}-q1 is")

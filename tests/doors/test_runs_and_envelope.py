@@ -150,8 +150,8 @@ def test_log_of_a_session_is_that_of_its_runs_one_after_the_other(tree: Tree, tm
     lines = tree.run("runs", "log", "--session", "tour", "--json").answers().out.splitlines()
     assert list(dict.fromkeys(json.loads(line)["envelope_id"] for line in lines)) == runs
     tree.run("runs", "log", "--session", "none").complains(2, "no run of a session 'none'")
-    tree.run("runs", "log").complains(2, "either a run or a --session")
-    tree.run("runs", "log", runs[0], "--session", "tour").complains(2, "either a run or a --session")
+    tree.run("runs", "log").complains(2, "either a run id or --session")
+    tree.run("runs", "log", runs[0], "--session", "tour").complains(2, "either a run id or --session")
 
 
 def test_show_prints_the_envelope_as_it_ended(asked: Asked) -> None:

@@ -73,7 +73,7 @@ class Line:
 
 
 def test_a_second_up_says_that_it_is_up_already(warm: Program) -> None:
-    assert warm.run("up").answers().out == f"up already: process {record_of(warm)['pid']}\n"
+    assert warm.run("up").answers().out == f"already up: process {record_of(warm)['pid']}\n"
 
 
 def test_up_with_other_settings_is_refused(warm: Program) -> None:
@@ -150,7 +150,7 @@ def test_the_status_tells_how_far_vectors_are_that_are_made_in_the_background(wa
     cache.note("somebody", 3, 7)
     told = warm.run("status", "--json").answers().document["meaning"]
     assert (told["made"], told["wanted"]) == (3, 7)
-    assert ", 3 of 7 wanted now are made\n" in warm.run("status").answers().out
+    assert ", 3 of 7 requested computed\n" in warm.run("status").answers().out
     cache.note("somebody", 7, 7)
     cache.close()
     assert "wanted now" not in warm.run("status").answers().out

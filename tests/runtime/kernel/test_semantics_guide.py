@@ -20,7 +20,7 @@ SECTIONS = (
     "Policies",
     "Budgets",
     "Models",
-    "The rules of a run",
+    "Pipeline versions",
     "Delivery and re-issue",
 )
 
