@@ -19,6 +19,7 @@ from runtime.errors import StateStorageError
 from runtime.hosting.host_outputs import (
     Deposed,
     DropTimers,
+    LeaseNotRenewed,
     NotRecorded,
     Output,
     Recovered,
@@ -65,6 +66,7 @@ class HostShell:
             RunChanged: lambda changed: on_change(changed.run_id),
             Reply: _reply,
             NotRecorded: _note_failure,
+            LeaseNotRenewed: _note_lease,
             Recovered: lambda _: self.recovered.set(),
             Deposed: _exit,
         }
@@ -163,6 +165,10 @@ def _note_failure(failure: NotRecorded) -> None:
         log.warning(what, extra={"run_id": failure.run_id, "reason": failure.error.message})
     else:
         log.error(what, extra={"run_id": failure.run_id}, exc_info=failure.error)
+
+
+def _note_lease(failure: LeaseNotRenewed) -> None:
+    log.warning("supervisor.lease_not_renewed", extra={"reason": failure.error.message})
 
 
 def _exit(deposed: Deposed) -> None:

@@ -19,7 +19,6 @@ from actors.log_owner import LogOwner
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
 from actors.restarts import retry_while_unavailable, was_restarted
-from actors.run_watchers import RunWatchers
 from actors.watch import Watch
 from runtime.agents.live_text import STAGE_TEXT, decode_marks, decode_text
 from runtime.agents.reporter import REPORT, decode_report
@@ -30,6 +29,7 @@ from runtime.hosting.command_dispatch import Directory
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
 from runtime.hosting.rate_limits import RateLimiter, RateLimits
 from runtime.hosting.run_table import RunTable
+from runtime.hosting.run_watchers import RunWatchers
 from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
@@ -123,7 +123,7 @@ class SupervisorActor(Participant):
         """
         await self._ready()
         seen = None if marks is None else decode_marks(marks)
-        events, is_over = await self._watchers.news(run_id, after_seq, min(timeout_s, LONGEST_WAIT_S), seen)
+        events, is_over = await self._watchers.news_within(run_id, after_seq, min(timeout_s, LONGEST_WAIT_S), seen)
         return msgspec.msgpack.encode(events), is_over
 
     async def envelope(self, run_id: RunId) -> bytes:

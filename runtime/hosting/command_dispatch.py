@@ -16,7 +16,7 @@ from runtime.hosting.attempt_tracker import AttemptTracker
 from runtime.hosting.host_outputs import DropTimers, Output, SendOnce, SendStage, StartTimer, run_message_id
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey, StageName
-from runtime.supervision.commands import CancelStage, Command, Finish, GiveGrant, RunStage, SetTimer
+from runtime.supervision.commands import CancelStage, Command, Emit, Finish, GiveGrant, RunStage, SetTimer
 
 FIRST_WAIT_MS = 1_000
 
@@ -54,12 +54,13 @@ class CommandDispatch:
         """What carries out the commands, in their order. What callers see is kept by the run table."""
         found: list[Output] = []
         for command in commands:
+            if isinstance(command, Emit):
+                continue  # the most of them
             if isinstance(command, RunStage):
                 found.append(self._send(run_id, command, now_ms, origin))
-            elif isinstance(command, CancelStage):
-                self.give_up(command.key)
-                found.append(SendOnce(self._address_of(run_id, command), run_id, command, origin))
-            elif isinstance(command, GiveGrant):
+            elif isinstance(command, CancelStage | GiveGrant):
+                if isinstance(command, CancelStage):
+                    self.give_up(command.key)
                 found.append(SendOnce(self._address_of(run_id, command), run_id, command, origin))
             elif isinstance(command, SetTimer):
                 found.append(StartTimer(run_id, command))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from runtime.errors import StateStorageError
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey
 from runtime.supervision.commands import CancelStage, GiveGrant, RunStage, SetTimer
 
@@ -59,6 +60,12 @@ class NotRecorded(msgspec.Struct, frozen=True):
     report_id: MessageId | None = None
 
 
+class LeaseNotRenewed(msgspec.Struct, frozen=True):
+    """The log could not be reached; it is this owner's for as long as its lease lasts."""
+
+    error: StateStorageError
+
+
 class Reply(msgspec.Struct, frozen=True):
     """Tell whoever asked under `token` that it is recorded, or why it is not."""
 
@@ -109,6 +116,7 @@ Output = (
     | SendOnce
     | ReportRecorded
     | NotRecorded
+    | LeaseNotRenewed
     | Reply
     | StartTimer
     | DropTimers

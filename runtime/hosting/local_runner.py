@@ -10,11 +10,10 @@ import asyncio
 import itertools
 import logging
 import secrets
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
-from runtime.agents.live_text import LiveTexts, Marks, StageText, TextSender, with_event
+from runtime.agents.live_text import Marks, StageText, TextSender, with_event
 from runtime.agents.reporter import Report, StagePayload
 from runtime.agents.stage_runner import Agent
 from runtime.errors import UnknownNameError
@@ -34,6 +33,7 @@ from runtime.hosting.host_outputs import (
 )
 from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.run_table import NO_QUOTAS, RunTable
+from runtime.hosting.run_watchers import RunWatchers
 from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.hosting.timers import Timers
 from runtime.pipeline.config import PipelineConfig
@@ -90,16 +90,15 @@ class LocalRunner:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._retries: set[asyncio.Task[None]] = set()
         self._timers = Timers(clock, self._timer_fired)
-        self._changed = asyncio.Condition()
         self._broken: dict[RunId, Exception] = {}
-        self._texts = LiveTexts()
+        self._watchers = RunWatchers(self._table, clock)
         self._sender = TextSender(clock, self._take_text)
         self._acts: dict[type, Callable[[Any], None]] = {
             SendStage: self._start,
             SendOnce: self._tell,
             StartTimer: lambda timer: self._timers.set(timer.run_id, timer.command),
             DropTimers: lambda drop: self._timers.drop(drop.run_id),
-            RunChanged: lambda changed: self._texts.keep(changed.run_id, self._table.at_work(changed.run_id)),
+            RunChanged: lambda changed: self._watchers.changed(changed.run_id),
             RetryIn: self._retry_later,
             NotRecorded: self._not_recorded,
             Reply: _take_reply,
@@ -107,7 +106,7 @@ class LocalRunner:
 
     async def submit(self, request: Request) -> RunId:
         """Start a run; its request is in the log when this returns."""
-        return await self._ask(lambda token: self._host.submit(token, request))
+        return self._ask(lambda token: self._host.submit(token, request))
 
     async def run(self, request: Request) -> Envelope:
         """Start a run and wait for its end."""
@@ -123,40 +122,34 @@ class LocalRunner:
         """
         marks: Marks = {}
         while True:
-            for event in self._table.client_events(run_id, after_seq):
-                after_seq = event.seq
-                yield event
-            for event in self._texts.news(run_id, marks, self._table.at_work(run_id)):
+            news = self._watchers.news(run_id, after_seq, marks)
+            for event in news:
+                after_seq = max(after_seq, event.seq)
                 marks = with_event(marks, event)
                 yield event
-            if self._table.is_over(run_id) and not self._table.client_events(run_id, after_seq):
+            if news:
+                continue
+            if self._table.is_over(run_id):
                 return
             if run_id in self._broken:
                 raise self._broken[run_id]
-            async with self._changed:
-                is_news = (
-                    self._table.is_over(run_id)
-                    or run_id in self._broken
-                    or self._texts.news(run_id, marks, self._table.at_work(run_id))
-                )
-                if not is_news and not self._table.client_events(run_id, after_seq):
-                    await self._changed.wait()
+            await self._watchers.wait(run_id)
 
     async def cancel(self, run_id: RunId, reason: str = "") -> None:
         """End a run now; what its stages had finished is kept. Raises UnknownNameError."""
-        await self._ask(lambda token: self._host.demand(token, run_id, CancelRequested(reason)))
+        self._ask(lambda token: self._host.demand(token, run_id, CancelRequested(reason)))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
         """Answer a question of a run that waits. Raises InterruptError."""
-        await self._ask(lambda token: self._host.answer(token, run_id, interrupt_id, user_id, response))
+        self._ask(lambda token: self._host.answer(token, run_id, interrupt_id, user_id, response))
 
     async def pause(self, run_id: RunId, reason: str = "") -> None:
         """Hold a run at its next step; answering the checkpoint lets it go on. Raises UnknownNameError."""
-        await self._ask(lambda token: self._host.demand(token, run_id, PauseRequested(reason)))
+        self._ask(lambda token: self._host.demand(token, run_id, PauseRequested(reason)))
 
     async def fork(self, source: RunId, at_seq: int) -> RunId:
         """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
-        return await self._ask(lambda token: self._host.fork(token, source, at_seq))
+        return self._ask(lambda token: self._host.fork(token, source, at_seq))
 
     async def resume(self, run_id: RunId) -> None:
         """Go on with a run of the log that nobody drives: what was in flight is issued again, a question stays open.
@@ -169,7 +162,7 @@ class LocalRunner:
         first = events[0].payload
         assert isinstance(first, RunRequested)
         request = first.request
-        await self._ask(lambda token: self._host.submit(token, request, run_id))
+        self._ask(lambda token: self._host.submit(token, request, run_id))
 
     def envelope(self, run_id: RunId) -> Envelope:
         """The envelope of a run as it stands."""
@@ -186,26 +179,22 @@ class LocalRunner:
             for agent in agents.values():
                 await agent.close()
 
-    async def _ask(self, ask: Callable[[_Asked], list[Output]]) -> RunId:
+    def _ask(self, ask: Callable[[_Asked], list[Output]]) -> RunId:
         asked = _Asked()
-        await self._act(ask(asked))
+        self._act(ask(asked))
         reply = asked.reply
         assert reply is not None, "every write is made at once"
         if reply.error is not None or reply.run_id is None:
             raise reply.error or AssertionError("a run that was accepted has an id")
         return reply.run_id
 
-    async def _act(self, outputs: list[Output]) -> None:
+    def _act(self, outputs: list[Output]) -> None:
         """Do what the host says; what it has to write is written now."""
-        left = deque(outputs)
-        while left:
-            output = left.popleft()
+        for output in outputs:
             if isinstance(output, WriteDue):
-                left.extend(self._host.write(self._now_ms()))
-            elif type(output) in self._acts:
-                self._acts[type(output)](output)
-        async with self._changed:
-            self._changed.notify_all()
+                outputs += self._host.write(now_ms=0)  # nothing is sent again
+            elif (act := self._acts.get(type(output))) is not None:
+                act(output)
 
     def _start(self, send: SendStage) -> None:
         command = send.command
@@ -223,16 +212,13 @@ class LocalRunner:
             future.set_result(tell.command.grant)
 
     async def _take_text(self, text: StageText) -> None:
-        stage = self._table.at_work(text.key.run_id).get(str(text.key))
-        if stage is not None and self._texts.show(stage, text, self._clock.now_ms()):
-            async with self._changed:
-                self._changed.notify_all()
+        self._watchers.show(text)
 
-    async def _report(self, key: StageKey, stage: StageName, *payloads: StagePayload, refused: bool = False) -> None:
+    def _report(self, key: StageKey, stage: StageName, *payloads: StagePayload, refused: bool = False) -> None:
         """Have it recorded what became of an attempt. Raises why it could not be."""
         report_id = MessageId(f"{INCARNATION}.{next(self._report_numbers)}")
         report = Report(key, Address(stage), INCARNATION, payloads, refused)
-        await self._act(self._host.on_report(report_id, report))
+        self._act(self._host.on_report(report_id, report))
         error = self._unrecorded.pop(report_id, None)
         if error is not None:
             raise error
@@ -242,12 +228,12 @@ class LocalRunner:
         key, stage = command.key, command.stage
 
         async def report(called: ToolCalled) -> None:
-            await self._report(key, stage, called)
+            self._report(key, stage, called)
 
         async def more(asked: BudgetRequested) -> Grant:
             future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
             self._grants[str(asked.key)] = future
-            await self._report(key, stage, asked)
+            self._report(key, stage, asked)
             return future.result() if future.done() else Grant(tokens=0)
 
         def show(text: str) -> None:
@@ -256,22 +242,22 @@ class LocalRunner:
         try:
             agent = self._agents[self._table.rules_of(run_id).name][stage]
             if not await agent.may_begin(key, INCARNATION):
-                await self._report(key, stage, refused=True)
+                self._report(key, stage, refused=True)
                 return
-            await self._report(key, stage, StageStarted(key))
-            await self._report(key, stage, await agent.run(command, cancelled, report, more, show))
+            self._report(key, stage, StageStarted(key))
+            self._report(key, stage, await agent.run(command, cancelled, report, more, show))
         except asyncio.CancelledError:
             cancelled.set()
             raise
         except Exception as error:
             log.exception("run.broken", extra={"run_id": run_id})
-            await self._break(run_id, error)
+            self._break(run_id, error)
         finally:
             self._sender.over(key)
             self._tasks.pop(str(key), None)
 
     async def _timer_fired(self, run_id: RunId, timer_id: str) -> None:
-        await self._act(self._host.on_timer(run_id, timer_id))
+        self._act(self._host.on_timer(run_id, timer_id))
 
     def _retry_later(self, retry: RetryIn) -> None:
         task = asyncio.create_task(self._retry(retry))
@@ -280,23 +266,19 @@ class LocalRunner:
 
     async def _retry(self, retry: RetryIn) -> None:
         await self._clock.sleep(retry.delay_s)
-        await self._act(self._host.on_retry(retry.number))
+        self._act(self._host.on_retry(retry.number))
 
     def _not_recorded(self, failure: NotRecorded) -> None:
         if failure.report_id is not None:
             self._unrecorded[failure.report_id] = failure.error
         elif failure.run_id is not None:
             log.error("run.broken", extra={"run_id": failure.run_id}, exc_info=failure.error)
-            self._broken[failure.run_id] = failure.error
+            self._break(failure.run_id, failure.error)
 
-    async def _break(self, run_id: RunId, error: Exception) -> None:
+    def _break(self, run_id: RunId, error: Exception) -> None:
         """The run cannot go on, as when its log takes no more: whoever watches it is told."""
         self._broken[run_id] = error
-        async with self._changed:
-            self._changed.notify_all()
-
-    def _now_ms(self) -> int:
-        return round(self._clock.monotonic_s() * 1000)
+        self._watchers.wake(run_id)
 
 
 def _take_reply(reply: Reply) -> None:

@@ -11,7 +11,6 @@ run log is reached through the run table alone, in `write`.
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from runtime.hosting.command_dispatch import CommandDispatch, Directory
 from runtime.hosting.group_commit import Job, collect_until_failure
 from runtime.hosting.host_outputs import (
     Deposed,
+    LeaseNotRenewed,
     NotRecorded,
     Output,
     Recovered,
@@ -39,8 +39,6 @@ from runtime.supervision.commands import Command
 from runtime.supervision.events import ActorLost, Payload, StageFailed, TimerFired
 
 TAKEN_UP_AT_ONCE = 100
-
-log = logging.getLogger(__name__)
 
 Asked = tuple[RunId, list[Command]]
 
@@ -69,7 +67,7 @@ class SupervisorHost:
         self._attempts = AttemptTracker()
         self._dispatch = CommandDispatch(directory, table.rules_of, self._attempts, sends_again)
         self._outputs: list[Output] = []
-        self._records = RecordQueue(table, self._outputs.append)
+        self._records = RecordQueue(table, self._emit)
         self._held: list[Job[Any]] = []
         self._is_admitting = False
         self._now_ms = 0
@@ -164,7 +162,7 @@ class SupervisorHost:
         except FencedError as error:
             self._records.depose(error)
         except StateStorageError as error:
-            log.warning("supervisor.lease_not_renewed", extra={"reason": error.message})
+            self._emit(LeaseNotRenewed(error))
         self._admit()
         return self._taken()
 
@@ -303,11 +301,11 @@ class SupervisorHost:
         else:
             self._held.append(job)
 
+    def _emit(self, output: Output) -> None:
+        self._outputs.append(output)
+
     def _taken(self) -> list[Output]:
-        if not self._outputs:
-            return []
-        taken = self._outputs.copy()
-        self._outputs.clear()
+        taken, self._outputs = self._outputs, []
         if self._records.is_deposed:
             return [output for output in taken if isinstance(output, Deposed)]
         return taken

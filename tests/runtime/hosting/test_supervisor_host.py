@@ -15,6 +15,7 @@ from runtime.hosting.group_commit import JOBS_AT_ONCE
 from runtime.hosting.host_outputs import (
     Deposed,
     DropTimers,
+    LeaseNotRenewed,
     NotRecorded,
     Output,
     Recovered,
@@ -397,7 +398,7 @@ def test_a_heartbeat_renews_the_lease_and_survives_a_log_that_is_away() -> None:
     kit = Kit()
     assert kit.host.on_heartbeat() == []
     kit.lease_error = StateStorageError("away")
-    assert kit.host.on_heartbeat() == []
+    assert [type(output) for output in kit.host.on_heartbeat()] == [LeaseNotRenewed]
     assert kit.leases == 2
     assert kit.submit().run_id == ONE
 
