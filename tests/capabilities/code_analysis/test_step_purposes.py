@@ -17,8 +17,9 @@ from actors.capabilities.code_analysis.evidence.steps import (
     Purpose,
     Step,
     purpose_of_old,
-    read_steps,
 )
+from actors.capabilities.code_analysis.handover.plan import group_of
+from actors.capabilities.code_analysis.handover.reading import HandoverError
 from actors.capabilities.code_analysis.models.planned_steps import planned_steps
 from actors.capabilities.code_analysis.models.schemas import PlannedStep
 from actors.capabilities.code_analysis.question.analysis import ASPECTS, analyse
@@ -57,7 +58,7 @@ def test_a_plan_that_was_recorded_before_steps_had_a_purpose_is_read_as_it_was_m
     recorded = RECORDED[question]["outputs"]["planner"]["steps"]
     assert all("purpose" not in step for step in recorded)
     meant = {step.id: step for step in plan_steps(analyse(question), goals_of(question), 1)}
-    assert {step.id: step for step in read_steps(recorded)} == meant
+    assert {step.id: step for step in group_of(recorded)} == meant
 
 
 def test_every_purpose_is_one_that_a_step_without_one_can_have() -> None:
@@ -82,20 +83,20 @@ def test_a_step_without_a_purpose_gets_that_of_its_id_or_else_of_its_tool(
     step_id: str, tool: str, purpose: str
 ) -> None:
     written = {"id": step_id, "tool": tool, "arguments": {}, "goals": [], "why": ""}
-    assert [step.purpose for step in read_steps([written])] == [purpose]
-    assert [step.purpose for step in read_steps([{**written, "purpose": "values"}])] == ["values"]
+    assert [step.purpose for step in group_of([written])] == [purpose]
+    assert [step.purpose for step in group_of([{**written, "purpose": "values"}])] == ["values"]
 
 
 @pytest.mark.parametrize("written", [5, "steps", [5], [{"id": "x"}], None])
 def test_what_are_no_steps_is_refused(written: object) -> None:
-    with pytest.raises(msgspec.ValidationError):
-        read_steps(written)
+    with pytest.raises(HandoverError):
+        group_of(written)
 
 
 def test_a_purpose_that_there_is_not_is_refused_by_name() -> None:
     step = Step("x", "find", "locate", {}, (), "")
-    with pytest.raises(msgspec.ValidationError, match="conquest"):
-        read_steps([{**msgspec.to_builtins(step), "purpose": "conquest"}])
+    with pytest.raises(HandoverError, match="conquest"):
+        group_of([{**msgspec.to_builtins(step), "purpose": "conquest"}])
 
 
 def test_a_fact_that_several_steps_found_is_for_all_that_they_are_for() -> None:

@@ -143,14 +143,6 @@ def purpose_of_old(step_id: str, tool: str = "") -> Purpose:
     return known or PURPOSE_OF_TOOL.get(tool, "find")
 
 
-def read_steps(written: object) -> list[Step]:
-    """Steps as a plan hands them on; one without a purpose gets that of its id or tool.
-
-    Raises msgspec.ValidationError for what is no list of steps.
-    """
-    return msgspec.convert(with_purposes(written), list[Step])
-
-
 def with_purposes(written: object) -> object:
     """What should be steps, each that has no purpose with that of its id or tool; anything else as it is."""
     return [_with_purpose(item) for item in written] if isinstance(written, list | tuple) else written
