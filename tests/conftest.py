@@ -21,6 +21,8 @@ settings.register_profile("thorough", settings.get_profile("default"), max_examp
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+collect_ignore = ["fixtures"]  # repositories that tests ask about, some with tests of their own
+
 REAL_PROCESSES = ("actors", "conformance", "doors", "faults", "llm")
 """Folders whose tests start processes and wait for them by the real clock."""
 

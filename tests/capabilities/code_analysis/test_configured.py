@@ -7,36 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.capabilities.code_analysis.support import FILES, Desk, mark_faults, write_files
+from tests.repositories import repository_files
 
-YARD = {
-    **FILES,
-    "yard/limits.py": "# How many carts may stand in the yard.\nMAX_CARTS = 12\nMIN_WHEELS = 2\n",
-    "yard/options.py": '''class GateOptions:
-    """What a gate is opened with."""
-
-    def __init__(self, meta):
-        self.stray = getattr(meta, "stray", "keep")
-''',
-    "yard/gate.py": '''class Gate:
-    """A gate of the yard."""
-
-    def __init__(self, *, stray=None, creak_url: str = "/creak"):
-        self.stray = stray
-        self.creak_url = creak_url
-        self.open()
-
-    def open(self):
-        """Open the gate, and count carts."""
-        return self.creak_url
-
-
-class Sign:
-    def __init__(self, url):
-        self.url = url
-''',
-    "yard/lamp.js": "class Lamp {\n  constructor(options) {\n    this.glow = options.glow || 1;\n  }\n\n  light() {\n"
-    "    return this.glow;\n  }\n}\n",
-}
+YARD = {**FILES, **repository_files("yard")}
 
 
 @pytest.fixture

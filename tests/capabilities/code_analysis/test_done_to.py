@@ -21,43 +21,9 @@ from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.documented_cases import says_it_is_for
 from actors.capabilities.code_analysis.ranking.relevance import rank_entities
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
+from tests.repositories import repository_files
 
-OFFICE = {
-    **FILES,
-    "office/routes.py": '''class Counter:
-    """Where routes are told to the office."""
-
-    def match(self, route, clerk):
-        """Registers a route that matches letters of a kind."""
-        self.routes.append((route, clerk))
-        return self
-
-    def any_route(self, clerk):
-        """Registers a route that matches all letters."""
-        return self.match("", clerk)
-''',
-    "office/office.py": '''from office.shelf import walk_shelf
-
-
-class Office:
-    """Takes letters in."""
-
-    def handle_request(self, letter):
-        # the route of the letter
-        clerk = walk_shelf(self.shelf, letter.address)
-        if clerk is None:
-            raise LookupError("no clerk for the letter's route")
-        return clerk(letter)
-''',
-    "office/shelf.py": '''def walk_shelf(shelf, address):
-    """The clerk at the end of an address."""
-    for part in address.split("/"):
-        shelf = shelf.get(part)
-        if shelf is None:
-            return None
-    return shelf.clerk
-''',
-}
+OFFICE = {**FILES, **repository_files("office")}
 
 
 @pytest.fixture

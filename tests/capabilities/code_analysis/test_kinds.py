@@ -17,44 +17,9 @@ from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import Entity, rank_entities
 from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
+from tests.repositories import repository_files
 
-VEHICLES = {
-    **FILES,
-    "relay/vehicle.py": '''"""What carries parcels."""
-
-from abc import ABC, abstractmethod
-
-
-class Vehicle(ABC):
-    """Root of all that moves."""
-
-    speed = 1
-
-    @abstractmethod
-    def move(self, far: int) -> None:
-        """Go somewhere."""
-
-    def stop(self) -> None:
-        raise NotImplementedError
-
-    def hoot(self) -> str:
-        return "hoot"
-
-
-class Bike(Vehicle):
-    """Two wheels."""
-
-    def move(self, far: int) -> None:
-        print(far)
-
-    def ring(self) -> None:
-        print("ring")
-''',
-    "relay/defaults.py": 'DEFAULTS = {\n    "DEPOT_LIMIT": 10,\n}\n\n\ndef limit():\n'
-    '    # DEPOT_LIMIT = 3 was too low\n    return DEFAULTS["DEPOT_LIMIT"]\n',
-    "tests/test_van.py": "from relay.van import deliver_parcel\n\n\ndef test_a_van_delivers():\n"
-    "    # deliver_parcel is slow\n    assert deliver_parcel(a, b) == 1\n",
-}
+VEHICLES = {**FILES, **repository_files("vehicles")}
 
 
 @pytest.fixture

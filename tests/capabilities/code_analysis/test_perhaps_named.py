@@ -8,77 +8,9 @@ import pytest
 
 from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.support import Desk, mark_faults, write_files
+from tests.repositories import repository_files
 
-FILES = {
-    "post/base.py": """import abc
-
-
-class CounterABC(abc.ABC):
-    @abc.abstractmethod
-    def stamp(self, letter, *, inked=None):
-        pass
-""",
-    "post/counter.py": """from post.base import CounterABC
-
-
-class Counter(CounterABC):
-    def stamp(self, letter, *, inked=None):
-        return press(letter, inked)
-
-
-def press(letter, inked):
-    return (letter, inked)
-
-
-class CheckInput:
-    \"\"\"Checks the input of a letter: whatever letter is given as input is checked.\"\"\"
-
-    def check_letter_input(self, letter):
-        return letter
-
-
-class Options:
-    inked = True
-
-
-def options_of(letter):
-    \"\"\"The options of a letter.\"\"\"
-    return letter
-
-
-def addressee(letter):
-    \"\"\"Who an address is added to.\"\"\"
-    return letter
-""",
-    "examples/plain.py": """class PlainMeta:
-    inked = False
-
-
-def stamp(letter):
-    return letter
-""",
-    "docs/guide.md": """# Guide
-
-## Mail bags
-
-A bag is a plain dictionary. To add a pouch to a bag, write it into `bag.pouches`:
-
-    bag.pouches["red"] = pouch
-
-## Clerks
-
-Clerks are people.
-""",
-    "docs/couriers.md": "# Hire a courier\n\nOpen the hatch.\n\n"
-    + "Wait a while.\n" * 20
-    + "To hire a courier, hire the courier: a courier whom you hire is a courier for hire.\n",
-    "tests/test_counter.py": """from post.counter import Counter
-
-
-def test_stamp():
-    assert Counter().stamp("a")
-""",
-}
+FILES = repository_files("namesakes")
 
 
 @pytest.fixture
