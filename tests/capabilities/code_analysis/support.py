@@ -1,6 +1,6 @@
 """A small repository, and whole runs of code_analysis over it with agents of the test's choice, without Ray.
 
-desk = await Desk.open(root, state, capability=with_agents(critic=hooks))
+desk = await AnalysisHarness.open(root, state, capability=with_agents(critic=hooks))
 document = await desk.ask("Where are bounds enforced?")
 """
 
@@ -110,7 +110,7 @@ def file_hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-class Desk:
+class AnalysisHarness:
     """Answers questions about one indexed repository, with the capability and pipeline that it was given."""
 
     def __init__(
@@ -141,14 +141,14 @@ class Desk:
         state: Path,
         capability: Capability = CAPABILITY,
         config: PipelineConfig | None = None,
-    ) -> Desk:
+    ) -> AnalysisHarness:
         """Index a repository and sit down before it."""
         repository = await IndexService(state / "index", IndexOptions()).refresh(str(root))
         return cls(root, repository, state, capability, config or pipeline())
 
-    def variant(self, capability: Capability, config: PipelineConfig | None = None) -> Desk:
+    def variant(self, capability: Capability, config: PipelineConfig | None = None) -> AnalysisHarness:
         """The same repository, sessions and opened index, with other agents."""
-        other = object.__new__(Desk)
+        other = object.__new__(AnalysisHarness)
         other.__dict__ = {**self.__dict__, "capability": capability, "config": config or self.config}
         return other
 

@@ -17,7 +17,7 @@ RECEIVER = Address("receiver")
 PARCEL = Parcel(RECEIVER, "t", b"body", RunId("r-1"), 7)
 
 
-class Desk:
+class SilentReceiver:
     """A courier, and somebody who takes what it sends and stays silent."""
 
     def __init__(self, capacity: int = 10) -> None:
@@ -38,7 +38,7 @@ class Desk:
 
 
 async def test_a_parcel_is_sent_at_once_under_its_id_with_run_and_epoch() -> None:
-    desk = Desk()
+    desk = SilentReceiver()
     assert await desk.courier.send(MessageId("m"), PARCEL) == "accepted"
     await settle()
     (frame,) = desk.taken
@@ -48,7 +48,7 @@ async def test_a_parcel_is_sent_at_once_under_its_id_with_run_and_epoch() -> Non
 
 @pytest.mark.parametrize(("waited_s", "times"), [(0.999, 1), (1.0, 2), (1.001, 2), (2.999, 2), (3.0, 3)])
 async def test_a_parcel_is_sent_again_after_a_second_and_then_after_twice_as_long(waited_s: float, times: int) -> None:
-    desk = Desk()
+    desk = SilentReceiver()
     await desk.courier.send(MessageId("m"), PARCEL)
     await desk.clock.advance(waited_s)
     assert desk.ids == ["m"] * times
@@ -56,7 +56,7 @@ async def test_a_parcel_is_sent_again_after_a_second_and_then_after_twice_as_lon
 
 
 async def test_what_was_acknowledged_is_not_sent_again() -> None:
-    desk = Desk()
+    desk = SilentReceiver()
     await desk.courier.send(MessageId("m"), PARCEL)
     assert desk.courier.acknowledge(MessageId("m"))
     assert not desk.courier.acknowledge(MessageId("m"))
@@ -65,7 +65,7 @@ async def test_what_was_acknowledged_is_not_sent_again() -> None:
 
 
 async def test_what_is_called_off_while_those_before_it_wait_for_the_bus_is_not_sent_after_that() -> None:
-    desk = Desk()
+    desk = SilentReceiver()
     for name in ("first", "second"):
         await desk.courier.send(MessageId(name), PARCEL)
     await settle()
@@ -78,7 +78,7 @@ async def test_what_is_called_off_while_those_before_it_wait_for_the_bus_is_not_
 
 
 async def test_one_parcel_that_cannot_be_sent_does_not_end_the_sending_of_the_others() -> None:
-    desk = Desk()
+    desk = SilentReceiver()
     for name in ("first", "second"):
         await desk.courier.send(MessageId(name), PARCEL)
     await settle()
@@ -96,7 +96,7 @@ async def test_one_parcel_that_cannot_be_sent_does_not_end_the_sending_of_the_ot
 
 
 async def test_a_full_outbox_lets_a_parcel_go_once() -> None:
-    desk = Desk(capacity=1)
+    desk = SilentReceiver(capacity=1)
     for name in ("kept", "once"):
         await desk.courier.send(MessageId(name), PARCEL)
     await desk.clock.advance(1)
@@ -104,7 +104,7 @@ async def test_a_full_outbox_lets_a_parcel_go_once() -> None:
 
 
 async def test_a_closed_courier_sends_nothing_more() -> None:
-    desk = Desk()
+    desk = SilentReceiver()
     await desk.courier.send(MessageId("m"), PARCEL)
     desk.courier.close()
     await desk.clock.advance(60)
