@@ -27,6 +27,7 @@ REAL_PROCESSES = ("actors", "conformance", "doors", "faults", "llm")
 """Folders whose tests start processes and wait for them by the real clock."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say which tests stay together when several processes run them, and which may be tried again."""
     if config.pluginmanager.hasplugin("xdist"):
