@@ -21,10 +21,13 @@ settings.register_profile("thorough", settings.get_profile("default"), max_examp
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+collect_ignore = ["fixtures"]  # repositories that tests ask about, some with tests of their own
+
 REAL_PROCESSES = ("actors", "conformance", "doors", "faults", "llm")
 """Folders whose tests start processes and wait for them by the real clock."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say which tests stay together when several processes run them, and which may be tried again."""
     if config.pluginmanager.hasplugin("xdist"):

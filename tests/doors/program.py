@@ -124,7 +124,7 @@ def wait_until(condition: Callable[[], T], timeout_s: float = PATIENT_S) -> T:
     deadline_s = time.monotonic() + timeout_s
     while not (found := condition()):
         assert time.monotonic() < deadline_s, f"not within {timeout_s:g} s"
-        time.sleep(0.05)
+        time.sleep(0.02)
     return found
 
 

@@ -35,7 +35,7 @@ from serve.llm.resources import llm_config_of
 from serve.llm.throughput_bench import Measured, requests_of
 from serve.llm.vllm_provider import VllmDeployment, bundles
 from tests.capabilities.code_analysis.model_desk import ModelDesk
-from tests.capabilities.code_analysis.support import Desk, Produced, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, Produced, write_files
 from tests.capabilities.code_analysis.test_evidence_chain import REPOSITORY, document_faults, ending_faults
 
 ENDLESS = Sampling(max_tokens=3_000, temperature=1.0, seed=1)
@@ -190,7 +190,7 @@ async def test_whole_runs_with_random_weights_end_within_their_bounds_without_a_
 ) -> None:
     root = tmp_path / "repo"
     write_files(root, REPOSITORY)
-    desk, produced = await Desk.open(root, tmp_path / "state"), Produced(root)
+    desk, produced = await AnalysisHarness.open(root, tmp_path / "state"), Produced(root)
     models = tiny.model_copy(
         update={"roles": {"default": tiny.role("default").model_copy(update={"temperature": 1.0})}}
     )

@@ -1,6 +1,6 @@
 """A small repository, and whole runs of code_analysis over it with agents of the test's choice, without Ray.
 
-desk = await Desk.open(root, state, capability=with_agents(critic=hooks))
+desk = await AnalysisHarness.open(root, state, capability=with_agents(critic=hooks))
 document = await desk.ask("Where are bounds enforced?")
 """
 
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import re
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,90 +46,13 @@ from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
 from serve.answer_document import Ask, document_of
 from serve.runtimes.answering import request_of
+from tests.repositories import repository_files
+from tests.repositories import write_files as write_files
 
 PIPELINE = "code_analysis"
 LLM_AGENTS = ("intent", "planner", "synthesizer", "critic")
 
-FILES: dict[str, str] = {
-    "README.md": "# Relay\n\n"
-    "Relay passes parcels from one depot to the next and never loses one.\n\n"
-    "## Limits\n\nA depot holds at most ten parcels.\n",
-    "relay/__init__.py": '"""Passes parcels between depots."""\n\nfrom relay.depot import Depot\n',
-    "relay/errors.py": '''"""What can go wrong."""
-
-
-class RelayError(Exception):
-    """Root of all errors."""
-
-
-class DepotFullError(RelayError):
-    """A depot has no room left."""
-
-
-class ParcelLostError(RelayError):
-    """A parcel did not arrive."""
-''',
-    "relay/depot.py": '''"""Depots and what they hold."""
-
-from relay.errors import DepotFullError
-
-MAX_PARCELS = 10
-
-
-class Depot:
-    """A place where parcels wait for the next van."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.parcels: list[str] = []
-
-    def accept(self, parcel: str) -> None:
-        """Take a parcel in, unless the depot is full."""
-        if is_full(self.parcels):
-            raise DepotFullError(self.name)
-        self.parcels.append(parcel)
-
-    def release(self) -> str:
-        """Hand out the parcel that waited longest."""
-        return self.parcels.pop(0)
-
-
-def is_full(parcels: list[str]) -> bool:
-    """True when not one more parcel fits in."""
-    return len(parcels) >= MAX_PARCELS
-''',
-    "relay/van.py": '''"""Vans go from depot to depot."""
-
-from relay.depot import Depot
-
-
-def deliver_parcel(origin: Depot, target: Depot) -> str:
-    """Carry the oldest parcel of one depot to another."""
-    parcel = origin.release()
-    target.accept(parcel)
-    return parcel
-''',
-    "relay/settings.yaml": "depot:\n  timeout_seconds: 30\n  retries: 3\n",
-    "tests/test_depot.py": """from relay.depot import Depot, is_full
-
-
-def test_a_full_depot_is_full():
-    depot = Depot("north")
-    depot.accept("a")
-    assert not is_full(depot.parcels)
-""",
-    ".env": "RELAY_TOKEN=hunter2hunter2\n",
-}
-
-
-def write_files(root: Path, files: Mapping[str, str], age_s: float = 60) -> None:
-    """Write files below a folder, with times that lie `age_s` seconds back."""
-    past = time.time() - age_s
-    for path, text in files.items():
-        full = root / path
-        full.parent.mkdir(parents=True, exist_ok=True)
-        full.write_text(text, encoding="utf-8", newline="")
-        os.utime(full, (past, past))
+FILES = repository_files("relay")
 
 
 def pipeline(name: str = PIPELINE) -> PipelineConfig:
@@ -190,7 +111,7 @@ def file_hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-class Desk:
+class AnalysisHarness:
     """Answers questions about one indexed repository, with the capability and pipeline that it was given."""
 
     def __init__(
@@ -221,14 +142,14 @@ class Desk:
         state: Path,
         capability: Capability = CAPABILITY,
         config: PipelineConfig | None = None,
-    ) -> Desk:
+    ) -> AnalysisHarness:
         """Index a repository and sit down before it."""
         repository = await IndexService(state / "index", IndexOptions()).refresh(str(root))
         return cls(root, repository, state, capability, config or pipeline())
 
-    def variant(self, capability: Capability, config: PipelineConfig | None = None) -> Desk:
+    def variant(self, capability: Capability, config: PipelineConfig | None = None) -> AnalysisHarness:
         """The same repository, sessions and opened index, with other agents."""
-        other = object.__new__(Desk)
+        other = object.__new__(AnalysisHarness)
         other.__dict__ = {**self.__dict__, "capability": capability, "config": config or self.config}
         return other
 

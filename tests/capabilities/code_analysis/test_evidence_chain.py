@@ -33,7 +33,7 @@ from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.support import (
     FILES,
     LLM_AGENTS,
-    Desk,
+    AnalysisHarness,
     Produced,
     file_hash,
     mark_faults,
@@ -398,9 +398,11 @@ class Trial:
         committed(self.root)
         self.produced = Produced(self.root)
         self.model = NoisyModel(self.root, self.produced)
-        self.desk = asyncio.run(Desk.open(self.root, folder / "state", self.model.capability()))
+        self.desk = asyncio.run(AnalysisHarness.open(self.root, folder / "state", self.model.capability()))
 
-    def faults(self, plan: dict[str, Any], desk: Desk | None = None, **limits: int) -> tuple[dict[str, Any], list[str]]:
+    def faults(
+        self, plan: dict[str, Any], desk: AnalysisHarness | None = None, **limits: int
+    ) -> tuple[dict[str, Any], list[str]]:
         """The document of a run with this noise, and what is wrong with it."""
         self.model.plan = plan
         self.produced.clear()

@@ -23,7 +23,14 @@ from runtime.supervision.transitions import BACKOFF_FIRST_MS
 from serve.answer_document import EXIT_ANSWERED, EXIT_FAILED, Ask, document_of, exit_status
 from serve.runtimes.answering import request_of
 from tests.capabilities.code_analysis.model_desk import ModelDesk, agent_of, by_agent
-from tests.capabilities.code_analysis.support import Desk, mark_faults, pipeline, processing, reasoning, with_agents
+from tests.capabilities.code_analysis.support import (
+    AnalysisHarness,
+    mark_faults,
+    pipeline,
+    processing,
+    reasoning,
+    with_agents,
+)
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 
 FORMS = (
@@ -56,7 +63,7 @@ async def broken(_context: StageContext, _view: StageView, _given: StageInput) -
     raise ValueError("no claim can be read [relay/depot.py:1]")
 
 
-async def answered(desk: Desk) -> tuple[dict[str, Any], Envelope]:
+async def answered(desk: AnalysisHarness) -> tuple[dict[str, Any], Envelope]:
     """A whole run whose reviewer, where it has one, approves; its document and envelope."""
     clock = SystemClock()
     agents = {
@@ -82,7 +89,9 @@ def statuses(envelope: Envelope, stage: str) -> list[str]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_stage_that_fails_once_is_tried_again_and_the_answer_is_whole(relay: Desk, form: str) -> None:
+async def test_a_stage_that_fails_once_is_tried_again_and_the_answer_is_whole(
+    relay: AnalysisHarness, form: str
+) -> None:
     desk = relay.variant(with_agents(traverser=failing(1)), pipeline(form))
     document, envelope = await answered(desk)
     assert statuses(envelope, "traverser")[:2] == ["error", "success"]
@@ -95,7 +104,9 @@ async def test_a_stage_that_fails_once_is_tried_again_and_the_answer_is_whole(re
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_stage_that_fails_for_good_leaves_an_answer_of_what_was_found(relay: Desk, form: str) -> None:
+async def test_a_stage_that_fails_for_good_leaves_an_answer_of_what_was_found(
+    relay: AnalysisHarness, form: str
+) -> None:
     desk = relay.variant(with_agents(synthesizer=reasoning("synthesizer", broken)), pipeline(form))
     document, envelope = await answered(desk)
     assert statuses(envelope, "synthesizer") == ["error", "error"]
@@ -109,7 +120,7 @@ async def test_a_stage_that_fails_for_good_leaves_an_answer_of_what_was_found(re
 
 
 @pytest.mark.parametrize("stage", ["intent", "planner", "critic"])
-async def test_whichever_stage_fails_nothing_is_said_not_to_be_there(relay: Desk, stage: str) -> None:
+async def test_whichever_stage_fails_nothing_is_said_not_to_be_there(relay: AnalysisHarness, stage: str) -> None:
     desk = relay.variant(with_agents(**{stage: reasoning(stage, broken)}))
     document, _ = await answered(desk)
     assert document["failures"] == [{"stage": stage, "error": "ValueError: no claim can be read [relay/depot.py:1]"}]
@@ -122,7 +133,7 @@ async def test_whichever_stage_fails_nothing_is_said_not_to_be_there(relay: Desk
 class Talk:
     """A run of one pipeline under a clock of the test's own, whose caller waits."""
 
-    def __init__(self, desk: Desk, question: str) -> None:
+    def __init__(self, desk: AnalysisHarness, question: str) -> None:
         self.clock = FakeClock()
         agents = {
             agent.name: Agent(agent, desk.capability, "rules", {}, self.clock, desk.queries, desk.services)
@@ -145,7 +156,7 @@ class Talk:
         return self.runner.envelope(run_id)
 
 
-async def test_a_question_that_nobody_answers_in_time_costs_the_older_form_no_answer(relay: Desk) -> None:
+async def test_a_question_that_nobody_answers_in_time_costs_the_older_form_no_answer(relay: AnalysisHarness) -> None:
     talk = Talk(relay.variant(CAPABILITY, pipeline("code_analysis_replan")), "How does `deliver_letter` work?")
     run_id = await talk.begin()
     waiting = await talk.settled(run_id)
@@ -160,7 +171,9 @@ async def test_a_question_that_nobody_answers_in_time_costs_the_older_form_no_an
     await talk.runner.close()
 
 
-async def test_who_waits_for_a_repository_that_takes_too_long_to_open_may_have_it_tried_again(relay: Desk) -> None:
+async def test_who_waits_for_a_repository_that_takes_too_long_to_open_may_have_it_tried_again(
+    relay: AnalysisHarness,
+) -> None:
     perceive = CAPABILITY.agents["perception"].process
     hangs = [True, True, False]
 
@@ -194,7 +207,7 @@ async def test_who_waits_for_a_repository_that_takes_too_long_to_open_may_have_i
     [("max_tokens", 0, "max_tokens_exceeded"), ("deadline_s", 0.001, "deadline_exceeded")],
 )
 async def test_the_small_pipeline_bounds_tokens_and_time_and_says_which_ended_it(
-    relay: Desk, key: str, limit: float, reason: str
+    relay: AnalysisHarness, key: str, limit: float, reason: str
 ) -> None:
     small = pipeline("code_analysis_small")
     assert getattr(small, key) > limit
@@ -203,7 +216,9 @@ async def test_the_small_pipeline_bounds_tokens_and_time_and_says_which_ended_it
     assert (document["terminal_reason"], document["usage"]["tokens_in"]) == (reason, 0)
 
 
-async def test_the_thorough_plan_is_drawn_so_that_one_model_does_not_plan_the_same_twice(relay: Desk) -> None:
+async def test_the_thorough_plan_is_drawn_so_that_one_model_does_not_plan_the_same_twice(
+    relay: AnalysisHarness,
+) -> None:
     quick = msgspec.structs.replace(CAPABILITY.agents["planner_quick"], reasoners={"llm": broken})
     desk = relay.variant(CAPABILITY, pipeline("code_analysis_hedged"))
     model = ScriptedModel([by_agent(GOOD)])

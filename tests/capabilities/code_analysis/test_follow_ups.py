@@ -23,7 +23,7 @@ from actors.capabilities.code_analysis.session.entity_graph import (
 from actors.capabilities.code_analysis.session.follow_up import in_context
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import read_state
-from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, pipeline, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, cited, mark_faults, pipeline, write_files
 
 GRAPH = EntityGraph(
     nodes=(Node("deliver", "van.py"),),
@@ -143,7 +143,7 @@ async def test_a_session_of_several_questions_goes_on_in_other_processes(tmp_pat
     answers = []
     for question in ("What is deliver_parcel?", "and who calls it?", "its tests?", "What does the first caller do?"):
         # A desk of its own opens the store anew, as another process does.
-        desk = await Desk.open(tmp_path / "repo", tmp_path / "state")
+        desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
         document = await desk.ask(question, "s")
         assert mark_faults(document["answer"], document["citations"]) == []
         answers.append(document["answer"])
@@ -154,13 +154,13 @@ async def test_a_session_of_several_questions_goes_on_in_other_processes(tmp_pat
 
 async def test_another_session_knows_nothing_of_it(tmp_path: Path) -> None:
     write_files(tmp_path / "repo", FILES)
-    desk = await Desk.open(tmp_path / "repo", tmp_path / "state")
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
     await desk.ask("What is deliver_parcel?", "one")
     assert "deliver_parcel" not in (await desk.ask("Who calls it?", "two"))["answer"]
 
 
 @pytest.mark.parametrize("name", ["code_analysis", "code_analysis_small", "code_analysis_hedged"])
-async def test_every_pipeline_keeps_the_graph(relay: Desk, name: str) -> None:
+async def test_every_pipeline_keeps_the_graph(relay: AnalysisHarness, name: str) -> None:
     desk = relay.variant(relay.capability, pipeline(name))
     await desk.run("How does deliver_parcel work?", f"g-{name}")
     again = await desk.run("Who calls it?", f"g-{name}")

@@ -23,7 +23,7 @@ from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput
 from runtime.agents.capability import StageContext, StageInput
 from runtime.run.goals import GoalBoard, RoundSummary
 from runtime.run.stage_view import StageView
-from tests.capabilities.code_analysis.support import Desk, no_context, reasoning, with_agents
+from tests.capabilities.code_analysis.support import AnalysisHarness, no_context, reasoning, with_agents
 from tests.capabilities.code_analysis.test_step_purposes import RECORDED
 
 OUTPUTS: dict[str, type[msgspec.Struct]] = {
@@ -131,7 +131,7 @@ def test_an_output_that_is_not_there_yet_is_told_with_those_that_are() -> None:
     ],
 )
 async def test_the_stage_fails_whose_output_does_not_have_its_form_and_no_later_one(
-    relay: Desk, agent: str, field: str, value: object
+    relay: AnalysisHarness, agent: str, field: str, value: object
 ) -> None:
     rules = relay.capability.agents[agent].reasoners["rules"]
 

@@ -14,7 +14,7 @@ from actors.capabilities.code_analysis.question.analysis import ASPECTS, Questio
 from runtime.agents.capability import StageResult
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal, GoalBoard
-from tests.capabilities.code_analysis.support import Desk, no_context, view
+from tests.capabilities.code_analysis.support import AnalysisHarness, no_context, view
 
 ONE_OF_EACH = {
     "where": "Where are bounds enforced?",
@@ -207,14 +207,14 @@ async def test_any_text_gives_goals_or_a_question_back(text: str, symbols: list[
     assert (result.interrupt is None) == bool(result.goals and result.goals.add)
 
 
-async def test_a_follow_up_in_a_session_is_answered_about_the_earlier_subject(relay: Desk) -> None:
+async def test_a_follow_up_in_a_session_is_answered_about_the_earlier_subject(relay: AnalysisHarness) -> None:
     await relay.ask("What is `deliver_parcel`?", session_id="follow-up")
     document = await relay.ask("Where is it defined?", session_id="follow-up")
     assert document["terminal_reason"] == "completed"
     assert document["answer"].startswith("`deliver_parcel` is a function in `relay/van.py`")
 
 
-async def test_the_same_follow_up_without_a_session_is_asked_back(relay: Desk) -> None:
+async def test_the_same_follow_up_without_a_session_is_asked_back(relay: AnalysisHarness) -> None:
     document = await relay.ask("Where is it defined?")
     assert document["terminal_reason"] == "clarification_required"
     assert document["citations"] == []

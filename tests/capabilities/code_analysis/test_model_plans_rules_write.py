@@ -9,7 +9,7 @@ import pytest
 
 from runtime.llm.scripted import ScriptedModel
 from tests.capabilities.code_analysis.model_desk import ModelDesk, by_agent
-from tests.capabilities.code_analysis.support import Desk, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, write_files
 
 FILES = {
     "README.md": "# Fleet\n\nA fleet carries parcels.\n",
@@ -75,10 +75,10 @@ def wait_for_van(seconds: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> AnalysisHarness:
     root = tmp_path_factory.mktemp("fleet") / "repo"
     write_files(root, FILES)
-    return asyncio.run(Desk.open(root, tmp_path_factory.mktemp("fleet-state")))
+    return asyncio.run(AnalysisHarness.open(root, tmp_path_factory.mktemp("fleet-state")))
 
 
 def step(tool: str, target: str, *goals: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def step(tool: str, target: str, *goals: str) -> dict[str, Any]:
     return {"tool": tool, "target": target, "goals": list(goals), "why": ""}
 
 
-async def asked(desk: Desk, question: str, *steps: dict[str, Any]) -> dict[str, Any]:
+async def asked(desk: AnalysisHarness, question: str, *steps: dict[str, Any]) -> dict[str, Any]:
     """The answer where a model plans so, and rules do everything else."""
     only_plans = dict.fromkeys(("intent", "synthesizer", "critic"), "-")
     plan = {"steps": list(steps), "feasibility": 90}
@@ -99,39 +99,39 @@ async def asked(desk: Desk, question: str, *steps: dict[str, Any]) -> dict[str, 
     return document
 
 
-async def test_members_of_what_is_compared_are_told_apart(fleet: Desk) -> None:
+async def test_members_of_what_is_compared_are_told_apart(fleet: AnalysisHarness) -> None:
     searches = (step("locate", "Bike"), step("locate", "Van"))
     document = await asked(fleet, "Compare `Bike` and `Van`", *searches, step("map_module", "fleet/carriers.py"))
     assert "Both `Bike` and `Van` define `load`" in document["answer"]
     assert "Only `Van` itself defines `honk`" in document["answer"]
 
 
-async def test_all_of_a_kind_are_listed(fleet: Desk) -> None:
+async def test_all_of_a_kind_are_listed(fleet: AnalysisHarness) -> None:
     document = await asked(fleet, "List all functions", step("locate", "functions"))
     assert "2 found" in document["answer"]
     assert "`wait_for_van`" in document["answer"]
 
 
-async def test_what_is_declared_on_top_of_a_type_is_listed(fleet: Desk) -> None:
+async def test_what_is_declared_on_top_of_a_type_is_listed(fleet: AnalysisHarness) -> None:
     document = await asked(fleet, "List all signals", step("explore_symbol_usage", "Signal"))
     assert "`class Horn(Signal):`" in document["answer"]
 
 
-async def test_what_a_document_lists_is_shown(fleet: Desk) -> None:
+async def test_what_a_document_lists_is_shown(fleet: AnalysisHarness) -> None:
     document = await asked(
         fleet, "List all carriers", step("locate", "carriers"), step("read_code", "docs/carriers.md")
     )
     assert "`docs/carriers.md` lists:" in document["answer"]
 
 
-async def test_what_a_guide_says_is_quoted(fleet: Desk) -> None:
+async def test_what_a_guide_says_is_quoted(fleet: AnalysisHarness) -> None:
     document = await asked(
         fleet, "How do I add a new carrier?", step("locate", "carrier"), step("read_code", "docs/extending.md")
     )
     assert "derive from `Base` and enter it" in document["answer"]
 
 
-async def test_what_a_search_for_settings_found_is_told(fleet: Desk) -> None:
+async def test_what_a_search_for_settings_found_is_told(fleet: AnalysisHarness) -> None:
     searches = (step("locate", "timeout"), step("locate", "PATIENCE_S MOST_TRIES", "configuration"))
     document = await asked(fleet, "How is the timeout configured?", *searches)
     told = [finding["text"] for finding in document["findings"] if "configured" in finding["goal"]]

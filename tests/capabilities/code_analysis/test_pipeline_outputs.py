@@ -16,7 +16,7 @@ from actors.capabilities.code_analysis.handover.perception import PerceptionOutp
 from actors.capabilities.code_analysis.handover.plan import PlanOutput
 from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput
 from runtime.pipeline.config import AgentConfig
-from tests.capabilities.code_analysis.support import Desk, pipeline, reasoning, with_agents
+from tests.capabilities.code_analysis.support import AnalysisHarness, pipeline, reasoning, with_agents
 
 OUTPUT_OF: dict[str, type[msgspec.Struct]] = {
     "perception": PerceptionOutput,
@@ -83,7 +83,7 @@ def test_the_plan_that_is_judged_has_a_schema() -> None:
 
 
 @pytest.mark.parametrize("purpose", ["find", "conquest"])
-async def test_a_plan_that_does_not_fit_is_not_judged(relay: Desk, purpose: str) -> None:
+async def test_a_plan_that_does_not_fit_is_not_judged(relay: AnalysisHarness, purpose: str) -> None:
     rules = CAPABILITY.agents["planner"].reasoners["rules"]
 
     async def planned(*given: Any) -> dict[str, Any]:

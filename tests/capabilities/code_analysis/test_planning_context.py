@@ -18,7 +18,7 @@ from runtime.llm.scripted import ScriptedModel
 from runtime.run.goals import GoalBoard, RoundSummary
 from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.model_desk import ModelDesk, by_agent
-from tests.capabilities.code_analysis.support import Desk, view
+from tests.capabilities.code_analysis.support import AnalysisHarness, view
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 
 QUESTION = "How does deliver_parcel carry a parcel?"
@@ -82,7 +82,7 @@ def test_the_share_saved_is_measured_against_what_the_pass_before_gave() -> None
 async def test_a_model_that_plans_is_told_what_earlier_sessions_left_and_the_record_says_how_much(
     own_root: Path, tmp_path: Path
 ) -> None:
-    desk = await Desk.open(own_root, tmp_path / "state")
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
     await desk.run(QUESTION, "s")
     asked: list[str] = []
 

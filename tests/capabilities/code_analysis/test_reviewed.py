@@ -36,7 +36,7 @@ from runtime.store.run_log import MemoryRunLog
 from serve.answer_document import Ask, document_of, exit_status
 from serve.runtimes.answering import request_of
 from tests.capabilities.code_analysis.support import (
-    Desk,
+    AnalysisHarness,
     mark_faults,
     mark_of,
     no_context,
@@ -52,7 +52,7 @@ QUESTION = "What is Depot?"
 class Reviewing:
     """Runs of the reviewed pipeline whose caller waits, on a clock that is turned by hand."""
 
-    def __init__(self, desk: Desk, capability: Capability = CAPABILITY) -> None:
+    def __init__(self, desk: AnalysisHarness, capability: Capability = CAPABILITY) -> None:
         self.desk = desk
         self.clock = FakeClock()
         agents = {
@@ -97,7 +97,7 @@ class Reviewing:
 
 
 @pytest.fixture
-def reviewing(relay: Desk) -> Reviewing:
+def reviewing(relay: AnalysisHarness) -> Reviewing:
     return Reviewing(relay)
 
 
@@ -118,7 +118,7 @@ def searches(count: int) -> list[Step]:
 
 
 async def test_the_reviewer_sees_the_answer_and_what_they_approve_goes_out_as_it_is(
-    reviewing: Reviewing, relay: Desk
+    reviewing: Reviewing, relay: AnalysisHarness
 ) -> None:
     plain = await relay.ask(QUESTION)
     run_id = await reviewing.ask()
@@ -236,7 +236,9 @@ async def test_a_document_of_a_run_that_waits_says_what_it_waits_for(reviewing: 
     assert document["interrupt"]["expires_at_ms"] == asked.expires_at_ms
 
 
-async def test_the_session_remembers_what_went_out_and_nothing_before(reviewing: Reviewing, relay: Desk) -> None:
+async def test_the_session_remembers_what_went_out_and_nothing_before(
+    reviewing: Reviewing, relay: AnalysisHarness
+) -> None:
     async def turns() -> list[dict[str, Any]]:
         answer = await relay.queries.query("session.turns", {"session_id": "reviewed"})
         return list(answer["turns"])
@@ -259,7 +261,7 @@ async def test_the_session_remembers_what_went_out_and_nothing_before(reviewing:
 async def test_what_a_person_let_out_is_remembered_as_in_the_plain_pipeline(
     own_root: Path, tmp_path: Path, response: dict[str, Any], focus: list[str] | None, recalled: int
 ) -> None:
-    desk = await Desk.open(own_root, tmp_path / "state")
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
     reviewing = Reviewing(desk)
     await reviewing.answer(await reviewing.ask(session_id="kept"), **response)
     state = (await desk.queries.query("session.turns", {"session_id": "kept"}))["state"]
@@ -284,7 +286,7 @@ def test_marks_that_share_a_beginning_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("bound", "asks"), [(29, True), (30, False), (31, False)])
 async def test_a_plan_above_the_bound_waits_for_consent_and_one_at_the_bound_does_not(
-    relay: Desk, bound: int, asks: bool
+    relay: AnalysisHarness, bound: int, asks: bool
 ) -> None:
     steps = searches(10)
     assert plan_cost(steps) == 30
@@ -322,7 +324,9 @@ async def test_a_plan_that_is_not_consented_to_is_not_carried_out(reviewing: Rev
     ],
     ids=lambda value: str(value.arguments) if isinstance(value, Step) else "",
 )
-async def test_a_plan_that_looks_where_nothing_may_be_read_is_denied(relay: Desk, step: Step, words: str) -> None:
+async def test_a_plan_that_looks_where_nothing_may_be_read_is_denied(
+    relay: AnalysisHarness, step: Step, words: str
+) -> None:
     reviewing = Reviewing(relay, planning(*searches(1), step))
     envelope = reviewing.runner.envelope(await reviewing.ask())
     assert envelope.terminal_reason == "denied_by_policy"
@@ -336,7 +340,7 @@ async def test_a_question_that_names_a_file_outside_is_denied(reviewing: Reviewi
     assert envelope.terminal_reason == "denied_by_policy"
 
 
-async def test_a_file_that_is_not_there_is_no_reason_to_deny(relay: Desk) -> None:
+async def test_a_file_that_is_not_there_is_no_reason_to_deny(relay: AnalysisHarness) -> None:
     reviewing = Reviewing(relay, planning(Step("x", "find", "read_code", {"path": "nowhere.py"}, (), "")))
     assert reviewing.waits_for(await reviewing.ask()).kind == "agent_review"
 
@@ -350,7 +354,7 @@ def test_a_step_for_each_of_several_places_costs_as_many_calls() -> None:
 # --- clarification
 
 
-async def test_what_the_user_says_when_asked_back_is_looked_for(reviewing: Reviewing, relay: Desk) -> None:
+async def test_what_the_user_says_when_asked_back_is_looked_for(reviewing: Reviewing, relay: AnalysisHarness) -> None:
     run_id = await reviewing.ask("why?")
     assert reviewing.waits_for(run_id).kind == "clarification"
     envelope = await reviewing.answer(run_id, text="the\nDepot")

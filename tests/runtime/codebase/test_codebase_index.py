@@ -152,8 +152,9 @@ def test_files_that_may_not_be_read_are_noted(root: Path, tmp_path: Path) -> Non
         "assert (s.files, s.skipped) == (1, {'unreadable': 1}), s\n"
         "assert s.notes == ('closed/ cannot be read: Permission denied',), s\n"
     )
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(folder.stat().st_mode | 0o005)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_mode & 0o005 != 0o005:
+            folder.chmod(folder.stat().st_mode | 0o005)
     state = tmp_path / "free"
     state.mkdir()
     state.chmod(0o777)
