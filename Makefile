@@ -8,7 +8,7 @@ REPO ?= .
 ROUNDS ?= 20
 FAULTS ?=
 
-.PHONY: ask test test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean profile picture
+.PHONY: ask test test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean
 
 ask: $(STAMP)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
@@ -53,6 +53,19 @@ bench: $(STAMP) programs
 faults: $(STAMP) programs
 	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(if $(FAULTS),--faults $(FAULTS))
 
+.PHONY: profile picture
+# Where the time of one question goes, as a flame graph below build/.
+profile: $(VENV)/.installed-profile
+	@BIN=$(BIN) .ci/profile "$(Q)" "$(REPO)"
+
+# docs/architecture.md shows the packages as the import contracts have them.
+picture: $(VENV)/.installed
+	$(BIN)/python -m tests.architecture_picture --write
+
+$(VENV)/.installed-profile: $(VENV)/.installed
+	@$(BIN)/python -m pip install --quiet --editable ".[profile]"
+	@touch $@
+
 # The tests start a PostgreSQL server of their own; this only sees to it that there is one to start.
 programs:
 	@.ci/programs
@@ -72,15 +85,3 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	@$(BIN)/python -m compileall -q -j 2 $(VENV)/lib runtime actors serve || true
 	@touch $(STAMP)
-
-# Where the time of one question goes, as a flame graph below build/.
-profile: $(VENV)/.installed-profile
-	@BIN=$(BIN) .ci/profile "$(Q)" "$(REPO)"
-
-# docs/architecture.md shows the packages as the import contracts have them.
-picture: $(VENV)/.installed
-	$(BIN)/python -m tests.architecture_picture --write
-
-$(VENV)/.installed-profile: $(VENV)/.installed
-	@$(BIN)/python -m pip install --quiet --editable ".[profile]"
-	@touch $@

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
 
 _SCHEMA_PREFIX = "jeeves"
-QUEUES = "queues"
 
 
 class StoreOptions(msgspec.Struct, frozen=True):
@@ -64,7 +63,7 @@ class Stores:
 
     def work_queue(self) -> SqlWorkQueue:
         """Tasks for workers."""
-        return SqlWorkQueue(self._open(QUEUES, "work queues"), self._clock)
+        return SqlWorkQueue(self._open("queues", "work queues"), self._clock)
 
     def cache(self) -> CacheStore:
         """Results worth keeping."""

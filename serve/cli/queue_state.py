@@ -11,7 +11,9 @@ import msgspec
 from runtime.primitives.clock import SystemClock
 from runtime.queues.work_table import QueueStats
 from runtime.settings import Settings
-from runtime.store.opening import QUEUES, has_database, open_store, store_options
+from runtime.store.opening import has_database, open_store, store_options
+
+QUEUES = "queues"
 
 
 def queue_state(settings: Settings) -> dict[str, QueueStats]:

@@ -64,6 +64,10 @@ class ImportResolver:
         method = self._by_language.get(language or "")
         return method(importer, module, name) if method is not None else None
 
+    def python_module(self, dotted: str) -> str | None:
+        """The file of a Python module given by its absolute dotted name."""
+        return self._modules.get(dotted)
+
     def _first(self, candidates: Iterable[str]) -> str | None:
         return next((path for path in candidates if path in self._paths), None)
 
