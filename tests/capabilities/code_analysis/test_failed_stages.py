@@ -63,9 +63,16 @@ async def broken(_context: StageContext, _view: StageView, _given: StageInput) -
     raise ValueError("no claim can be read [relay/depot.py:1]")
 
 
+class WithoutBackoff(SystemClock):
+    """The machine's clock, on which nobody waits for a retry."""
+
+    async def sleep(self, delay_s: float) -> None:
+        await super().sleep(delay_s if delay_s > BACKOFF_FIRST_MS / 1000 else 0)
+
+
 async def answered(desk: AnalysisHarness) -> tuple[dict[str, Any], Envelope]:
     """A whole run whose reviewer, where it has one, approves; its document and envelope."""
-    clock = SystemClock()
+    clock = WithoutBackoff()
     agents = {
         agent.name: Agent(agent, desk.capability, "rules", {}, clock, desk.queries, desk.services)
         for agent in desk.config.agents
