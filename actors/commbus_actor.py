@@ -85,7 +85,7 @@ class CommBusActor:
         self._process[address] = process_id
         if is_successor:
             self._hand_over_all(self._dispatcher.on_replaced(address, parked))
-            self._publish_lost(address, for_good=False, life=process_id)
+            self._publish_lost(address, for_good=False, successor=process_id)
         self._spawn(self._watch(address, handle, process_id))
         self._hand_over_all((address, data) for data in parked)
 
@@ -163,10 +163,10 @@ class CommBusActor:
         self._hand_over_all(failures)
         return news
 
-    def _publish_lost(self, address: Address, for_good: bool, life: str | None = None) -> None:
-        """Publish the loss of an endpoint; `life` is the process that has replaced the lost one."""
+    def _publish_lost(self, address: Address, for_good: bool, successor: str | None = None) -> None:
+        """Publish the loss of an endpoint; `successor` is the id of the process that has replaced the lost one."""
         log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
-        body = pack_body({"address": address, "for_good": for_good, "life": life})
+        body = pack_body({"address": address, "for_good": for_good, "life": successor})
         header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS)
         self._deliver(encode_frame(Frame(header, body)))
 

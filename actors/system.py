@@ -182,7 +182,7 @@ class System:
         """Return the counts of model calls by process; agents that do not answer are left out."""
         asked = [_stats_of(agent) for agent in self._agents]
         found = [answer for answer in await asyncio.gather(*asked) if answer is not None]
-        return {life: _STATS_DECODER.decode(data) for life, data in found if data is not None}
+        return {process_id: _STATS_DECODER.decode(data) for process_id, data in found if data is not None}
 
     async def ready(self) -> None:
         """Return when every actor has started. Raises ClusterError that names what failed."""

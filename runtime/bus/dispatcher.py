@@ -138,9 +138,9 @@ class Dispatcher:
             self._table.settled(address, data)
             return False, ()
         outcome = self._table.requeue(address, data, incarnation)
-        if outcome not in {"refused", "deadly"} or self._end(header.message_id, "failed") is None:
-            return outcome == "again", ()
-        deaths = {"deaths": MAX_DEATHS_PER_FRAME} if outcome == "deadly" else {}
+        if outcome not in {"refused", "poison"} or self._end(header.message_id, "failed") is None:
+            return outcome == "retry", ()
+        deaths = {"deaths": MAX_DEATHS_PER_FRAME} if outcome == "poison" else {}
         error = HandlerLostError(f"'{header.type}' could not be handed to {address}", type=header.type, **deaths)
         return False, self._fail(header, error)
 

@@ -20,7 +20,7 @@ from typing import Generic, Literal, TypeVar
 from runtime.primitives.ids import MessageId, StageKey
 
 Message = TypeVar("Message")
-Admission = Literal["begin", "double", "outdated"]
+Admission = Literal["begin", "duplicate", "outdated"]
 
 CAPACITY = 10_000
 FIRST_WAIT_MS = 500
@@ -140,7 +140,7 @@ class NewestAttempts:
         """Return whether the attempt begins now, has begun already, or is older than another one."""
         newest = self._newest.get(key.effect_key, 0)
         if key.attempt <= newest:
-            return "double" if key.attempt == newest else "outdated"
+            return "duplicate" if key.attempt == newest else "outdated"
         self._newest.pop(key.effect_key, None)
         self._newest[key.effect_key] = key.attempt
         if len(self._newest) > self._capacity:

@@ -23,7 +23,7 @@ PARKED_FRAMES_PER_ADDRESS = 1_000
 MAX_DEATHS_PER_FRAME = 4
 
 Presence = Literal["connected", "away", "dead"]
-RequeueOutcome = Literal["again", "parked", "let_go", "refused", "deadly"]
+RequeueOutcome = Literal["retry", "parked", "dropped", "refused", "poison"]
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
@@ -144,10 +144,11 @@ class RoutingTable:
     def requeue(self, address: Address, data: bytes, incarnation: int) -> RequeueOutcome:
         """Take back a frame that could not be delivered to that incarnation; it may have arrived all the same.
 
-        Without news of a loss it is to be sent `again`; otherwise it is `parked` for the endpoint. It becomes a dead
-        letter, `refused`, where the endpoint is gone for good or too many frames wait, and `deadly` where the endpoint
-        has died so often while handling this frame that the frame may be the cause. A command that its sender resends
-        is dropped (`let_go`) with the process that was handling it: it comes again only if it is still wanted.
+        Return `retry` while there is no news of a loss, otherwise `parked` when the frame waits for the endpoint. It
+        becomes a dead letter, `refused`, where the endpoint is gone for good or too many frames wait, and `poison`
+        where the endpoint has died so often while handling this frame that the frame may be the cause. A command that
+        its sender resends is `dropped` with the process that was handling it: it comes again only if it is still
+        wanted.
         """
         header = decode_header(data)[0]
         deaths = self._count_death((address, header.message_id), incarnation)
@@ -156,12 +157,12 @@ class RoutingTable:
         if presence == "dead":
             self._refuse(header, f"endpoint {address} is gone for good")
         elif _is_repeated(header) and self.incarnation(address) > incarnation:
-            outcome = "let_go"
+            outcome = "dropped"
         elif deaths >= MAX_DEATHS_PER_FRAME:
-            outcome = "deadly"
+            outcome = "poison"
             self._refuse(header, f"endpoint {address} died {deaths} times while handling it")
         elif presence == "connected":
-            return "again"
+            return "retry"
         elif self.park(address, data):
             return "parked"
         self.settled(address, data)

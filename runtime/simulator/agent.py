@@ -87,7 +87,7 @@ class SimulatedAgent(Speaker):
     def _take_up(self, command: RunStage) -> None:
         key = command.key
         admission = self._newest.admit(key)
-        if admission == "outdated" or (admission == "double" and self._place.habits.dedup):
+        if admission == "outdated" or (admission == "duplicate" and self._place.habits.dedup):
             return
         for other in [work for work in self._working.values() if work.key.effect_key == key.effect_key]:
             self._drop(other)

@@ -123,9 +123,9 @@ def test_over_a_bad_line_every_message_arrives_and_takes_effect_once(seed: int, 
 @pytest.mark.parametrize(
     ("attempts", "admitted"),
     [
-        ([1, 1], ["begin", "double"]),
+        ([1, 1], ["begin", "duplicate"]),
         ([1, 2, 1], ["begin", "begin", "outdated"]),
-        ([3, 2, 3, 4], ["begin", "outdated", "double", "begin"]),
+        ([3, 2, 3, 4], ["begin", "outdated", "duplicate", "begin"]),
     ],
 )
 def test_only_a_newer_attempt_of_a_visit_begins(attempts: list[int], admitted: list[str]) -> None:
@@ -139,5 +139,5 @@ def test_newest_attempts_are_bounded() -> None:
     newest = NewestAttempts(capacity=2)
     for hop in (1, 2, 3):
         newest.admit(StageKey(RunId("r"), hop))
-    assert newest.admit(StageKey(RunId("r"), 3)) == "double"
+    assert newest.admit(StageKey(RunId("r"), 3)) == "duplicate"
     assert newest.admit(StageKey(RunId("r"), 1)) == "begin", "the oldest was forgotten"

@@ -173,7 +173,7 @@ def test_a_frame_that_could_not_be_handed_over_is_tried_again_while_nothing_is_k
     table: RoutingTable,
 ) -> None:
     table.connect(A)
-    assert table.requeue(A, data("1"), 1) == "again"
+    assert table.requeue(A, data("1"), 1) == "retry"
     assert table.connect(A) == []
 
 
@@ -200,7 +200,7 @@ def dies_in_hand(table: RoutingTable, *names: str) -> list[str]:
 
 
 def test_a_frame_is_handed_over_until_its_fourth_death_in_hand(table: RoutingTable) -> None:
-    assert [dies_in_hand(table, "1") for _ in range(MAX_DEATHS_PER_FRAME)] == [["parked"]] * 3 + [["deadly"]]
+    assert [dies_in_hand(table, "1") for _ in range(MAX_DEATHS_PER_FRAME)] == [["parked"]] * 3 + [["poison"]]
     assert [letter.reason for letter in table.dead_letters] == ["endpoint a died 4 times while handling it"]
     assert table.connect(A) == []
 
@@ -208,7 +208,7 @@ def test_a_frame_is_handed_over_until_its_fourth_death_in_hand(table: RoutingTab
 def test_each_frame_has_deaths_of_its_own(table: RoutingTable) -> None:
     for _ in range(MAX_DEATHS_PER_FRAME - 1):
         dies_in_hand(table, "1")
-    assert dies_in_hand(table, "1", "2") == ["deadly", "parked"]
+    assert dies_in_hand(table, "1", "2") == ["poison", "parked"]
 
 
 def test_a_command_that_its_sender_repeats_dies_with_the_process_that_had_it_in_hand(table: RoutingTable) -> None:
@@ -217,8 +217,8 @@ def test_a_command_that_its_sender_repeats_dies_with_the_process_that_had_it_in_
     table.mark_lost(A, 1, for_good=False)
     assert [table.requeue(A, frame, 1) for frame in (repeated, other)] == ["parked", "parked"]
     assert table.connect(A) == [other]
-    assert table.requeue(A, repeated, 1) == "let_go"
-    assert table.requeue(A, repeated, 2) == "again"
+    assert table.requeue(A, repeated, 1) == "dropped"
+    assert table.requeue(A, repeated, 2) == "retry"
     assert table.dead_letters == deque()
 
 
@@ -239,7 +239,7 @@ def test_a_command_that_its_sender_repeats_waits_for_the_first_process_that_is_t
 
 def test_one_process_that_cannot_be_reached_again_and_again_is_one_death(table: RoutingTable) -> None:
     table.connect(A)
-    assert [table.requeue(A, data("1"), 1) for _ in range(10)] == ["again"] * 10
+    assert [table.requeue(A, data("1"), 1) for _ in range(10)] == ["retry"] * 10
 
 
 def test_the_deaths_of_a_frame_are_forgotten_once_it_is_taken(table: RoutingTable) -> None:
