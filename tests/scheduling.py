@@ -10,7 +10,7 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.conftest import REAL_PROCESSES
 
 
-class FilesTogether(LoadScopeScheduling):
+class FilesTogether(LoadScopeScheduling):  # type: ignore[misc]
     """Gives each process whole files, and single tests of files with long tests that share nothing."""
 
     def _split_scope(self, nodeid: str) -> str:
