@@ -118,7 +118,7 @@ def _system(settings: Settings) -> WarmRuntime:
     """Return the warm system. Raises InputError if there is none."""
     record = read_record(settings.state_dir)
     if record is None:
-        raise InputError("no warm system is up; start one with `jeeves up`")
+        raise InputError("no system is up; start one with `jeeves up`")
     return WarmRuntime(record, code_version())
 
 
