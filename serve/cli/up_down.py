@@ -83,7 +83,7 @@ def status(
 def _check_settings(record: WarmRecord, settings: Settings) -> None:
     if record.settings_digest != settings_digest(settings):
         raise ClusterError(
-            f"a system with different settings is up (process {record.pid}); run `jeeves down` first", pid=record.pid
+            f"a system with other settings is up (process {record.pid}); run `jeeves down` first", pid=record.pid
         )
 
 
