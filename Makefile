@@ -2,21 +2,32 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+# What each needs: the program alone; tests, lint and types as well; and other people's packages that ours are held against.
+DEFAULT := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+PEERS := $(VENV)/.installed-bench
+PROFILE := $(VENV)/.installed-profile
 Q ?= How does routing pick the next stage?
 REPO ?= .
 ROUNDS ?= 20
 FAULTS ?=
+# How many processes run tests at the same time. Tests of one group (see tests/conftest.py) stay in one of them.
+JOBS ?= 2
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --durations=10
 
-.PHONY: ask test test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean
+.PHONY: ask test test-all test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean profile picture
 
-ask: $(STAMP)
+ask: $(DEFAULT)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
 
-test: $(STAMP) programs
-	$(BIN)/python -m pytest
+# Some of every kind of test; `make check` runs the long ones too, and properties on more examples.
+test: $(DEV) programs
+	$(PYTEST)
 
-test-slow: $(STAMP) programs
+test-all: $(DEV) $(PEERS) programs
+	HYPOTHESIS_PROFILE=ci $(PYTEST) -m "not slow"
+
+test-slow: $(DEV) programs
 	$(BIN)/python -m pytest -m "slow"
 
 # vLLM on CPU lives in an environment of its own: its packages and those of a machine with a GPU exclude each other.
@@ -35,29 +46,29 @@ test-llm-gemma: .venv-llm/.installed
 .venv-llm/.installed: .ci/cpu-llm.lock .ci/llm-env
 	@PYTHON="$(PYTHON)" .ci/llm-env
 
-check: lint types contracts test
+check: lint types contracts test-all
 
-lint: $(STAMP)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)
+types: $(DEV) $(PEERS)
 	$(BIN)/mypy
 
-contracts: $(STAMP)
+contracts: $(DEV)
 	$(BIN)/lint-imports
 
-bench: $(STAMP) programs
+bench: $(DEV) $(PEERS) programs
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-enable
 
-faults: $(STAMP) programs
+faults: $(DEV) programs
 	$(BIN)/python -m tests.faults --rounds $(ROUNDS) $(if $(FAULTS),--faults $(FAULTS))
 
 # The tests start a PostgreSQL server of their own; this only sees to it that there is one to start.
 programs:
 	@.ci/programs
 
-format: $(STAMP)
+format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -65,10 +76,32 @@ clean:
 	rm -rf $(VENV) .venv-llm build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks
 
 # Byte-compiled packages save some seconds at every start of Ray's workers.
-$(STAMP): pyproject.toml
+$(DEFAULT): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "jeeves needs Python 3.11 or newer")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV) (once; some two minutes)"
-	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@echo "installing into $(VENV) (once; a minute or two)"
+	@$(BIN)/python -m pip install --quiet --editable .
 	@$(BIN)/python -m compileall -q -j 2 $(VENV)/lib runtime actors serve || true
-	@touch $(STAMP)
+	@touch $(DEFAULT)
+
+$(DEV): $(DEFAULT)
+	@echo "installing what tests and checks need (once)"
+	@$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $(DEV)
+
+$(PEERS): $(DEFAULT)
+	@echo "installing what the benchmarks are held against (once)"
+	@$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	@touch $(PEERS)
+
+# Where the time of one question goes, as a flame graph below build/.
+profile: $(PROFILE)
+	@BIN=$(BIN) .ci/profile "$(Q)" "$(REPO)"
+
+# docs/architecture.md shows the packages as the import contracts have them.
+picture: $(DEV)
+	$(BIN)/python -m tests.architecture_picture --write
+
+$(PROFILE): $(DEFAULT)
+	@$(BIN)/python -m pip install --quiet --editable ".[profile]"
+	@touch $(PROFILE)

@@ -1,4 +1,4 @@
-"""Calls of actors, as doors make them: who is being replaced is waited for, and errors of ours come through."""
+"""Calls actors for the doors: retries while an actor is being replaced, and unwraps our errors."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ AWAY_S = 60.0
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-async def answering(actor: Any) -> None:
-    """Return when an actor answers; one whose process died is given the time to come back."""
-    await called(actor.ping.remote)
+async def wait_until_answering(actor: Any) -> None:
+    """Return when an actor answers; one whose process died gets time to come back."""
+    await call_actor(actor.ping.remote)
 
 
-async def called(call: Callable[[], Awaitable[Any]]) -> Any:
-    """The result of an actor call; errors of ours come out as themselves, a dead actor as ClusterError.
+async def call_actor(call: Callable[[], Awaitable[Any]]) -> Any:
+    """Return the result of an actor call; our errors are raised as themselves, a dead actor as ClusterError.
 
-    A call whose process died under it may or may not have been carried out. It is made again, so it has to be one that
-    changes nothing the second time.
+    A call whose process died meanwhile may or may not have been carried out. It is made again, so it has to be
+    idempotent.
     """
     gives_up_s = asyncio.get_running_loop().time() + AWAY_S
     while True:
@@ -43,14 +43,14 @@ async def called(call: Callable[[], Awaitable[Any]]) -> Any:
         except (ActorUnavailableError, ActorDiedError) as error:
             is_for_good = isinstance(error, ActorDiedError) and not isinstance(error, ActorUnavailableError)
             if is_for_good or asyncio.get_running_loop().time() >= gives_up_s:
-                raise gone(error) from error
+                raise actor_lost_error(error) from error
         except RayActorError as error:
-            raise gone(error) from error
+            raise actor_lost_error(error) from error
         await asyncio.sleep(RESTART_POLL_S)
 
 
-def gone(error: RayActorError) -> JeevesError:
-    """Why an actor is not there. Ray keeps only the text of what its constructor raised: the last line names it."""
+def actor_lost_error(error: RayActorError) -> JeevesError:
+    """Return why an actor is gone. Ray keeps only the text of its constructor's error, whose last line names it."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     name, _, message = lines[-1].partition(": ")
     kind = getattr(errors, name.rpartition(".")[2], None)

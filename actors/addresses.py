@@ -1,7 +1,7 @@
-"""Who is found where on the bus, and under which name Ray knows the actor: both are the same.
+"""Defines the addresses of endpoints on the bus, which are also their actors' names in Ray.
 
-supervisor, supervisor#2 …        one per shard; a run belongs to the shard that its id leads to
-agent:<pipeline>.<stage>, …#2 …   one per replica; a visit of a stage belongs to the replica that its key leads to
+supervisor, supervisor#2 …        one per shard; a run belongs to the shard that its id maps to
+agent:<pipeline>.<stage>, …#2 …   one per replica; a visit of a stage belongs to the replica that its key maps to
 bus, index, store                 one each
 """
 
@@ -23,7 +23,7 @@ GIVE_GRANT = "stage.grant"
 
 
 class AgentPlace(NamedTuple):
-    """Whose address it is; `replica` counts from 1."""
+    """Identifies an agent by pipeline, stage and replica; `replica` counts from 1."""
 
     pipeline: str
     stage: str
@@ -31,38 +31,38 @@ class AgentPlace(NamedTuple):
 
 
 def supervisor_addresses(shards: int = 1) -> tuple[Address, ...]:
-    """Where the supervisors are found, the first shard first; `shards` is 1 or more."""
+    """Return the addresses of the supervisors, the first shard first; `shards` is 1 or more."""
     return SUPERVISOR, *(Address(f"{SUPERVISOR}#{number}") for number in range(2, shards + 1))
 
 
 def shard_of(run_id: RunId, shards: int) -> int:
-    """The shard that drives a run, counted from 0; the same in every process, as long as the number stays."""
+    """Return the shard that drives a run, counted from 0; the same in every process, as long as the number stays."""
     return zlib.crc32(run_id.encode()) % shards
 
 
 def supervisor_address(run_id: RunId, shards: int) -> Address:
-    """Where what becomes of a run is reported."""
+    """Return the address that a run's reports go to."""
     return supervisor_addresses(shards)[shard_of(run_id, shards)]
 
 
 def agent_addresses(pipeline: str, stage: str, replicas: int = 1) -> tuple[Address, ...]:
-    """Where the agents of a stage are found on the bus, the first replica first; `replicas` is 1 or more."""
+    """Return the addresses of a stage's agents, the first replica first; `replicas` is 1 or more."""
     first = f"agent:{pipeline}.{stage}"
     return Address(first), *(Address(f"{first}#{number}") for number in range(2, replicas + 1))
 
 
 def agent_address(pipeline: str, stage: str, key: StageKey | None = None, replicas: int = 1) -> Address:
-    """Where the work under `key` belongs; without a key, the first replica.
+    """Return the address of the replica for the work under `key`; without a key, the first one.
 
-    Every attempt of one visit belongs to the same replica, which so knows its earlier attempts; items of a fan-out,
-    visits and runs spread over all. The choice is the same in every process.
+    Every attempt of one visit maps to the same replica, which so knows its earlier attempts; items of a fan-out, visits
+    and runs spread over all. The choice is the same in every process.
     """
     addresses = agent_addresses(pipeline, stage, replicas)
     return addresses[0] if key is None else addresses[zlib.crc32(key.effect_key.encode()) % replicas]
 
 
 def place_of(address: Address) -> AgentPlace | None:
-    """What `agent_addresses` made an address of; None for those of others, such as the supervisor."""
+    """Parse an address made by `agent_addresses`; None for others, such as the supervisor's."""
     kind, _, name = address.partition(":")
     pipeline, _, stage = name.partition(".")
     stage, _, replica = stage.partition("#")

@@ -1,4 +1,4 @@
-"""One agent as an actor: takes stages from the bus, runs them, reports to the supervisor."""
+"""Hosts one agent as an actor: takes stages from the bus, runs them, reports to the supervisor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE, shard_of, supervisor_address
-from actors.model_handle import handle_backend
 from actors.participant import Participant
 from actors.ray_transport import PROCESS_ID, RayTransport
 from runtime.agents.capability import load_capability
@@ -19,7 +18,7 @@ from runtime.agents.stage_runner import Agent
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame
 from runtime.bus.outbox import NewestAttempts
-from runtime.bus.reliable_sender import Courier
+from runtime.bus.reliable_sender import ReliableSender
 from runtime.llm.client_opening import open_models
 from runtime.pipeline.config import AgentConfig
 from runtime.primitives.clock import SystemClock
@@ -67,12 +66,16 @@ class AgentActor(Participant):
             },
         )
         self._reporter = Reporter(
-            Courier(self.endpoint, clock), clock, address, PROCESS_ID, lambda run_id: supervisor_address(run_id, shards)
+            ReliableSender(self.endpoint, clock),
+            clock,
+            address,
+            PROCESS_ID,
+            lambda run_id: supervisor_address(run_id, shards),
         )
         self._epochs = [0] * shards
         self._texts = TextSender(clock, self._send_text)
         loaded = load_capability(capability)
-        models, prompts = open_models(settings, loaded.id, clock, handle_backend)
+        models, prompts = open_models(settings, loaded.id, clock, has_cluster=True)
         self._agent = Agent(
             *(agent_config, loaded, reasoner, settings, clock, self.endpoint), models=models, prompts=prompts
         )
@@ -82,17 +85,17 @@ class AgentActor(Participant):
         self.endpoint.bind()
 
     async def model_stats(self) -> tuple[str, bytes | None]:
-        """The process that this agent lives in, and what it has counted of its model calls, if it makes any."""
+        """Return the id of this agent's process, and the encoded counts of its model calls, if it makes any."""
         stats = self._agent.model_stats()
         return PROCESS_ID, None if stats is None else msgspec.msgpack.encode(stats)
 
     async def _run(self, frame: Frame) -> None:
-        if not self._is_heeded(frame):
+        if not self._is_from_current_owner(frame):
             return
         command = _RUN_DECODER.decode(frame.body)
         key = str(command.key)
         task = asyncio.current_task()
-        # Frames under way when a process dies may come twice, or after a newer attempt was taken up.
+        # Frames in flight when a process dies may arrive twice, or after a newer attempt has begun.
         if task is None or key in self._working or self._newest.admit(command.key) != "begin":
             return
         for earlier in range(1, command.key.attempt):
@@ -101,7 +104,7 @@ class AgentActor(Participant):
         self._working[key] = (task, cancelled)
 
         async def report(payload: ToolCalled) -> None:
-            self._reporter.say(payload)
+            self._reporter.report(payload)
 
         def show(text: str) -> None:
             self._texts.show(command.key, text)
@@ -110,8 +113,8 @@ class AgentActor(Participant):
             if not await self._agent.may_begin(command.key, PROCESS_ID):
                 self._reporter.refuse(command.key)
                 return
-            self._reporter.say(StageStarted(command.key))
-            self._reporter.say(await self._agent.run(command, cancelled, report, self._more, show))
+            self._reporter.report(StageStarted(command.key))
+            self._reporter.report(await self._agent.run(command, cancelled, report, self._request_grant, show))
         except asyncio.CancelledError:
             cancelled.set()
             raise
@@ -124,8 +127,8 @@ class AgentActor(Participant):
         supervisor = supervisor_address(run_id, len(self._epochs))
         await self.endpoint.command(supervisor, STAGE_TEXT, msgspec.msgpack.encode(text), run_id)
 
-    def _is_heeded(self, frame: Frame) -> bool:
-        """False for what a supervisor says that another has taken over from."""
+    def _is_from_current_owner(self, frame: Frame) -> bool:
+        """Return False for frames of a supervisor that another one has replaced."""
         shard = shard_of(frame.header.run_id or RunId(""), len(self._epochs))
         if frame.header.incarnation < self._epochs[shard]:
             log.info("stage.old_owner", extra={"run_id": frame.header.run_id, "epoch": frame.header.incarnation})
@@ -135,7 +138,7 @@ class AgentActor(Participant):
 
     async def _cancel(self, frame: Frame) -> None:
         key = _CANCEL_DECODER.decode(frame.body).key
-        self._newest.admit(key)  # or it would begin yet, if it was overtaken on the way here
+        self._newest.admit(key)  # otherwise the attempt would still begin, if the cancellation overtook it
         self._stop(key)
 
     def _stop(self, key: StageKey) -> None:
@@ -144,17 +147,17 @@ class AgentActor(Participant):
             work[1].set()
             work[0].cancel()
 
-    async def _more(self, asked: BudgetRequested) -> Grant:
-        """Ask the supervisor for more; no answer in time is a no, so that a stage never hangs on its budget.
+    async def _request_grant(self, asked: BudgetRequested) -> Grant:
+        """Request a further grant from the supervisor; no answer in time is a refusal, so that a stage never hangs.
 
-        An answer may be lost, so it is asked again: what is granted twice is given back with the rest.
+        An answer may be lost, so the request is repeated; a grant given twice is released with the rest.
         """
         key = str(asked.key)
         future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
         self._grants[key] = future
         try:
             for _ in range(round(GRANT_TIMEOUT_S / ASK_AGAIN_S)):
-                self._reporter.say(asked)
+                self._reporter.report(asked)
                 answered, _ = await asyncio.wait({future}, timeout=ASK_AGAIN_S)
                 if answered:
                     return future.result()

@@ -1,8 +1,8 @@
-"""The Ray cluster that a command runs on: one of its own, started and ended here, or one that is there already.
+"""Manages the Ray cluster of a command: starts and ends a local one, or attaches to an existing one.
 
-A local cluster listens on loopback only, wants a token of its own, imports our code and never the user's, and leaves
-no process behind, however this process ends. Why each switch is as it is: docs/decisions/002-cluster-ownership.md.
-(Over 400 lines: whatever touches Ray's private parts stands in this one file, to be read through at each upgrade.)
+A local cluster listens on loopback only, requires its own token, imports our code and never the user's, and leaves no
+process behind, however this process ends. docs/decisions/002-cluster-ownership.md explains each switch. (Over 400
+lines: all use of Ray's private parts is in this one file, to be reviewed at each upgrade.)
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ KEPT_SESSIONS = 10
 # Above most fixed ports and below those that kernels hand out to outgoing connections.
 _FREE_PORTS = range(20_000, 32_768)
 
-# What every gRPC connection begins with, and the type of the frame that every gRPC server answers first. Without this
-# probe Ray takes minutes to find out that it talks to something else, or to a cluster that was stopped.
+# The bytes that open every gRPC connection, and the type of a gRPC server's first frame. Without this probe Ray takes
+# minutes to notice that the other side is no gRPC server, or a stopped cluster.
 _HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 _HTTP2_SETTINGS = b"\4"
 
-# Waits for the end of its standard input, which comes when the driver closes it or dies, however it dies. Then whoever
-# has the cluster's mark ($1) in its environment is killed, tools that actors started included; so is whoever works in
-# the cluster's folder ($2), because Ray's agents overwrite their environment when they set their title.
+# Waits for the end of its standard input, which comes when the driver closes it or dies, however it dies. Then kills
+# every process with the cluster's mark ($1) in its environment, tools that actors started included, and every process
+# in the cluster's folder ($2), because Ray's agents overwrite their environment when they set their title.
 _REAPER = r"""
 read -r _
 for _ in 1 2 3; do
@@ -68,14 +68,14 @@ done
 rm -rf -- "$2"
 """
 
-# Of the environment's RAY_ variables, only these reach a local cluster: others name clusters, nodes, jobs and tokens.
+# Only these RAY_ variables are passed to a local cluster: others name clusters, nodes, jobs and tokens.
 _KEPT_RAY = ("RAY_SERVE_", "RAY_LLM_", "RAY_BACKEND_LOG_LEVEL")
 
-# Compiled, and its stubs know less than half of it.
+# A compiled module, whose stubs cover less than half of it.
 _raylet: Any = ray._raylet
 
 _SYSTEM_CONFIG: dict[str, Any] = {
-    # Otherwise the driver waits for the first workers before it may even ask for actors.
+    # Otherwise the driver waits for the first workers before it may even request actors.
     "prestart_worker_first_driver": False,
     # Ray's default is 15: beside any other work on the machine, starting took twice as long.
     "worker_niceness": 0,
@@ -83,7 +83,7 @@ _SYSTEM_CONFIG: dict[str, Any] = {
     "agent_register_timeout_ms": 300_000,
     # An actor that is replaced because it hangs is asked to leave first, for so long; Ray's default is 5000.
     "kill_worker_timeout_milliseconds": 500,
-    # Nobody reads these: metrics and events of our own say more. They cost time on every call.
+    # Unused, because our own metrics and events are more detailed; they would cost time on every call.
     "enable_metrics_collection": False,
     "event_stats": False,
     "task_events_report_interval_ms": 0,
@@ -91,7 +91,7 @@ _SYSTEM_CONFIG: dict[str, Any] = {
 
 
 class Cluster:
-    """The cluster that this process is connected to; leaving the context ends it if this process started it."""
+    """Represents the cluster that this process is connected to; leaving the context ends a cluster started here."""
 
     def __init__(self, address: str, head: _Head | None = None, reaper: subprocess.Popen[bytes] | None = None) -> None:
         self.address = address
@@ -101,20 +101,20 @@ class Cluster:
 
     @property
     def token_path(self) -> Path | None:
-        """The file that others on this machine need for `attach`; None for a cluster that was attached."""
+        """The token file that other processes on this machine need for `attach`; None for an attached cluster."""
         return self._head.private_dir / TOKEN_NAME if self._head else None
 
     @property
     def log_dir(self) -> Path | None:
-        """Where the workers of a cluster of our own write their logs; they stay there for a while after its end."""
+        """The folder with the workers' logs of a local cluster; it stays for a while after the cluster's end."""
         return self._head.log_dir if self._head else None
 
     def shutdown(self) -> None:
-        """Disconnect, and end every process of a cluster of our own. A second call does nothing."""
+        """Disconnect, and end every process of a local cluster. A second call does nothing."""
         if not self._connected:
             return
         self._connected = False
-        _leave()
+        _disconnect()
         if self._head:
             self._head.kill_all_processes(check_alive=False, allow_graceful=True, wait=True)
         if self._reaper:
@@ -135,7 +135,7 @@ def start_local(settings: RaySettings, state_dir: Path) -> Cluster:
     Call it in the main thread. For some 300 ms this process has another working directory and environment; threads
     should not depend on them meanwhile. Afterwards all is as it was. Raises ClusterError or StateStorageError.
     """
-    _check_callable()
+    _check_may_connect()
     sessions_dir = open_state_dir(state_dir) / "ray"
     _remove_old_sessions(sessions_dir)
     problem = f"no local Ray cluster could be started (logs in {sessions_dir}; `ray.mode: in_process` does without)"
@@ -144,12 +144,12 @@ def start_local(settings: RaySettings, state_dir: Path) -> Cluster:
         reaper = _start_reaper(private_dir)
     try:
         environment = _local_environment(private_dir, settings.node_ip)
-        with _faults_as_cluster_error(problem), _surroundings(settings.node_ip, environment):
+        with _faults_as_cluster_error(problem), _ray_environment(settings.node_ip, environment):
             with contextlib.chdir(private_dir / "cwd"):
                 head = _Head(settings, sessions_dir, private_dir)
             _connect(head.gcs_address)
     except BaseException:
-        _leave()
+        _disconnect()
         _reap(reaper)
         raise
     return Cluster(head.gcs_address, head, reaper)
@@ -158,26 +158,26 @@ def start_local(settings: RaySettings, state_dir: Path) -> Cluster:
 def attach(address: str, token_path: Path | None = None) -> Cluster:
     """Connect to the cluster at `address` (host:port; `auto` inside a Ray job), which must have a node on this machine.
 
-    `token_path` is what `Cluster.token_path` was where the cluster was started; without it the environment's
-    authentication settings hold. Raises ClusterError.
+    `token_path` is the `Cluster.token_path` of the process that started the cluster; without it the environment's
+    authentication settings apply. Raises ClusterError.
     """
-    _check_callable()
-    host = _probed_host(address) if address != "auto" else ""
+    _check_may_connect()
+    host = _probe_host(address) if address != "auto" else ""
     environment = dict(os.environ) | {"RAY_gcs_server_port_wait_time_s": str(ATTACH_TRIES)}
     if token_path:
         environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token_path)}
     problem = f"the Ray cluster at {address} could not be joined (`ray.address` names it)"
     try:
-        with _faults_as_cluster_error(problem), _surroundings(host, environment):
+        with _faults_as_cluster_error(problem), _ray_environment(host, environment):
             _connect(address)
             return Cluster(ray.get_runtime_context().gcs_address)
     except BaseException:
-        _leave()
+        _disconnect()
         raise
 
 
 class _Head(Node):
-    """The node of a local cluster: GCS, raylet and Ray's two agents, without dashboard, autoscaler and log monitor."""
+    """Runs the node of a local cluster: GCS, raylet, two agents; no dashboard, autoscaler or log monitor."""
 
     def __init__(self, settings: RaySettings, sessions_dir: Path, private_dir: Path) -> None:
         self.private_dir = private_dir
@@ -198,7 +198,7 @@ class _Head(Node):
         params.include_log_monitor = False  # type: ignore[assignment]
         super().__init__(params, head=True, shutdown_at_exit=False, spawn_reaper=True, ray_init_cluster=True)
         self.log_dir = Path(self._logs_dir)
-        # So far the raylet's only children are its agents, which start in earnest just when our workers do.
+        # At this point the raylet's only children are its agents, which mostly start up while our workers do.
         _lower_priority(_children(self.all_processes[ray_constants.PROCESS_TYPE_RAYLET][0].process.pid))
 
     def start_api_server(self, *, include_dashboard: bool | None, raise_on_failure: bool) -> None:
@@ -221,7 +221,7 @@ class _Head(Node):
 
 
 class _OwnCodeFirst(JobConfig):
-    """Has workers import from our tree; Ray would put the driver's script folder and working directory first."""
+    """Makes workers import from our tree; Ray would put the driver's script folder and working directory first."""
 
     def __init__(self) -> None:
         tree = code_tree()
@@ -233,7 +233,7 @@ class _OwnCodeFirst(JobConfig):
         return True
 
 
-def _check_callable() -> None:
+def _check_may_connect() -> None:
     check_origin()
     if ray.is_initialized():
         raise ClusterError("this process is connected to a Ray cluster already; shut that one down first")
@@ -252,7 +252,7 @@ def _connect(address: str) -> None:
     )
 
 
-def _leave() -> None:
+def _disconnect() -> None:
     ray.shutdown()
     # Ray keeps the authentication of the last cluster for the life of the process.
     _raylet.Config.initialize("")
@@ -273,8 +273,8 @@ def _faults_as_cluster_error(problem: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _surroundings(node_ip: str, environment: Mapping[str, str]) -> Iterator[None]:
-    """What Ray and its processes find around them; the caller's environment and SIGTERM handler come back after."""
+def _ray_environment(node_ip: str, environment: Mapping[str, str]) -> Iterator[None]:
+    """Set up the environment for Ray and its processes; restore the caller's environment and SIGTERM handler after."""
     kept = dict(os.environ)
     on_sigterm = signal.getsignal(signal.SIGTERM)
     ray_logger = logging.getLogger("ray")
@@ -286,7 +286,7 @@ def _surroundings(node_ip: str, environment: Mapping[str, str]) -> Iterator[None
     try:
         _replace_environment(environment)
         _set_attributes(ray_constants, constants)
-        # Ray gives its logger a handler on standard error; what goes wrong here, our error says.
+        # Ray gives its logger a handler on standard error; our own error reports the problem.
         ray_logger.setLevel(logging.CRITICAL)
         _raylet.Config.initialize("")
         _raylet.AuthenticationTokenLoader.instance().reset_cache()
@@ -300,7 +300,7 @@ def _surroundings(node_ip: str, environment: Mapping[str, str]) -> Iterator[None
 
 
 def _local_environment(private_dir: Path, node_ip: str) -> dict[str, str]:
-    """The environment of the processes of a local cluster: the caller's, without what could lead them elsewhere."""
+    """Return the environment of a local cluster's processes: the caller's, without misleading variables."""
     (private_dir / "cwd").mkdir()
     token_path = private_dir / TOKEN_NAME
     token_path.touch(mode=0o600)
@@ -317,7 +317,7 @@ def _local_environment(private_dir: Path, node_ip: str) -> dict[str, str]:
 
 
 def _is_install_folder(entry: str) -> bool:
-    """Whether a PYTHONPATH entry holds installed packages, Ray perhaps, rather than somebody's sources."""
+    """Return whether a PYTHONPATH entry holds installed packages, Ray perhaps, rather than source trees."""
     return Path(entry).is_absolute() and next(Path(entry).glob("*.dist-info"), None) is not None
 
 
@@ -334,7 +334,7 @@ def _set_attributes(module: ModuleType, values: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _import_blocked(name: str) -> Iterator[None]:
-    """Make a module look as if it was not installed."""
+    """Make a module appear not to be installed."""
     loaded = sys.modules.get(name)
     sys.modules[name] = None  # type: ignore[assignment]
     try:
@@ -352,8 +352,8 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _probed_host(address: str) -> str:
-    """The host of `address`, where something speaks gRPC. Raises ClusterError within two seconds or so."""
+def _probe_host(address: str) -> str:
+    """Return the host of `address`, where a gRPC server answers. Raises ClusterError within about two seconds."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:
         raise ClusterError(f"ray.address {address!r} is no host:port", address=address)
@@ -386,7 +386,7 @@ def _start_reaper(private_dir: Path) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # Out of reach of Ctrl-C, and without the mark of a cluster that this process may itself run in.
+        # Not reached by Ctrl-C, and without the mark of a cluster that this process may itself run in.
         start_new_session=True,
         cwd="/",
         env={"PATH": os.environ.get("PATH", os.defpath)},
@@ -417,7 +417,7 @@ def _lower_priority(pids: list[int]) -> None:
 
 
 def _remove_old_sessions(sessions_dir: Path) -> None:
-    """Keep the logs of the last few clusters, and of those that run."""
+    """Remove the logs of all but the last few clusters and those still running."""
     sessions = sorted(path for path in sessions_dir.glob("session_*") if not path.is_symlink())
     for path in sessions[:-KEPT_SESSIONS]:
         pid = path.name.rpartition("_")[2]

@@ -1,6 +1,6 @@
-"""The bus as an actor: routes frames between endpoints, and notices when an endpoint's process is gone.
+"""Hosts the bus as an actor: routes frames between endpoints, and detects lost endpoints.
 
-It never decodes a body and waits for nobody: handing over a frame and watching an endpoint are tasks of their own.
+It never decodes a body and waits for nothing: delivering a frame and watching an endpoint are tasks of their own.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ray.exceptions import ActorDiedError, RayActorError
 from actors.origin import check_origin
 from actors.ray_transport import NAMESPACE, PROCESS_ID
 from actors.watch import Watch
-from runtime.bus.batching import Bundler
+from runtime.bus.batching import Batcher
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN, build_chain
 from runtime.bus.dispatcher import Delivery, Dispatcher
 from runtime.bus.frames import BUS, Frame, Header, SendOutcome, encode_frame, pack_body
-from runtime.bus.routing_table import BusTable
+from runtime.bus.routing_table import RoutingTable
 from runtime.effects.journal import JOURNAL_QUERIES
 from runtime.errors import DuplicateHandlerError, WireError
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
@@ -35,11 +35,11 @@ RETRY_S = 0.1
 
 
 class CommBusActor:
-    """One bus. Created by `actors.system`; endpoints call `connect` and `deliver`.
+    """Hosts one bus. Created by `actors.system`; endpoints call `connect` and `deliver_all`.
 
-    `expected`: address → the query types that it will handle, for endpoints whose processes are still coming up; each
-    is a named actor. `middleware`: what looks at messages, as `bus.builtin_middleware.build_chain`
-    takes it. `watched`: who is replaced when its process hangs, the supervisor, which watches everybody else.
+    `expected`: address → the query types that it will handle, for endpoints whose processes are still starting; each is
+    a named actor. `middleware`: plain data for `bus.builtin_middleware.build_chain`. `watched`: addresses that are
+    replaced when their process hangs; these are the supervisors, which watch all other actors.
     """
 
     def __init__(
@@ -56,49 +56,49 @@ class CommBusActor:
         self._guard = Watch(Heartbeats(hangs_after_s), watched)
         self._guarding = (clock, heartbeat_s)
         self._is_guarding = False
-        self._table = BusTable()
-        # Who needs the journal waits for it: refusing would only make a stage fail that could have gone on.
+        self._table = RoutingTable()
+        # Askers of the journal wait for it: a refusal would fail a stage that could have continued.
         self._dispatcher = Dispatcher(self._table, build_chain(middleware, clock, JOURNAL_QUERIES), clock)
         for address, handles in expected.items():
             self._table.expect(address, tuple(handles))
-        self._frames_to: dict[Address, Bundler[None]] = {}
+        self._frames_to: dict[Address, Batcher[None]] = {}
         self._process: dict[Address, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         if ray.is_initialized() and ray.get_runtime_context().was_current_actor_reconstructed:
-            _call_back(expected)
+            _request_rebind(expected)
 
     async def connect(
         self, address: Address, handle: Any, process_id: str, handles: tuple[str, ...], subscribes: tuple[str, ...]
     ) -> None:
-        """Take up an endpoint, tell of the process that it follows, hand it what was parked, and watch it."""
+        """Connect an endpoint, publish the loss of its former process, deliver parked frames, and watch it."""
         if not self._is_guarding:
             self._is_guarding = True
             self._spawn(self._guard.run(*self._guarding))
         # An endpoint that binds again from the same process has lost nothing.
-        follows = self._process.get(address, process_id) != process_id
+        is_successor = self._process.get(address, process_id) != process_id
         try:
             parked = self._table.connect(address, handles, subscribes)
         except DuplicateHandlerError:
             log.exception("bus.refused_endpoint", extra={"address": address})
             return
-        self._frames_to[address] = Bundler(handle.on_frames.remote)
+        self._frames_to[address] = Batcher(handle.on_frames.remote)
         self._process[address] = process_id
-        if follows:
-            self._hand_over_all(self._dispatcher.replaced(address, parked))
-            self._tell_lost(address, for_good=False, life=process_id)
+        if is_successor:
+            self._hand_over_all(self._dispatcher.on_replaced(address, parked))
+            self._publish_lost(address, for_good=False, successor=process_id)
         self._spawn(self._watch(address, handle, process_id))
         self._hand_over_all((address, data) for data in parked)
 
     async def deliver_all(self, frames: list[bytes]) -> list[SendOutcome]:
-        """Route frames in their order; says of each whether it was taken."""
+        """Route frames in their order; return for each whether it was taken."""
         return [self._deliver(data) for data in frames]
 
     def _deliver(self, data: bytes) -> SendOutcome:
         if len(self._tasks) >= FRAMES_UNDER_WAY:
             return "full"
         try:
-            taken = self._dispatcher.take(data)
-        except WireError as error:  # it travels with frames of others, which are to be taken
+            taken = self._dispatcher.dispatch(data)
+        except WireError as error:  # the other frames of its batch are still to be routed
             log.error("bus.unreadable", extra={"reason": error.message})
             return "refused"
         if taken.why is not None:
@@ -107,11 +107,11 @@ class CommBusActor:
         return taken.outcome
 
     async def process_id(self) -> str:
-        """Tells the process that the bus lives in from its successor."""
+        """Return the id of the bus's process, which distinguishes it from its successor."""
         return PROCESS_ID
 
     async def stats(self) -> dict[str, Any]:
-        """Counters and tables of the bus, its latest dead letters, and what its middleware knows."""
+        """Return counters and tables of the bus, its latest dead letters, and its middleware's statistics."""
         return self._dispatcher.stats()
 
     def _hand_over_all(self, deliveries: Iterable[Delivery]) -> None:
@@ -124,9 +124,9 @@ class CommBusActor:
             try:
                 await self._frames_to[address].send(data)
             except RayActorError:
-                # The frame may or may not have been taken. Handing it over again is safe: endpoints' work is keyed, and
-                # a doubled result changes nothing. It ends with what kills whoever takes it.
-                again, failures = self._dispatcher.take_back(address, data, incarnation)
+                # The frame may or may not have arrived. Delivering it again is safe: endpoints' work is keyed, and a
+                # duplicate result changes nothing. Frames that kill their receivers are given up in the end.
+                again, failures = self._dispatcher.requeue(address, data, incarnation)
                 self._hand_over_all(failures)
                 if not again:
                     return
@@ -136,10 +136,10 @@ class CommBusActor:
                 return
 
     async def _watch(self, address: Address, handle: Any, process_id: str) -> None:
-        """Hold a call that never returns: it fails when the process dies, and that is how the bus learns of it.
+        """Hold a call that never returns: its failure reports the death of the process to the bus.
 
-        It also fails when Ray knows of a new process later than the process connects here. So an endpoint that cannot
-        be reached is away, no more; it is lost when another process connects in its place, or Ray gives it up.
+        It also fails when Ray knows of a new process later than the process connects here. So an unreachable endpoint
+        is only away; it is lost when another process connects in its place, or when Ray gives it up.
         """
         incarnation = self._table.incarnation(address)
         while True:
@@ -147,7 +147,7 @@ class CommBusActor:
                 await handle.stay_alive.remote()
             except ActorDiedError:
                 if self._lose(address, incarnation, for_good=True):
-                    self._tell_lost(address, for_good=True)
+                    self._publish_lost(address, for_good=True)
                 return
             except RayActorError:
                 if not self._lose(address, incarnation, for_good=False):
@@ -158,15 +158,15 @@ class CommBusActor:
             self._hand_over_all((address, data) for data in parked)
 
     def _lose(self, address: Address, incarnation: int, for_good: bool) -> bool:
-        """Note that an endpoint cannot be reached, and answer the queries that it had; False when it was replaced."""
-        news, failures = self._dispatcher.lose(address, incarnation, for_good)
+        """Record that an endpoint cannot be reached, and fail its queries; return False when it was replaced."""
+        news, failures = self._dispatcher.mark_lost(address, incarnation, for_good)
         self._hand_over_all(failures)
         return news
 
-    def _tell_lost(self, address: Address, for_good: bool, life: str | None = None) -> None:
-        """`life`: the process that has come in the place of the one that was lost."""
+    def _publish_lost(self, address: Address, for_good: bool, successor: str | None = None) -> None:
+        """Publish the loss of an endpoint; `successor` is the id of the process that has replaced the lost one."""
         log.warning("bus.endpoint_lost", extra={"address": address, "for_good": for_good})
-        body = pack_body({"address": address, "for_good": for_good, "life": life})
+        body = pack_body({"address": address, "for_good": for_good, "life": successor})
         header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS)
         self._deliver(encode_frame(Frame(header, body)))
 
@@ -176,8 +176,8 @@ class CommBusActor:
         task.add_done_callback(self._tasks.discard)
 
 
-def _call_back(addresses: Iterable[Address]) -> None:
-    """Tell the endpoints that their bus was restarted: those that only answer would not notice."""
+def _request_rebind(addresses: Iterable[Address]) -> None:
+    """Ask the endpoints to register again after a restart of the bus: those that only answer would not notice it."""
     for address in addresses:
         try:
             ray.get_actor(address, namespace=NAMESPACE).rebind.remote()
@@ -186,7 +186,7 @@ def _call_back(addresses: Iterable[Address]) -> None:
 
 
 async def _process_behind(handle: Any) -> str | None:
-    """Which process an actor lives in, once it can be reached; None when Ray has given it up."""
+    """Return the id of an actor's process, once it can be reached; None when Ray has given it up."""
     while True:
         try:
             process_id: str = await handle.process_id.remote()

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from runtime.errors import OwnedError
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address
-from runtime.store.opening import StoreOptions, open_run_log, run_log_names
+from runtime.store.opening import open_run_log, run_log_names
+from runtime.store.options import StoreOptions
 from runtime.store.run_log import SqlRunLog
 
 LEASE_MS = 5_000

@@ -1,4 +1,4 @@
-"""The backend `vllm`: a model on Ray Serve in the same cluster, reached by its deployment handle, no HTTP between.
+"""The way to a model on Ray Serve in the same cluster, reached by its deployment handle, no HTTP between.
 
 What travels is the request and the pieces of the answer, as MessagePack; the server's side is `serve.llm.model_server`.
 """
@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from runtime.errors import ModelBrokeOffError, ModelBusyError, ModelDownError, ModelRefusedError
+from runtime.llm.deployment import Deployment
 from runtime.llm.messages import Completion, ModelRequest, Piece
-from runtime.llm.model_file import VllmDeployment
 from runtime.llm.tokens import TokenCounter, count_messages
 from runtime.primitives.clock import SystemClock, wait_at_most
 
@@ -27,7 +27,7 @@ def application_name(deployment: str) -> str:
     return f"model-{deployment}"
 
 
-def handle_backend(name: str, deployment: VllmDeployment, counter: TokenCounter) -> HandleBackend:
+def handle_backend(name: str, deployment: Deployment, counter: TokenCounter) -> HandleBackend:
     """A backend for a deployment; whether it is there is seen with the first request."""
     return HandleBackend(application_name(name), deployment, counter)
 
@@ -35,7 +35,7 @@ def handle_backend(name: str, deployment: VllmDeployment, counter: TokenCounter)
 class HandleBackend:
     """One application of Ray Serve."""
 
-    def __init__(self, application: str, deployment: VllmDeployment, counter: TokenCounter) -> None:
+    def __init__(self, application: str, deployment: Deployment, counter: TokenCounter) -> None:
         self.max_model_len = deployment.max_model_len
         self.counter = counter
         self._application = application

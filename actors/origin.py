@@ -1,4 +1,7 @@
-"""Whose code this process runs: our packages have generic names, and a user's folder may hold others named so."""
+"""Checks that this process runs our code and not packages of the same names from another folder.
+
+Our package names are generic, and a user's folder may hold others of the same names.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _VERSIONED = (*PACKAGES, "configs")
 
 
 def code_tree() -> Path:
-    """The folder that holds our packages."""
+    """Return the folder that holds our packages."""
     return Path(__file__).resolve().parent.parent
 
 
@@ -30,7 +33,7 @@ def check_origin() -> None:
 
 
 def code_version(tree: Path | None = None) -> str:
-    """Version and content of our code, such as `0.1.0+3fa9c1d20b7e`: another one means that the code differs."""
+    """Return version and content hash of our code, such as `0.1.0+3fa9c1d20b7e`; it differs when the code differs."""
     tree = tree or code_tree()
     digest = hashlib.blake2b(digest_size=6)
     for path in _sources(tree):
@@ -41,7 +44,7 @@ def code_version(tree: Path | None = None) -> str:
 
 
 def _package_folder(name: str) -> Path | None:
-    """Where the package is or would be imported from; importing is not needed to know it."""
+    """Return the folder that the package is or would be imported from, without importing it."""
     module = sys.modules.get(name)
     spec = getattr(module, "__spec__", None) if module else importlib.util.find_spec(name)
     folders = list(spec.submodule_search_locations or ()) if spec else []

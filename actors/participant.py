@@ -1,4 +1,4 @@
-"""What every actor on the bus has in common: an endpoint, and the calls that the bus makes."""
+"""Implements the actor side of the bus: an endpoint, and the calls that the bus makes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class Participant:
-    """An actor with an address on the bus; subclasses set `self.endpoint` in their constructor and bind it."""
+    """Gives an actor an address on the bus; subclasses set `self.endpoint` in their constructor and bind it."""
 
     endpoint: Endpoint
 
@@ -23,7 +23,7 @@ class Participant:
         check_origin()
 
     async def on_frames(self, frames: list[bytes]) -> list[None]:
-        """Take frames from the bus, in their order; one that cannot be read costs the others nothing."""
+        """Take frames from the bus, in their order; an unreadable one does not affect the others."""
         for data in frames:
             try:
                 frame = decode_frame(data)
@@ -34,17 +34,17 @@ class Participant:
         return [None] * len(frames)
 
     async def rebind(self) -> None:
-        """Appear again on a bus that was restarted; it forgot who was there."""
+        """Register again with a restarted bus, which has forgotten its endpoints."""
         self.endpoint.bind()
 
     async def stay_alive(self) -> None:
-        """Never returns: the bus holds this call and learns from its failure that the process died."""
+        """Never return: the bus holds this call, and its failure reports the death of the process."""
         await asyncio.Event().wait()
 
     async def process_id(self) -> str:
-        """Tells the process that this actor lives in from its successor."""
+        """Return the id of this actor's process, which distinguishes it from its successor."""
         return PROCESS_ID
 
     async def ping(self) -> bool:
-        """Answers when the actor's constructor has succeeded."""
+        """Return True; answers once the actor's constructor has succeeded."""
         return True

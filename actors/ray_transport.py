@@ -1,4 +1,4 @@
-"""Frames over Ray calls, several in one when there is much to say, towards the bus and from it.
+"""Carries frames between endpoints and the bus over Ray calls, in batches under load.
 
 A first transport, behind `runtime.bus.endpoint.Transport`; a later one takes the data path off Ray.
 """
@@ -15,7 +15,7 @@ import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
 from actors.addresses import BUS_NAME
-from runtime.bus.batching import Bundler
+from runtime.bus.batching import Batcher
 from runtime.bus.frames import Frame, SendOutcome, encode_frame
 from runtime.primitives.ids import Address
 
@@ -26,7 +26,7 @@ BIND_RETRY_S = 0.2
 
 log = logging.getLogger(__name__)
 
-# Tells this process from the one that Ray starts in its place when it dies.
+# Distinguishes this process from the one that Ray starts in its place when it dies.
 PROCESS_ID = secrets.token_hex(8)
 
 
@@ -34,13 +34,13 @@ class RayTransport:
     """Connects the actor that it lives in with the bus actor."""
 
     def __init__(self) -> None:
-        # Looked up by name rather than passed in: an actor that Ray restarts is given its arguments again, and those
-        # must not be objects that may be gone by then.
+        # Looked up by name rather than passed in: Ray passes a restarted actor the same arguments again, and those
+        # must not be handles that may be stale by then.
         self._bus: Any = ray.get_actor(BUS_NAME, namespace=NAMESPACE)
-        self._frames: Bundler[SendOutcome] = Bundler(self._deliver)
+        self._frames: Batcher[SendOutcome] = Batcher(self._deliver)
 
     def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
-        """Tell the bus our address and how to reach us; again and again while it is being restarted."""
+        """Register our address and actor handle with the bus; retry while the bus is being restarted."""
         self._connect((address, ray.get_runtime_context().current_actor, PROCESS_ID, handles, subscribes))
 
     def _connect(self, introduction: tuple[Any, ...], tries_left: int = BIND_TRIES) -> None:

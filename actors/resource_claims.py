@@ -1,4 +1,4 @@
-"""What the agents of a system claim of its cluster, and whether it can ever have them all."""
+"""Computes the resources that a system's agents claim, and checks that its cluster can provide them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def claim_of(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def claimed_of(config: Mapping[str, Any]) -> dict[str, float]:
-    """What one replica of an agent claims, under the names that Ray gives to what a cluster has."""
+    """Return the claim of one replica of an agent, under Ray's names for cluster resources."""
     claim = claim_of(config.get("resources", {}))
     named = {ray_name: float(claim.get(name, 0)) for name, ray_name in _NAMES_IN_RAY.items()}
     return {name: amount for name, amount in (named | claim.get("resources", {})).items() if amount}
@@ -31,7 +31,7 @@ def claimed_of(config: Mapping[str, Any]) -> dict[str, float]:
 def check_claims(pipelines: Iterable[Mapping[str, Any]], resources: Mapping[str, float]) -> None:
     """Raise ClusterError when a cluster with these resources (`ray.cluster_resources()`) can never start every agent.
 
-    Ray would wait for a node that has what is missing, and say nothing. `pipelines`: wire form.
+    Ray would silently wait for a node that has the missing resources. `pipelines`: wire form.
     """
     in_all: Counter[str] = Counter()
     problems = []

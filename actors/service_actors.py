@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from actors.addresses import INDEX, STORE
-from actors.followers import is_follower, sooner_or_later
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
+from actors.restarts import retry_while_unavailable, was_restarted
 from runtime.bus.endpoint import Endpoint
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
-from runtime.effects.journal import JOURNAL_QUERIES
-from runtime.effects.remote_journal import journal_queries
-from runtime.memory.earlier_answers import MEMORY_QUERIES, MemoryStore, memory_queries
-from runtime.memory.entity_relations import RELATION_QUERIES, relation_queries
-from runtime.memory.sessions import session_queries
-from runtime.memory.tool_metrics import TOOL_METRIC_QUERIES, tool_metric_queries
+from runtime.database.store_part import AnyPart
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address
-from runtime.store.opening import StoreOptions, open_store
+from runtime.store.opening import open_store, store_queries
+from runtime.store.options import StoreOptions
+from runtime.store.parts import all_parts
 
-# What each service answers: told to the bus before the service is there, so that early questions wait for it.
-QUERIES_OF: dict[Address, tuple[str, ...]] = {
-    INDEX: ("index.refresh",),
-    STORE: (
-        *("session.turns", "session.append", "session.keep_state"),
-        *(*JOURNAL_QUERIES, *MEMORY_QUERIES, *RELATION_QUERIES, *TOOL_METRIC_QUERIES),
-    ),
-}
+
+def service_queries(store_parts: Sequence[str]) -> dict[Address, tuple[str, ...]]:
+    """Return what each service answers. The bus is told before the service is up, so that early queries wait for it.
+
+    `store_parts` are the contributed parts of the store, as "module:NAME". Raises SettingsError.
+    """
+    stored = tuple(query for part in all_parts(store_parts) for query in part.queries)
+    return {INDEX: ("index.refresh",), STORE: stored}
 
 
 class IndexActor(Participant):
@@ -54,23 +52,18 @@ class IndexActor(Participant):
 
 
 class StoreActor(Participant):
-    """Sessions, memory and the journal of effects, for every agent that asks."""
+    """Answers the queries of all parts of the store."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: dict[str, Any], parts: Sequence[str] = ()) -> None:
+        """`parts` are contributed to the kernel's own, as "module:NAME"."""
         super().__init__()
         clock = SystemClock()
         stores = open_store(msgspec.convert(options, StoreOptions), clock)
-        follows = is_follower()
-        sessions = sooner_or_later(stores.sessions, follows)
-        journal = sooner_or_later(stores.journal, follows)
-        memory = MemoryStore(sooner_or_later(stores.cache, follows), clock)
-        relations = sooner_or_later(stores.relations, follows)
-        queries = {
-            **session_queries(sessions),
-            **journal_queries(journal),
-            **memory_queries(memory),
-            **relation_queries(relations),
-            **tool_metric_queries(sooner_or_later(stores.tool_metrics, follows)),
-        }
+        follows = was_restarted()
+
+        def opened(part: AnyPart) -> object:
+            return retry_while_unavailable(lambda: stores.part(part), follows)
+
+        queries = store_queries(all_parts(parts), opened)
         self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)
         self.endpoint.bind()

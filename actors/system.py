@@ -1,9 +1,8 @@
-"""All actors of one Jeeves system: created together, found again by name, spoken to by doors.
+"""Creates and finds the actors of one Jeeves system, and calls them on behalf of the doors.
 
     bus ── supervisor of each shard ── an agent actor for each replica of each stage ── index ── store
 
-Creation does not wait: the actors' processes come up side by side, and frames for one that is not there yet are parked
-by the bus.
+Creation does not wait: the actors' processes start in parallel, and the bus parks frames for those not connected yet.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import msgspec
 import ray
 from ray.exceptions import RayError
 
-from actors.actor_calls import answering, called
+from actors.actor_calls import call_actor, wait_until_answering
 from actors.addresses import (
     BUS_NAME,
     INDEX,
@@ -32,7 +31,7 @@ from actors.agent_actor import AgentActor
 from actors.commbus_actor import CommBusActor
 from actors.ray_transport import NAMESPACE
 from actors.resource_claims import check_claims, claim_of, claimed_of
-from actors.service_actors import QUERIES_OF, IndexActor, StoreActor
+from actors.service_actors import IndexActor, StoreActor, service_queries
 from actors.supervisor_actor import SupervisorActor
 from runtime.agents.live_text import Marks, with_event
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN
@@ -58,13 +57,12 @@ _EVENTS_DECODER = msgspec.msgpack.Decoder(list[ClientEvent])
 
 
 class SystemSpec(msgspec.Struct, frozen=True):
-    """What a system is made of, in plain data. `pipelines`: wire form; `capabilities`: pipeline → "module:NAME";
-    `middleware`: what looks at messages on the bus, in the words of `runtime.bus.builtin_middleware.build_chain`.
+    """Describes a system in plain data. `pipelines`: wire form; `capabilities`: pipeline → "module:NAME".
 
     `keeper`: the name of the run logs that it keeps and goes on with; None for a system that is there for one command,
     writes where nobody else does right now, and leaves alone what others did not finish. `shards`: supervisors beside
-    each other, each with a log of its own. `store`: the fields of `runtime.store.opening.StoreOptions`; without them,
-    SQLite files below `state_dir`.
+    each other, each with a log of its own. `store`: the fields of `runtime.store.options.StoreOptions`; without them,
+    SQLite files below `state_dir`. `store_parts`: those that are contributed to the store, as "module:NAME".
     """
 
     pipelines: list[dict[str, Any]]
@@ -78,12 +76,13 @@ class SystemSpec(msgspec.Struct, frozen=True):
     keeper: str | None = None
     shards: int = 1
     store: dict[str, Any] = {}
+    store_parts: tuple[str, ...] = ()
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
 
 
 class System:
-    """Handles to a running system. What it does twice has the effect of once: processes may die under any call."""
+    """Holds handles to a running system. Its calls are idempotent: processes may die during any of them."""
 
     def __init__(
         self, bus: Any, supervisors: list[Any], index: Any, others: list[Any], agents: list[Any] | None = None
@@ -96,104 +95,104 @@ class System:
         self._clock = SystemClock()
 
     async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
-        """Start a run; its first record is on disk when the id is returned. Raises what the supervisor raised."""
+        """Start a run; its first record is on disk when the id is returned. Raises the supervisor's errors."""
         try:
             data = msgspec.msgpack.encode(request)
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise InputError(f"the request cannot be recorded: {error}") from error
         run_id = run_id or new_run_id(self._clock.now_ms())
         supervisor = self._supervisor_of(run_id)
-        accepted: RunId = await called(lambda: supervisor.submit.remote(data, run_id))
+        accepted: RunId = await call_actor(lambda: supervisor.submit.remote(data, run_id))
         return accepted
 
     async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
-        """Events of a run from `after_seq` (exclusive) to its end, without a gap whoever dies meanwhile.
+        """Yield events of a run from `after_seq` (exclusive) to its end, without a gap whichever process dies.
 
-        Between them comes what its stages are writing, which is not numbered and may be missed.
+        Interspersed are texts that its stages are writing, which are not numbered and may be missed.
         """
         supervisor, over = self._supervisor_of(run_id), False
         marks: Marks = {}
         while not over:
             asked = (run_id, after_seq, LONG_POLL_S, msgspec.msgpack.encode(marks))
-            data, over = await called(lambda: supervisor.wait_events.remote(*asked))  # noqa: B023
+            data, over = await call_actor(lambda: supervisor.wait_events.remote(*asked))  # noqa: B023
             for event in _EVENTS_DECODER.decode(data):
                 after_seq = max(after_seq, event.seq)
                 marks = with_event(marks, event)
                 yield event
 
     async def events(self, run_id: RunId, after_seq: int = 0) -> tuple[list[ClientEvent], bool]:
-        """What has happened after `after_seq` so far, and whether the run is over. Raises UnknownNameError."""
+        """Return the events after `after_seq` so far, and whether the run is over. Raises UnknownNameError."""
         supervisor = self._supervisor_of(run_id)
-        data, over = await called(lambda: supervisor.wait_events.remote(run_id, after_seq, 0.0))
+        data, over = await call_actor(lambda: supervisor.wait_events.remote(run_id, after_seq, 0.0))
         return _EVENTS_DECODER.decode(data), over
 
     async def envelope(self, run_id: RunId) -> Envelope:
-        """The envelope of a run as it stands. Raises UnknownNameError."""
+        """Return the current envelope of a run. Raises UnknownNameError."""
         supervisor = self._supervisor_of(run_id)
-        return decode_envelope(await called(lambda: supervisor.envelope.remote(run_id)))
+        return decode_envelope(await call_actor(lambda: supervisor.envelope.remote(run_id)))
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
-        """End a run now; one that is over stays as it is. Raises UnknownNameError."""
+        """End a run now; a finished run stays as it is. Raises UnknownNameError."""
         supervisor = self._supervisor_of(run_id)
-        await called(lambda: supervisor.cancel.remote(run_id, reason))
+        await call_actor(lambda: supervisor.cancel.remote(run_id, reason))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
-        """Answer a question of a run that waits. Raises InterruptError."""
+        """Answer a question of a waiting run. Raises InterruptError."""
         supervisor, data = self._supervisor_of(run_id), msgspec.msgpack.encode(response)
         try:
-            await called(lambda: supervisor.answer.remote(run_id, interrupt_id, user_id, data))
+            await call_actor(lambda: supervisor.answer.remote(run_id, interrupt_id, user_id, data))
         except InterruptError:
-            # It may be ours that was taken, by a process that died before it could say so.
+            # Our answer may have been taken by a process that died before it could reply.
             if not _is_answer_of((await self.envelope(run_id)), interrupt_id, response):
                 raise
 
     async def pause(self, run_id: RunId, reason: str) -> None:
-        """Hold a run at its next step; answering the checkpoint lets it go on. Raises UnknownNameError."""
+        """Hold a run at its next step; answering the checkpoint resumes it. Raises UnknownNameError."""
         supervisor = self._supervisor_of(run_id)
-        await called(lambda: supervisor.pause.remote(run_id, reason))
+        await call_actor(lambda: supervisor.pause.remote(run_id, reason))
 
     async def fork(self, source: RunId, at_seq: int) -> RunId:
-        """A new run with the same past as `source` up to event `at_seq` (inclusive)."""
+        """Return a new run with the same past as `source` up to event `at_seq` (inclusive)."""
         supervisor, run_id = self._supervisor_of(source), new_run_id(self._clock.now_ms())
         while self._supervisor_of(run_id) is not supervisor:  # its past is in the log of that shard
             run_id = new_run_id(self._clock.now_ms())
-        forked: RunId = await called(lambda: supervisor.fork.remote(source, at_seq, run_id))
+        forked: RunId = await call_actor(lambda: supervisor.fork.remote(source, at_seq, run_id))
         return forked
 
     async def running(self) -> int:
-        """How many runs are not over."""
-        return sum([await called(supervisor.running.remote) for supervisor in self._supervisors])
+        """Return how many runs are not over."""
+        return sum([await call_actor(supervisor.running.remote) for supervisor in self._supervisors])
 
     async def refresh_index(self, root: str) -> dict[str, Any]:
         """Bring a repository's index up to date ahead of a run."""
-        refreshed: dict[str, Any] = await called(lambda: self._index.refresh.remote(root))
+        refreshed: dict[str, Any] = await call_actor(lambda: self._index.refresh.remote(root))
         return refreshed
 
     async def index_progress(self, root: str) -> tuple[int, int]:
-        """Files done and in all of the refresh under way; zeros when there is none."""
-        done, total = await called(lambda: self._index.progress.remote(root))
+        """Return the number of files done and in total of the current refresh; zeros when there is none."""
+        done, total = await call_actor(lambda: self._index.progress.remote(root))
         return done, total
 
     async def bus_stats(self) -> dict[str, Any]:
-        """The bus's counters and tables."""
-        stats: dict[str, Any] = await called(self._bus.stats.remote)
+        """Return the bus's counters and tables."""
+        stats: dict[str, Any] = await call_actor(self._bus.stats.remote)
         return stats
 
     async def model_stats(self) -> dict[str, ModelStats]:
-        """What each agent's process has counted of its model calls, by process; who does not answer is left out."""
+        """Return the counts of model calls by process; agents that do not answer are left out."""
         asked = [_stats_of(agent) for agent in self._agents]
         found = [answer for answer in await asyncio.gather(*asked) if answer is not None]
-        return {life: _STATS_DECODER.decode(data) for life, data in found if data is not None}
+        return {process_id: _STATS_DECODER.decode(data) for process_id, data in found if data is not None}
 
     async def ready(self) -> None:
-        """Return when every actor has come up. Raises ClusterError that names what failed."""
+        """Return when every actor has started. Raises ClusterError that names what failed."""
         for actor in [*self._supervisors, self._index, *self._others]:
-            await answering(actor)
+            await wait_until_answering(actor)
 
     async def release(self) -> None:
-        """Give the run logs up, as the last thing before the system goes: another one may follow at once."""
+        """Release the run logs, as the last step before the system ends, so that a successor may start at once."""
         for supervisor in self._supervisors:
-            await called(supervisor.release.remote)
+            await call_actor(supervisor.release.remote)
 
     def _supervisor_of(self, run_id: RunId) -> Any:
         return self._supervisors[shard_of(run_id, len(self._supervisors))]
@@ -213,12 +212,13 @@ def start_system(spec: SystemSpec) -> System:
         for address in agent_addresses(pipeline["name"], config["name"], config.get("replicas", 1))
     ]
     shards = supervisor_addresses(spec.shards)
-    expected = dict.fromkeys([*shards, *(address for address, _, _ in agents)], ()) | QUERIES_OF
+    answered: dict[Address, tuple[str, ...]] = dict.fromkeys([*shards, *(address for address, _, _ in agents)], ())
+    expected = answered | service_queries(spec.store_parts)
     beats = (spec.hangs_after_s, spec.heartbeat_s)
     bus = _create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats)
     index = _create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options)
     supervisors = _supervisors(spec, shards, (BUS_NAME, INDEX, STORE, *(address for address, _, _ in agents)))
-    others = [_create(StoreActor, STORE, _store_of(spec))]
+    others = [_create(StoreActor, STORE, _store_of(spec), spec.store_parts)]
     for address, pipeline_name, config in agents:
         arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings, spec.shards)
         others.append(_create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
@@ -237,9 +237,9 @@ def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[s
             "heartbeat_s": spec.heartbeat_s,
             "hangs_after_s": spec.hangs_after_s,
         }
-        # The first shard watches for all.
-        whom = watched if number == 0 else ()
-        created.append(_create(SupervisorActor, address, address, spec.pipelines, ownership, spec.limits, whom))
+        # The first shard watches on behalf of all.
+        watched_here = watched if number == 0 else ()
+        created.append(_create(SupervisorActor, address, address, spec.pipelines, ownership, spec.limits, watched_here))
     return created
 
 
@@ -254,7 +254,7 @@ def _log_names(spec: SystemSpec, number: int) -> list[str]:
 
 
 def attach_system() -> System:
-    """The system that runs on the connected cluster. Raises ClusterError when there is none."""
+    """Return the system that runs on the connected cluster. Raises ClusterError when there is none."""
     there = {
         entry["name"] for entry in ray.util.list_named_actors(all_namespaces=True) if entry["namespace"] == NAMESPACE
     }

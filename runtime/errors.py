@@ -1,50 +1,50 @@
-"""Every error that Jeeves raises on purpose, in one tree.
+"""Defines every error that Jeeves raises on purpose, in one tree.
 
     JeevesError
-    ├── InputError                 the caller gave something that cannot be used (exit status 2)
+    ├── InputError                 the caller's input cannot be used (exit status 2)
     │   ├── QuestionError
     │   ├── RepositoryError
     │   ├── SettingsError
     │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
-    │   ├── RunStateError          a run is not in a state in which that can be done with it
+    │   ├── RunStateError          the run's state does not allow the operation
     │   ├── InterruptError         an answer cannot be taken: unknown, answered, expired, another user's
-    │   ├── RateLimitedError       asked too often; `retry_after_s` says when to come back
+    │   ├── RateLimitedError       too many requests; retry after `retry_after_s`
     │   ├── DocumentFaults         a YAML document with faults, all of them listed
     │   └── ToolArgumentsError
     ├── MachineError               the machine lacks something (exit status 1)
     │   ├── PortTakenError
-    │   ├── ForeignCodeError       a worker imported somebody else's `runtime` package
+    │   ├── ForeignCodeError       a worker imported a foreign `runtime` package
     │   ├── StateStorageError      the state folder cannot be written
     │   │   ├── FencedError        another owner has taken over: this one must stop
-    │   │   └── OwnedError         somebody holds the lease: `holder` and `until_ms`
-    │   ├── OverloadedError        as much work is queued as may be; `retry_after_s` says when to come back
+    │   │   └── OwnedError         the lease is taken: `holder` and `until_ms`
+    │   ├── OverloadedError        the queue of runs is full; retry after `retry_after_s`
     │   ├── ClusterError
     │   └── VersionMismatchError
     ├── WireError                  bytes that are no frame of ours
     ├── BusError
     │   ├── NoHandlerError
     │   ├── DuplicateHandlerError
-    │   ├── HandlerLostError       the process that had the query died; asking again is up to the asker
+    │   ├── HandlerLostError       the process that handled the query died; the asker may retry
     │   ├── QueryTimeoutError
-    │   ├── QueryCancelledError    the answering side called the work off, or the asking endpoint closed
+    │   ├── QueryCancelledError    the answering side cancelled the work, or the asking endpoint closed
     │   └── MessageStoppedError    a middleware stopped it: `by` and `reason`
-    │       └── CircuitOpenError   its type failed too often; `probe_at_ms` says when the next one is let through
+    │       └── CircuitOpenError   its type failed too often; the next one is admitted at `probe_at_ms`
     ├── WorkQueueError
-    │   ├── LeaseLostError         the worker was away too long, or the task is done with
+    │   ├── LeaseLostError         the worker's lease expired, or the task is finished
     │   └── QueueFullError
-    └── StageError                 what a hook raises to fail its stage on purpose
+    └── StageError                 raised by a hook to fail its stage on purpose
         ├── ToolFailedError
-        │   └── EffectInDoubtError  nobody knows whether an earlier attempt made a call: a person has to decide
-        ├── ModelFailedError       `tokens_in` and `tokens_out`: what it took of the model nevertheless
-        │   ├── ModelBusyError     nothing was served; `retry_after_s` when the server said so
-        │   ├── ModelDownError     nobody answers, or the breaker of the deployment is open
-        │   ├── ModelRefusedError  the server does not take the request: asking again does not help
-        │   ├── ModelBrokeOffError what came is cut off, too slow or no answer of a model
-        │   └── InvalidOutputError the model's answer does not fit the schema that was asked for
+        │   └── EffectInDoubtError  an earlier attempt may or may not have made a call: a person has to decide
+        ├── ModelFailedError       `tokens_in` and `tokens_out`: the tokens that it used nevertheless
+        │   ├── ModelBusyError     nothing was served; `retry_after_s` when the server gave one
+        │   ├── ModelDownError     the deployment does not answer, or its breaker is open
+        │   ├── ModelRefusedError  the server rejects the request: a retry does not help
+        │   ├── ModelBrokeOffError the answer is cut off, too slow or malformed
+        │   └── InvalidOutputError the model's answer does not fit the requested schema
         └── BudgetExhaustedError   a reservation was refused: the run ends with that bound's reason
 
-Each error keeps what it speaks of as attributes and survives pickling: subclasses take keyword arguments only, and
-`__reduce__` rebuilds them from those. Expected endings of a run (a bound reached, a cancellation) are no errors.
+Each error keeps the values in its message as attributes and survives pickling: subclasses take keyword arguments only,
+and `__reduce__` rebuilds them from those. Expected endings of a run (a bound reached, a cancellation) are no errors.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from typing import Any, ClassVar
 
 
 class JeevesError(Exception):
-    """Root of the tree: a message in plain words, and the values that it speaks of as attributes."""
+    """Serves as the root of the tree: a message in plain words, and its values as attributes."""
 
     code: ClassVar[str] = "jeeves_error"
     exit_status: ClassVar[int] = 1
@@ -74,251 +74,251 @@ def _rebuild(kind: type[JeevesError], message: str, values: dict[str, Any]) -> J
 
 
 class InputError(JeevesError):
-    """The caller's input cannot be used; nothing was started."""
+    """Reports input of the caller that cannot be used; nothing was started."""
 
     code = "bad_input"
     exit_status = 2
 
 
 class QuestionError(InputError):
-    """The question is empty or too long."""
+    """Reports an empty or too long question."""
 
     code = "bad_question"
 
 
 class RepositoryError(InputError):
-    """The folder cannot be read as a repository."""
+    """Reports a folder that cannot be read as a repository."""
 
     code = "bad_repository"
 
 
 class SettingsError(InputError):
-    """A settings file or an environment override is wrong."""
+    """Reports a wrong settings file or environment override."""
 
     code = "bad_settings"
 
 
 class UnknownNameError(InputError):
-    """Something was named that does not exist; `known` lists what does."""
+    """Reports a name that does not exist; `known` lists those that do."""
 
     code = "unknown_name"
 
 
 class RunStateError(InputError):
-    """What was wanted of a run cannot be done in the state in which it is."""
+    """Reports an operation that the run's state does not allow."""
 
     code = "run_state"
 
 
 class InterruptError(InputError):
-    """An answer to a question of a run cannot be taken."""
+    """Reports an answer to a run's question that cannot be taken."""
 
     code = "interrupt"
 
 
 class RateLimitedError(InputError):
-    """A user asks more often than allowed; `retry_after_s` says when the next request is taken."""
+    """Reports that a user exceeds the rate limit; the next request is taken after `retry_after_s`."""
 
     code = "rate_limited"
 
 
 class DocumentFaults(InputError):
-    """A document has faults; `faults` lists every one with file, line and key."""
+    """Reports all faults of a document; `faults` lists each with file, line and key."""
 
     code = "invalid_document"
 
 
 class ToolArgumentsError(InputError):
-    """A tool was called with arguments outside its schema."""
+    """Reports a tool call with arguments outside the tool's schema."""
 
     code = "bad_tool_arguments"
 
 
 class MachineError(JeevesError):
-    """The machine lacks something that the work needs."""
+    """Reports that the machine lacks something that the work needs."""
 
     code = "machine"
 
 
 class PortTakenError(MachineError):
-    """A port that must be bound is in use."""
+    """Reports that a required port is in use."""
 
     code = "port_taken"
 
 
 class ForeignCodeError(MachineError):
-    """A process imported a `runtime` package that is not ours."""
+    """Reports that a process imported a `runtime` package that is not ours."""
 
     code = "foreign_code"
 
 
-# Values of `problem` in a StateStorageError that go away by themselves, or by somebody's making room.
+# Values of `problem` in a StateStorageError that pass by themselves, or when space is freed.
 PASSING_PROBLEMS = frozenset({"full", "busy", "away"})
 
 
 class StateStorageError(MachineError):
-    """The state folder cannot be read or written."""
+    """Reports that the state folder cannot be read or written."""
 
     code = "state_storage"
 
 
 class FencedError(StateStorageError):
-    """A newer owner has taken over what this one wrote to; it must stop, and start anew if it is to go on."""
+    """Reports that a newer owner has taken over the store; this one must stop, or start anew to continue."""
 
     code = "fenced"
 
 
 class OverloadedError(MachineError):
-    """As many runs are queued as may be; nothing was accepted. `retry_after_s` says when to come back."""
+    """Reports a full queue of runs; nothing was accepted. Retry after `retry_after_s`."""
 
     code = "overloaded"
 
 
 class OwnedError(StateStorageError):
-    """`holder` has the lease of a run log until `until_ms`; nothing was changed."""
+    """Reports that `holder` has the lease of a run log until `until_ms`; nothing was changed."""
 
     code = "owned"
 
 
 class ClusterError(MachineError):
-    """The Ray cluster could not be started, reached or used."""
+    """Reports that the Ray cluster could not be started, reached or used."""
 
     code = "cluster"
 
 
 class VersionMismatchError(MachineError):
-    """A running system is of another code version than this program."""
+    """Reports that a running system has another code version than this program."""
 
     code = "version_mismatch"
 
 
 class WireError(JeevesError):
-    """Bytes could not be read as a frame or an envelope."""
+    """Reports bytes that could not be read as a frame or an envelope."""
 
     code = "wire"
 
 
 class BusError(JeevesError):
-    """The bus could not do what was asked."""
+    """Reports that the bus could not carry out a request."""
 
     code = "bus"
 
 
 class NoHandlerError(BusError):
-    """A query was sent for a type that nobody handles."""
+    """Reports a query of a type without a handler."""
 
     code = "no_handler"
 
 
 class DuplicateHandlerError(BusError):
-    """A second handler was registered for a type."""
+    """Reports that a type has a handler already."""
 
     code = "duplicate_handler"
 
 
 class HandlerLostError(BusError):
-    """The process that had a query in hand died; it may or may not have done what was asked."""
+    """Reports that the process handling a query died; the work may or may not have been done."""
 
     code = "handler_lost"
 
 
 class QueryTimeoutError(BusError):
-    """A query had no answer within its time."""
+    """Reports a query without an answer within its timeout."""
 
     code = "query_timeout"
 
 
 class QueryCancelledError(BusError):
-    """A query was called off before it had an answer; its time was not up."""
+    """Reports a query that was cancelled before it had an answer and before its timeout."""
 
     code = "query_cancelled"
 
 
 class MessageStoppedError(BusError):
-    """A middleware stopped a message: `by` names it, `reason` says why."""
+    """Reports a message that the middleware `by` stopped for that `reason`."""
 
     code = "message_stopped"
 
 
 class CircuitOpenError(MessageStoppedError):
-    """Messages of `type` failed too often in a row; the next one is let through at `probe_at_ms`."""
+    """Reports too many consecutive failures of messages of `type`; the next one is admitted at `probe_at_ms`."""
 
     code = "circuit_open"
 
 
 class WorkQueueError(JeevesError):
-    """A work queue could not do what was asked."""
+    """Reports that a work queue could not carry out a request."""
 
     code = "work_queue"
 
 
 class LeaseLostError(WorkQueueError):
-    """A worker speaks of a task, or of itself, under a lease that is over."""
+    """Reports that a worker used an expired lease, of a task or of its own."""
 
     code = "lease_lost"
 
 
 class QueueFullError(WorkQueueError):
-    """A work queue holds as many tasks as it may."""
+    """Reports that a work queue has reached its limit of tasks."""
 
     code = "queue_full"
 
 
 class StageError(JeevesError):
-    """A hook fails its stage on purpose; the supervisor decides what follows."""
+    """Fails a stage on purpose; raised by its hook, handled by the supervisor."""
 
     code = "stage_failed"
 
 
 class ToolFailedError(StageError):
-    """A tool that the stage cannot do without failed."""
+    """Reports the failure of a tool that the stage needs."""
 
     code = "tool_failed"
 
 
 class EffectInDoubtError(ToolFailedError):
-    """An earlier attempt may have made a call with an effect outside, or not; its tool says that a person decides."""
+    """Reports that an earlier attempt may have made a call with an outside effect; a person has to decide."""
 
     code = "effect_in_doubt"
 
 
 class ModelFailedError(StageError):
-    """The model could not give a usable answer."""
+    """Reports that the model could not give a usable answer."""
 
     code = "llm_failed"
 
 
 class ModelBusyError(ModelFailedError):
-    """A model server had no room; nothing was served. `retry_after_s`: when it wants to be asked again, or None."""
+    """Reports that a model server was full; nothing was served. `retry_after_s`: the server's advice, or None."""
 
     code = "llm_busy"
 
 
 class ModelDownError(ModelFailedError):
-    """A model deployment cannot be reached; nothing was served."""
+    """Reports that a model deployment cannot be reached; nothing was served."""
 
     code = "llm_down"
 
 
 class ModelRefusedError(ModelFailedError):
-    """A model server takes the request for wrong, or the asker for nobody; asking again does not help."""
+    """Reports that a model server rejects the request or its credentials; a retry does not help."""
 
     code = "llm_refused"
 
 
 class ModelBrokeOffError(ModelFailedError):
-    """A model began to answer, or may have, and gave no whole answer."""
+    """Reports that a model may have begun an answer, and gave no whole one."""
 
     code = "llm_broke_off"
 
 
 class InvalidOutputError(ModelFailedError):
-    """A model answered something else than was asked for; `problem` says what is wrong with it."""
+    """Reports an answer of a model that does not fit the requested schema; `problem` describes the misfit."""
 
     code = "llm_invalid_output"
 
 
 class BudgetExhaustedError(StageError):
-    """The stage asked for more of `bound` than the run may still spend."""
+    """Reports that the stage requested more of `bound` than the run may still spend."""
 
     code = "budget_exhausted"

@@ -1,7 +1,7 @@
-"""The one settings file, `configs/jeeves.yaml`, with overrides from the environment (`JEEVES_RAY__NUM_CPUS=2`).
+"""Loads `configs/jeeves.yaml`, with overrides from the environment (`JEEVES_RAY__NUM_CPUS=2`).
 
-Read once per command by the door that was called; actors get what they need as plain data (`model_dump(mode="json")`),
-so that no Ray worker pays for importing this module. (Over 400 lines: the sections are the file, one after the other.)
+Each command reads it once; actors receive their settings as plain data (`model_dump(mode="json")`), so that no Ray
+worker pays for importing this module. (Over 400 lines: the sections are the file, one after the other.)
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MIN_OBJECT_STORE_MB = 80
 
 
 def shipped_config_dir() -> Path:
-    """The folder of the configuration that ships with the package."""
+    """Return the folder of the configuration that ships with the package."""
     return Path(str(runtime.__file__)).resolve().parent.parent / "configs"
 
 
@@ -70,7 +70,7 @@ Patterns = Annotated[tuple[str, ...], BeforeValidator(_split_at_commas)]
 
 
 def _without_unset(model: type[BaseModel], data: Any) -> Any:
-    """`data` less the known keys that have no value: in YAML, `num_cpus:` alone chooses nothing."""
+    """Return `data` without the known keys that have no value: in YAML, `num_cpus:` alone chooses nothing."""
     if not isinstance(data, dict):
         return data
     return {key: value for key, value in data.items() if value is not None or key not in model.model_fields}
@@ -86,7 +86,7 @@ class _Section(BaseModel):
 
 
 class RaySettings(_Section):
-    """Where actors run: on a cluster that Jeeves starts, on one that is there, or not on Ray at all."""
+    """Selects where actors run: on a cluster that Jeeves starts, on an existing one, or not on Ray at all."""
 
     mode: Literal["local", "attach", "in_process"] = "local"
     address: str | None = None
@@ -112,7 +112,7 @@ Days = Annotated[
 
 
 class StoreSettings(_Section):
-    """Where runs, sessions and queues are kept: in files below `path`, or on the PostgreSQL server of `dsn`."""
+    """Selects where runs, sessions and queues are stored: in files below `path`, or on the server of `dsn`."""
 
     backend: Literal["sqlite", "postgres"] = "sqlite"
     path: AbsolutePath | None = None
@@ -131,9 +131,9 @@ class StoreSettings(_Section):
 
 
 class CodeIndexSettings(_Section):
-    """What of a repository is read; `excludes` are further patterns in .gitignore form.
+    """Limits which files of a repository are read; `excludes` are further patterns in .gitignore form.
 
-    `embeddings` lets meaning count in searches where the extra of that name is installed.
+    `embeddings` enables semantic search where the extra of that name is installed.
     """
 
     excludes: Patterns = ()
@@ -144,7 +144,7 @@ class CodeIndexSettings(_Section):
 
 
 class SupervisorSettings(_Section):
-    """Supervisors beside each other, how often they look after the others, and when silence is taken for a hang."""
+    """Configures the number of supervisors, their heartbeats, and the silence that counts as a hang."""
 
     shards: int = Field(default=1, ge=1, le=64)
     heartbeat_s: float = Field(default=1, gt=0, allow_inf_nan=False)
@@ -152,7 +152,7 @@ class SupervisorSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """Where the HTTP service listens."""
+    """Sets the address of the HTTP service."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
@@ -163,7 +163,7 @@ Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimite
 
 
 class QuotaSettings(_Section):
-    """What users may take up, as `runtime.hosting.admission.Quotas` has it."""
+    """Limits users' consumption, as `runtime.hosting.admission.Quotas` describes it."""
 
     running: Limit = 64
     running_per_user: Limit = None
@@ -176,7 +176,7 @@ class QuotaSettings(_Section):
 
 
 class RateSettings(_Section):
-    """How often a user may ask, as `runtime.hosting.rate_limits.RateLimits` has it."""
+    """Limits users' request rates, as `runtime.hosting.rate_limits.RateLimits` describes it."""
 
     per_minute: Limit = 60
     per_hour: Limit = 1_000
@@ -185,7 +185,7 @@ class RateSettings(_Section):
 
 
 class BreakerSettings(_Section):
-    """When the bus stops queries of a type that keeps failing, and for how long; `failure_threshold` 0: never."""
+    """Configures when the bus stops queries of a failing type, and for how long; `failure_threshold` 0: never."""
 
     failure_threshold: int = Field(default=5, ge=0)
     reset_timeout_s: float = Field(default=30, ge=0, allow_inf_nan=False)
@@ -193,7 +193,7 @@ class BreakerSettings(_Section):
 
 
 class BusSettings(_Section):
-    """What looks at messages on their way over the bus, in that order."""
+    """Selects the middleware of the bus, in order."""
 
     middleware: Annotated[tuple[MiddlewareName, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)] = (
         "deduplication",
@@ -212,7 +212,7 @@ class BusSettings(_Section):
 
 
 class LimitSettings(_Section):
-    """How much of anything is accepted from a caller; `rates_by_user` overrides `rates` for those it names."""
+    """Limits what is accepted from callers; `rates_by_user` overrides `rates` for the users that it names."""
 
     max_question_chars: int = Field(default=20_000, ge=1)
     quotas: QuotaSettings = QuotaSettings()
@@ -221,8 +221,10 @@ class LimitSettings(_Section):
 
 
 class ModelSettings(_Section):
-    """Which models agents reason with: a model file (a path, or the name of one in configs/models), and roles moved to
-    other deployments of it than the file says. `journal`: answers are kept for stages that are issued again."""
+    """Selects the agents' models: a model file (a path, or a name in configs/models), and overrides of its roles.
+
+    `roles`: role → deployment of that file. `journal`: answers are kept for stages that are reissued.
+    """
 
     file: str | None = Field(default=None, min_length=1)
     roles: dict[Identifier, Identifier] = {}
@@ -230,13 +232,13 @@ class ModelSettings(_Section):
 
 
 class LoggingSettings(_Section):
-    """How much is logged."""
+    """Sets the log level."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
 class Settings(BaseSettings):
-    """All settings, checked, with absolute paths."""
+    """Holds all settings, validated, with absolute paths."""
 
     model_config = SettingsConfigDict(
         extra="forbid",
@@ -244,7 +246,7 @@ class Settings(BaseSettings):
         env_prefix=ENV_PREFIX,
         env_nested_delimiter=ENV_DELIMITER,
         env_ignore_empty=True,
-        # Decoding would stop at the first value that is no JSON; undecoded, every fault is found by validation.
+        # Decoding would stop at the first value that is not JSON; without it, validation finds every fault.
         enable_decoding=False,
     )
 
@@ -278,19 +280,19 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only what is passed in: `load_settings` alone reads files and environments."""
+        """Restrict the sources to arguments: `load_settings` alone reads files and environments."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
-    def handed_over(self) -> str:
-        """JSON for a process of ours, secrets in plain text: `Settings.model_validate_json` reads it back."""
+    def json_with_secrets(self) -> str:
+        """Return JSON with secrets in plain text, for our own processes; `model_validate_json` reads it back."""
         data = self.model_dump(mode="json")
         if self.store.dsn is not None:
             data["store"]["dsn"] = self.store.dsn.get_secret_value()
         return json.dumps(data)
 
     def config_path(self, name: str) -> Path:
-        """The configuration `name` (`pipelines/code_analysis.yaml`), from `config_dir` if it has one, else as shipped.
+        """Return the path of configuration `name` (`pipelines/code_analysis.yaml`) in `config_dir`, else as shipped.
 
         Raises UnknownNameError when neither has it.
         """
@@ -309,7 +311,7 @@ class Settings(BaseSettings):
 
 
 def load_settings(path: Path | None = None, env: Mapping[str, str] | None = None) -> Settings:
-    """Settings from `path` (else `jeeves.yaml` in $JEEVES_CONFIG_DIR, else the shipped one), overridden by `env`.
+    """Load settings from `path` (else `jeeves.yaml` in $JEEVES_CONFIG_DIR, else the shipped one), overridden by `env`.
 
     Raises DocumentFaults with every fault of the file and of the environment at once.
     """
@@ -332,7 +334,7 @@ def load_settings(path: Path | None = None, env: Mapping[str, str] | None = None
 
 
 def open_state_dir(path: Path, min_free_bytes: int = MIN_FREE_BYTES) -> Path:
-    """`path` as a private folder that exists, can be written, and has room. Raises StateStorageError otherwise."""
+    """Return `path`, created as a private folder if needed. Raises StateStorageError if not writable, or full."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path) as probe:
@@ -359,7 +361,7 @@ def _storage_problem(path: Path, error: OSError) -> str:
 
 
 class _GivenEnvironment(EnvSettingsSource):
-    """The overrides in a given environment, rather than in that of this process."""
+    """Reads overrides from a given environment instead of the process environment."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
@@ -377,7 +379,7 @@ def _default_file(env: Mapping[str, str]) -> Path:
 
 
 def _default_state_dir(env: Mapping[str, str]) -> Path:
-    # The XDG rules: a relative $XDG_STATE_HOME is to be ignored.
+    # The XDG specification requires ignoring a relative $XDG_STATE_HOME.
     home = Path(env.get("XDG_STATE_HOME", ""))
     return (home if home.is_absolute() else Path("~/.local/state")) / "jeeves"
 
@@ -391,7 +393,7 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 
 
 def _misspelt_variables(env: Mapping[str, str]) -> list[Fault]:
-    # Unknown keys within a section are pydantic's to find; it never sees what it takes for somebody else's variables.
+    # Pydantic finds unknown keys within a section; it never sees variables that name no section.
     sections = {name for name in Settings.model_fields if _section(name)}
     faults = []
     for variable in sorted(env):
@@ -412,7 +414,7 @@ def _section(name: str) -> type[_Section] | None:
 
 
 def _section_at(path: KeyPath) -> type[_Section] | None:
-    """The section that a path of keys leads to, or None."""
+    """Return the section at a path of keys, or None."""
     model: type[BaseModel] = Settings
     for part in path:
         field = model.model_fields.get(str(part))
@@ -436,12 +438,12 @@ def _problem(item: ErrorDetails) -> str:
     if item["type"] == "extra_forbidden":
         return f"unknown key; known here: {', '.join(known_keys(_section_at(item['loc'][:-1]) or Settings))}"
     given = item["input"]
-    told = f", not {given!r}" if isinstance(given, str | int | float) else ""
-    return item["msg"] + told
+    shown = f", not {given!r}" if isinstance(given, str | int | float) else ""
+    return item["msg"] + shown
 
 
 def _variable(overrides: Mapping[str, Any], path: KeyPath) -> str:
-    """The variable that gave the value at `path`, or an empty string when the file did."""
+    """Return the variable that gave the value at `path`, or an empty string when the file did."""
     value: Any = overrides
     names = []
     for part in path:

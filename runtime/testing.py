@@ -1,11 +1,11 @@
-"""The test kit that ships with the kernel: pipelines in a few lines, scripted agents, whole runs under a fake clock.
+"""Provides the kernel's test kit: short pipelines, scripted agents, whole runs under a fake clock.
 
     kit = scripted_runner(YAML, {"ask": [{"found": False}, {"found": True}], "answer": [{"text": "42"}]})
     envelope = await kit.run("what is it?")
     assert [record.stage for record in envelope.history] == ["ask", "ask", "answer"]
 
-`Bench` turns `decide` by hand, one event at a time; `replay` folds a log. Nothing here sleeps or reads a real clock.
-(Over 400 lines: one import is all that authors of capabilities have to know.)
+`Bench` drives `decide` by hand, one event at a time; `replay` folds a log. Nothing here sleeps or reads a real clock.
+(Over 400 lines: a single import covers all that authors of capabilities need.)
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ from runtime.tools.registry import Tool, ToolRegistry
 
 Script = Sequence[Any]
 START_MS = 1_700_000_000_000
-MOST_STEPS = 10_000
+MAX_STEPS = 10_000
 
 
 class PipelineBuilder:
-    """A pipeline written in code; `stage` numbers stages in the order of the calls."""
+    """Builds a pipeline in code; `stage` numbers stages in the order of the calls."""
 
     def __init__(self, name: str = "sample", /, **settings: Any) -> None:
         self.data: dict[str, Any] = {"name": name, "agents": [], **settings}
 
     @classmethod
     def parallel(cls, name: str = "sample", /, **settings: Any) -> PipelineBuilder:
-        """A pipeline whose stages start as soon as what they require allows."""
+        """Start a pipeline whose stages start as soon as their requirements allow."""
         return cls(name, default_run_mode="parallel", **settings)
 
     def stage(self, name: str, **settings: Any) -> PipelineBuilder:
@@ -88,31 +88,31 @@ class PipelineBuilder:
         return self
 
     def edge_limit(self, source: str, target: str, max_count: int) -> PipelineBuilder:
-        """Let the edge source → target be taken `max_count` times."""
+        """Limit the edge source → target to `max_count` traversals."""
         self.data.setdefault("edge_limits", []).append({"from": source, "to": target, "max_count": max_count})
         return self
 
     def yaml(self) -> str:
-        """The pipeline as a YAML document."""
+        """Return the pipeline as a YAML document."""
         return yaml.safe_dump(self.data, sort_keys=False)
 
     def build(self) -> PipelineConfig:
-        """The pipeline, validated as one from a file is. Raises DocumentFaults."""
+        """Return the pipeline, validated like one from a file. Raises DocumentFaults."""
         return parse_pipeline(self.yaml())
 
 
 async def hang(_context: StageContext, _view: StageView) -> StageResult:
-    """A script step that never ends by itself."""
+    """Never return: a script step that has to be cancelled."""
     await asyncio.Event().wait()
-    raise AssertionError("an event that nobody sets was set")
+    raise AssertionError("an event without a setter was set")
 
 
 class ScriptedAgent:
-    """A hook that plays a script, step by step; the last step repeats.
+    """Plays a script as an agent's hook, step by step; the last step repeats.
 
     A step is an output (a dict), a StageResult, an exception to raise, or an async function of context and view;
-    anything else is returned as it is, which no agent may do. `verdicts` are what its policies say, call by call.
-    `views` and `keys` tell what each call was given.
+    anything else is returned as it is, which no agent may do. `verdicts` are its policy's, call by call. `views` and
+    `keys` record the arguments of each call.
     """
 
     def __init__(self, script: Script, verdicts: Sequence[PolicyVerdict] = ()) -> None:
@@ -125,7 +125,7 @@ class ScriptedAgent:
 
     @property
     def calls(self) -> int:
-        """How often the stage was executed."""
+        """The number of times the stage was executed."""
         return len(self.views)
 
     async def process(self, context: StageContext, view: StageView) -> StageResult:
@@ -141,7 +141,7 @@ class ScriptedAgent:
         return result
 
     def hooks(self) -> AgentHooks:
-        """Hooks for an agent with or without a model; a model's part plays the script too."""
+        """Return hooks for an agent with or without a model; with one, `post_process` plays the script."""
 
         async def reason(_context: StageContext, _view: StageView, _given: StageInput) -> dict[str, Any]:
             return {}
@@ -161,7 +161,7 @@ class ScriptedAgent:
 
 
 class ScriptedRunner:
-    """A LocalRunner over one pipeline, its scripted agents by stage, and what they run on."""
+    """Combines a LocalRunner over one pipeline with scripted agents by stage, a clock and a log."""
 
     def __init__(
         self,
@@ -194,26 +194,26 @@ class ScriptedRunner:
         self.runner = LocalRunner({config.name: config}, {config.name: hosted}, self.log, self.clock)
 
     def request(self, question: str = "?", **fields: Any) -> Request:
-        """A request for this pipeline."""
+        """Return a request for this pipeline."""
         return Request(self.config.name, question, **fields)
 
     async def run(self, question: str = "?", **fields: Any) -> Envelope:
-        """A whole run, while the clock stands still."""
+        """Execute a whole run while the clock stands still."""
         return await self.runner.run(self.request(question, **fields))
 
     async def run_through_time(self, question: str = "?", step_s: float = 0.25, **fields: Any) -> Envelope:
-        """A whole run, while the clock goes on in steps until the run is over."""
+        """Execute a whole run while the clock advances in steps until the run is over."""
         run = asyncio.create_task(self.runner.run(self.request(question, **fields)))
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             if run.done():
                 return run.result()
             await self.clock.advance(step_s)
         run.cancel()
-        raise AssertionError(f"the run is not over after {MOST_STEPS} steps of {step_s:g} s")
+        raise AssertionError(f"the run is not over after {MAX_STEPS} steps of {step_s:g} s")
 
     async def until(self, run_id: RunId, lifecycle: Lifecycle) -> Envelope:
-        """The envelope of a run as soon as it is `lifecycle`, while the clock stands still."""
-        for _ in range(MOST_STEPS):
+        """Return the envelope of a run as soon as it is `lifecycle`, while the clock stands still."""
+        for _ in range(MAX_STEPS):
             envelope = self.runner.envelope(run_id)
             if envelope.lifecycle == lifecycle:
                 return envelope
@@ -221,13 +221,13 @@ class ScriptedRunner:
         raise AssertionError(f"the run is {envelope.lifecycle}, not {lifecycle}")
 
     async def answer(self, run_id: RunId, text: str = "", **fields: Any) -> None:
-        """The person who asked for the run answers its open question. Raises InterruptError."""
+        """Answer the run's open question as the user who requested it. Raises InterruptError."""
         asked = self.runner.envelope(run_id).interrupt
         interrupt_id = asked.id if asked else ""
         await self.runner.answer(run_id, interrupt_id, "local", InterruptResponse(text, **fields))
 
     async def events(self, run_id: RunId, after_seq: int = 0) -> list[ClientEvent]:
-        """What callers see of a run, to its end."""
+        """Return the client events of a run, to its end."""
         return [event async for event in self.runner.watch(run_id, after_seq)]
 
 
@@ -238,12 +238,12 @@ def scripted_runner(
     log: RunLog | None = None,
     verdicts: Mapping[str, Sequence[PolicyVerdict]] | None = None,
 ) -> ScriptedRunner:
-    """A LocalRunner over the pipeline in YAML `text`, with a script for each stage."""
+    """Return a LocalRunner over the pipeline in YAML `text`, with a script for each stage."""
     return ScriptedRunner(parse_pipeline(text), scripts, tools, log, verdicts)
 
 
 class Bench:
-    """One run driven by hand: each call is one event; what `decide` ignored is kept out of `log`, as hosts do."""
+    """Drives one run by hand: each call is one event; ignored events are kept out of `log`, as hosts do."""
 
     def __init__(self, config: PipelineConfig, run_id: str = "r-bench") -> None:
         self.config = config
@@ -254,7 +254,7 @@ class Bench:
         self.commands: list[Command] = []
 
     def happen(self, payload: Payload) -> Decision:
-        """Decide on one event, at the instant that the bench has reached."""
+        """Decide on one event, at the bench's current instant."""
         event = Event(self.run_id, len(self.log) + 1, self.now_ms, payload)
         decision = decide(self.config, self.state, event)
         if decision.ignored is None:
@@ -264,19 +264,19 @@ class Bench:
         return decision
 
     def request(self, queued: bool = False, **fields: Any) -> Decision:
-        """Ask for a run; a queued one waits to be admitted."""
+        """Request the run; a queued one waits to be admitted."""
         return self.happen(RunRequested(Request(self.config.name, "?", **fields), queued))
 
     def admit(self) -> Decision:
-        """There is room for the run."""
+        """Admit the run."""
         return self.happen(RunAdmitted())
 
     def adopt(self) -> Decision:
-        """Another supervisor takes the run up."""
+        """Let another supervisor adopt the run."""
         return self.happen(RunAdopted())
 
     def start(self, stage: str | None = None, item: int | None = None) -> Decision:
-        """A stage in flight is taken up."""
+        """Report that a stage in flight has started."""
         return self.happen(StageStarted(self.in_flight(stage, item).key))
 
     def succeed(
@@ -290,24 +290,24 @@ class Bench:
         policy: PolicyVerdict | None = None,
         interrupt: InterruptRequest | None = None,
     ) -> Decision:
-        """A stage in flight ends with `output`, and perhaps with a question or a policy's verdict."""
+        """End a stage in flight with `output`, and perhaps with a question or a policy's verdict."""
         key = self.in_flight(stage, item).key
         return self.happen(StageSucceeded(key, output or {}, goals, interrupt, usage or StageUsage(), policy))
 
     def ask(self, kind: InterruptKind = "clarification", question: str = "?", stage: str | None = None) -> Decision:
-        """A stage in flight puts a question."""
+        """End a stage in flight with a question."""
         return self.succeed({}, stage=stage, interrupt=InterruptRequest(kind, question))
 
     def answer(
         self, text: str = "", *, interrupt_id: str | None = None, user_id: str = "local", **fields: Any
     ) -> Decision:
-        """A person answers the open question, or another."""
+        """Answer the open question, or another one."""
         current = self.envelope.interrupt.id if self.envelope.interrupt else ""
         payload = InterruptAnswered(interrupt_id or current, user_id, InterruptResponse(text, **fields))
         return self.happen(payload)
 
     def pause(self, reason: str = "") -> Decision:
-        """A caller wants the run to hold."""
+        """Request a pause."""
         return self.happen(PauseRequested(reason))
 
     def fail(
@@ -321,26 +321,26 @@ class Bench:
         stage: str | None = None,
         item: int | None = None,
     ) -> Decision:
-        """A stage in flight fails."""
+        """Fail a stage in flight."""
         key = self.in_flight(stage, item).key
         return self.happen(StageFailed(key, kind, error, bound, recoverable, usage or StageUsage()))
 
     def want(self, stage: str | None = None, item: int | None = None, **budget: int) -> Grant:
-        """A stage in flight asks for more budget; returns what it is given."""
+        """Request more budget for a stage in flight; return the grant."""
         (given,) = self.happen(BudgetRequested(self.in_flight(stage, item).key, **budget)).commands
         assert isinstance(given, GiveGrant)
         return given.grant
 
     def call_tool(self, status: str = "ok", stage: str | None = None) -> Decision:
-        """A stage in flight reports a tool call."""
+        """Report a tool call of a stage in flight."""
         return self.happen(ToolCalled(self.in_flight(stage).key, "look", status))
 
     def lose(self, stage: str | None = None) -> Decision:
-        """The process under a stage in flight dies."""
+        """Report the death of the process under a stage in flight."""
         return self.happen(ActorLost(stage or self.flying.stage))
 
     def cancel(self, reason: str = "") -> Decision:
-        """The caller wants the run to stop."""
+        """Request the end of the run."""
         return self.happen(CancelRequested(reason))
 
     def wait(self, delay_s: float) -> None:
@@ -359,7 +359,7 @@ class Bench:
         return entry
 
     def in_flight(self, stage: str | None = None, item: int | None = None) -> InFlight:
-        """What is in flight of `stage` (None: the only stage) and `item` (None: the first)."""
+        """Return the entry in flight of `stage` (None: the only stage) and `item` (None: the first)."""
         if stage is None and item is None:
             return self.flying
         found = [entry for entry in self.state.in_flight.values() if stage in (None, entry.stage)]
@@ -372,12 +372,12 @@ class Bench:
 
     @property
     def reason(self) -> str | None:
-        """How the run ended."""
+        """The run's terminal reason."""
         return self.envelope.terminal_reason
 
     @property
     def envelope(self) -> Envelope:
-        """The envelope as it stands."""
+        """The current envelope."""
         return self.state.envelope
 
     @property
@@ -387,17 +387,17 @@ class Bench:
 
     @property
     def visited(self) -> list[str]:
-        """The stages that were told to run, attempt by attempt."""
+        """The stages that were issued, attempt by attempt."""
         return [str(command.stage) for command in self.issued]
 
     @property
     def client_events(self) -> list[ClientEvent]:
-        """What callers have seen so far."""
+        """The client events so far."""
         return [command.event for command in self.commands if isinstance(command, Emit)]
 
 
 def replay(config: PipelineConfig, events: Iterable[Event]) -> list[Decision]:
-    """The decisions that a log leads to, one for each event, from its first."""
+    """Return the decisions on a log, one for each event, from its first."""
     decisions: list[Decision] = []
     state: RunState | None = None
     for event in events:
@@ -407,5 +407,5 @@ def replay(config: PipelineConfig, events: Iterable[Event]) -> list[Decision]:
 
 
 def wire_form(value: Any) -> Any:
-    """A value as it is after a trip through MessagePack, for comparing states and commands by content."""
+    """Return a value as it is after a trip through MessagePack, for comparing states and commands by content."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(value))

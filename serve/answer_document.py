@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from runtime.pipeline.config import Priority
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
+from runtime.run.stage_view import handled_failures
 
 DOCUMENT_SCHEMA_VERSION = 1
 LOCAL_USER = "local"
@@ -30,7 +32,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     """One question as a door takes it. `repo` is an absolute path; `limits` may only lower the pipeline's bounds.
 
     `wait`: a run that has a question of its own waits for the answer instead of ending with it. `clarify`: somebody is
-    there who answers what the run asks after it has looked around; without, it says what it found.
+    there who answers what the run asks after it has looked around; without, it says what it found. `priority`: which of
+    several runs that wait for room begins first.
     """
 
     question: str
@@ -44,6 +47,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     explain: bool = False
     wait: bool = False
     clarify: bool = False
+    priority: Priority = "normal"
 
 
 def asked_in(request: Request) -> Ask:
@@ -84,6 +88,9 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    if failures := handled_failures(envelope.stages, envelope.history):
+        document["failures"] = [{"stage": stage, "error": error} for stage, error in failures.items()]
+        document["partial"] = True
     if reasoner != "rules":
         document["rules_took_over"] = _rules_took_over(envelope)
     if envelope.interrupt is not None and envelope.lifecycle == "waiting":
@@ -99,6 +106,8 @@ def exit_status(document: dict[str, Any]) -> int:
     reason = document["terminal_reason"]
     if reason is None or reason in _QUESTION_REASONS:
         return EXIT_CLARIFICATION
+    if reason == "completed" and document.get("failures"):
+        return EXIT_FAILED
     if reason in BOUND_REASONS or (reason == "completed" and document.get("bound")):
         return EXIT_BOUND
     if reason != "completed":

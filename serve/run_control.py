@@ -12,7 +12,7 @@ from typing import Protocol
 from runtime.errors import InputError, InterruptError, RunStateError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, Interrupt, InterruptResponse
-from runtime.run.interrupts import lacking
+from runtime.run.interrupts import missing_from_response
 from runtime.supervision.commands import ClientEvent
 
 
@@ -89,7 +89,7 @@ def open_question(envelope: Envelope, interrupt_id: str | None) -> Interrupt:
 
 def check_response(interrupt: Interrupt, response: InterruptResponse) -> None:
     """Raise InputError for an answer that does not answer what was asked."""
-    lack = lacking(interrupt.kind, response)
+    lack = missing_from_response(interrupt.kind, response)
     if lack is not None:
         raise InputError(f"{lack}; question {interrupt.id}: {interrupt.question}", interrupt_id=interrupt.id)
 

@@ -14,12 +14,14 @@ import msgspec
 
 from actors.log_owner import LEASE_MS
 from runtime.errors import DocumentFaults, OwnedError, SettingsError, StateStorageError, UnknownNameError, WireError
-from runtime.hosting.pinned_pipelines import PinnedRules
+from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.settings import Settings
-from runtime.store.opening import StoreOptions, open_run_log, run_log_names, store_options
+from runtime.store.backends.registry import backend_of
+from runtime.store.opening import open_run_log, run_log_names
+from runtime.store.options import StoreOptions, store_options
 from runtime.store.run_log import Lease, RunLog, RunSummary, SqlRunLog
 from runtime.supervision.events import Event, RunRequested
 from serve.wiring import load_named_pipeline
@@ -142,9 +144,9 @@ def _stays(settings: Settings, log: RunLog, events: list[Event]) -> str | None:
     return None
 
 
-def _pinned(settings: Settings, log: RunLog, pipeline: str) -> PinnedRules:
+def _pinned(settings: Settings, log: RunLog, pipeline: str) -> PinnedPipelines:
     config = _today(settings, pipeline)
-    return PinnedRules({} if config is None else {pipeline: config}, log)
+    return PinnedPipelines({} if config is None else {pipeline: config}, log)
 
 
 def _today(settings: Settings, pipeline: str) -> PipelineConfig | None:
@@ -159,7 +161,7 @@ def _log_of(options: StoreOptions, run_id: RunId) -> str:
         with _opened(options, name) as log:
             if _events(log, run_id):
                 return name
-    place = options.folder if options.backend == "sqlite" else "the PostgreSQL server"
+    place = backend_of(options).place(options)
     raise UnknownNameError(f"no run '{run_id}' in the logs of {place}", name=run_id, known=[])
 
 

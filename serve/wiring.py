@@ -17,21 +17,19 @@ from runtime.bus.queries import LocalQueries
 from runtime.codebase.files.walk import WalkOptions
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
-from runtime.effects.remote_journal import journal_queries
 from runtime.errors import SettingsError, UnknownNameError
 from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.client_opening import open_models
 from runtime.llm.model_file import ModelsFile, load_models
-from runtime.memory.earlier_answers import MemoryStore, memory_queries
-from runtime.memory.entity_relations import relation_queries
-from runtime.memory.sessions import session_queries
-from runtime.memory.tool_metrics import tool_metric_queries
 from runtime.pipeline.config import PipelineConfig, as_wire
 from runtime.pipeline.loading import load_pipeline
 from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings, shipped_config_dir
-from runtime.store.opening import open_run_log, open_store, store_options
+from runtime.store.opening import open_run_log, open_store, store_queries
+from runtime.store.options import store_options
+from runtime.store.parts import all_parts
 from runtime.store.run_log import RunLog
+from serve.contributions import providers, store_parts
 
 ENTRY_POINT_GROUP = "jeeves.capabilities"
 
@@ -62,13 +60,18 @@ def warm_pipeline_names(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys((settings.default_pipeline, *settings.warm_pipelines)))
 
 
+def installed_capabilities() -> dict[str, str]:
+    """Name of each capability that a package brings → its "module:NAME"."""
+    return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP)}
+
+
 def capability_spec(settings: Settings, pipeline: PipelineConfig) -> str:
     """ "module:NAME" of the capability that works in `pipeline`. Raises SettingsError."""
     wanted = pipeline.capability_id
     if wanted not in settings.capabilities:
         listed = ", ".join(settings.capabilities)
         raise SettingsError(f"pipeline '{pipeline.name}' needs capability '{wanted}'; the settings enable {listed}")
-    installed = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    installed = installed_capabilities()
     if wanted not in installed:
         raise SettingsError(f"capability '{wanted}' is not installed; installed: {', '.join(sorted(installed))}")
     return installed[wanted]
@@ -100,6 +103,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
     if settings.reasoner == MODEL_REASONER:
         models = models_file(settings)
         told["models"] = None if models is None else models.model_dump(mode="json")
+        told["providers"] = list(providers())
         told["journal_models"] = settings.models.journal
         told["config_folders"] = [str(folder) for folder in config_folders(settings)]
     return told
@@ -116,7 +120,7 @@ def models_file(settings: Settings) -> ModelsFile | None:
             problem = f"there is no model file {path}; give the path of one, or a name in configs/models such as openai"
             raise UnknownNameError(problem, name=named)
         path = settings.config_path(f"models/{named.removesuffix('.yaml')}.yaml")
-    return load_models(path.resolve(), settings.models.roles)
+    return load_models(path.resolve(), settings.models.roles, providers())
 
 
 def config_folders(settings: Settings) -> list[Path]:
@@ -145,11 +149,7 @@ def local_runner(
     queries = LocalQueries()
     queries.register(index.queries())
     stores = open_store(store_options(settings), clock)
-    queries.register(session_queries(stores.sessions()))
-    queries.register(journal_queries(stores.journal()))
-    queries.register(memory_queries(MemoryStore(stores.cache(), clock)))
-    queries.register(relation_queries(stores.relations()))
-    queries.register(tool_metric_queries(stores.tool_metrics()))
+    queries.register(store_queries(all_parts(store_parts()), stores.part))
     capability = load_capability(capability_spec(settings, pipeline))
     shared = agent_settings(settings)
     services = capability.open_services(shared)
@@ -181,6 +181,7 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
             }
         },
         "store": msgspec.to_builtins(store_options(settings)),
+        "store_parts": store_parts(),
         "shards": settings.supervisor.shards,
         "heartbeat_s": settings.supervisor.heartbeat_s,
         "hangs_after_s": settings.supervisor.hangs_after_s,

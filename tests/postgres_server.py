@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 USER, PASSWORD = "jeeves", "open sesame"
-MISSING = "NO POSTGRESQL: initdb and pg_ctl are not installed; run `make postgres`"
+MISSING = "NO POSTGRESQL: initdb and pg_ctl are not installed; run `make programs`"
 
 
 def binaries() -> Path | None:

@@ -1,8 +1,8 @@
-"""What a capability is made of: agents' hooks, tools, pipelines and services, in one record.
+"""Defines a capability: agents' hooks, tools, pipelines and services, in one record.
 
-An agent is one class driven by its configuration plus these hooks. Agents with a reasoner (has_llm) run
-`pre_process` → reasoner → `post_process`; the others run `process`. A hook changes the run only through the
-`StageResult` that it returns.
+An agent is one class driven by its configuration plus these hooks. Agents with a reasoner (has_llm) run `pre_process` →
+reasoner → `post_process`; the others run `process`. A hook changes the run only through the `StageResult` that it
+returns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.bus.queries import QueryPort
+from runtime.bus.queries import QueryClient
 from runtime.errors import SettingsError
 from runtime.llm.prompts import PromptRegistry
 from runtime.llm.stage_llm import StageLlm
@@ -34,13 +34,13 @@ T = TypeVar("T")
 
 
 class StageInput(msgspec.Struct, frozen=True):
-    """What a reasoner is given: the facts it may use, already cut to their budget."""
+    """Holds a reasoner's input: the facts that it may use, already cut to their budget."""
 
     facts: dict[str, Any]
 
 
 class StageResult(msgspec.Struct, frozen=True):
-    """The only way in which an agent changes a run."""
+    """Holds a hook's result, the only way in which an agent changes a run."""
 
     output: dict[str, Any]
     goals: GoalsPatch | None = None
@@ -48,7 +48,7 @@ class StageResult(msgspec.Struct, frozen=True):
 
 
 class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How an agent wants its model called: what its configuration says; None leaves it to the model's own settings.
+    """Holds an agent's configured model parameters; None leaves a value to the model's own settings.
 
     `temperature` is from 0 to 2; `max_tokens` bounds one answer.
     """
@@ -60,21 +60,24 @@ class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, config: AgentConfig) -> ModelUse | None:
-        """The use that an agent makes of its model; None for an agent without one."""
+        """Return an agent's use of its model; None for an agent without one."""
         if not config.has_llm:
             return None
         return cls(config.model_role or "", config.prompt_key, config.temperature, config.max_tokens)
 
 
 class StageContext:
-    """What a hook may use while its stage runs. `llm` and `prompts` are there where a model reasons."""
+    """Gives a hook access to clock, tools, queries and services while its stage runs.
+
+    `llm` and `prompts` are present where a model reasons.
+    """
 
     def __init__(
         self,
         key: StageKey,
         clock: Clock,
         tools: ToolExecutor,
-        queries: QueryPort,
+        queries: QueryClient,
         services: Any,
         cancelled: asyncio.Event,
         budget: StageBudget | None = None,
@@ -96,15 +99,15 @@ class StageContext:
         self._show = show
 
     def show(self, text: str) -> None:
-        """Show `text` to whoever watches the run as all that this stage has written so far.
+        """Show `text` to the watchers of the run as all that this stage has written so far.
 
-        It is provisional: nothing of it is checked, recorded or sent twice. May be called as often as it changes.
+        It is provisional: nothing of it is checked, recorded or resent. May be called as often as it changes.
         """
         if self._show is not None:
             self._show(text)
 
     async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run CPU-heavy or blocking work in a thread, so that this agent still hears a cancellation."""
+        """Run CPU-heavy or blocking work in a thread, so that this agent still receives a cancellation."""
         return await asyncio.to_thread(function, *arguments)
 
 
@@ -116,9 +119,9 @@ Reasoner = Callable[[StageContext, StageView, StageInput], Awaitable[dict[str, A
 
 
 class AgentHooks(msgspec.Struct, frozen=True):
-    """The code of one agent. `reasoners`: name of a reasoner (`rules`, …) → what stands in for the model.
+    """Holds the code of one agent. `reasoners`: name of a reasoner (`rules`, …) → its implementation.
 
-    `policy` judges the result before it takes effect; the pipeline asks for that with has_policies.
+    `policy` judges the result before it takes effect; the pipeline enables it with has_policies.
     """
 
     process: Process | None = None
@@ -129,7 +132,7 @@ class AgentHooks(msgspec.Struct, frozen=True):
 
 
 class Capability(msgspec.Struct, frozen=True):
-    """One job that Jeeves can do. `open_services(settings)` makes what hooks share within one process."""
+    """Describes one job of Jeeves. `open_services(settings)` creates what the hooks of one process share."""
 
     id: str
     pipelines: tuple[str, ...]
@@ -139,7 +142,7 @@ class Capability(msgspec.Struct, frozen=True):
 
 
 def load_capability(spec: str) -> Capability:
-    """The capability that `"module:NAME"` names. Raises SettingsError when there is none."""
+    """Load the capability that `"module:NAME"` names. Raises SettingsError when there is none."""
     module_name, _, attribute = spec.partition(":")
     try:
         found = getattr(importlib.import_module(module_name), attribute)

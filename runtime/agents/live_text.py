@@ -1,8 +1,8 @@
-"""What stages are writing right now, for whoever watches a run: provisional, never recorded, gone when the stage ends.
+"""Streams the text that stages are writing to watchers of a run: provisional, never recorded.
 
-The agent's side sends the whole text so far, a few times a second at most, so that a lost message leaves no hole
-(`TextSender`). The supervisor's side keeps the newest and gives each watcher what is new to it (`LiveTexts`): a
-`text.snapshot` first, `text.delta` for what was added since.
+A text is gone when its stage ends. The agent's side sends the whole text so far, a few times a second at most, so that
+a lost message leaves no gap (`TextSender`). The supervisor's side keeps the newest and sends each watcher the part that
+it lacks (`LiveTexts`): a `text.snapshot` first, then `text.delta` for additions.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
 STAGE_TEXT = "stage.text"
 
 MAX_TEXT_CHARS = 8_000
-MOST_TEXTS_PER_RUN = 16
+MAX_TEXTS_PER_RUN = 16
 SENT_EVERY_S = 0.2
 
 
 class StageText(msgspec.Struct, frozen=True):
-    """All that a stage has written so far under `key`."""
+    """Holds all that a stage has written so far under `key`."""
 
     key: StageKey
     text: str
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True):
-    """How much of a text a watcher has: so many characters of that draft."""
+    """Records a watcher's position in a text: so many characters of that draft."""
 
     draft: int
     chars: int
 
 
-# Place of a text in its run (`hop/item`) → what a watcher has of it.
+# Place of a text in its run (`hop/item`) → the watcher's position in it.
 Marks = dict[str, Mark]
 
 _TEXT_DECODER = msgspec.msgpack.Decoder(StageText)
@@ -45,17 +45,17 @@ _MARKS_DECODER = msgspec.msgpack.Decoder(Marks)
 
 
 def decode_text(data: bytes) -> StageText:
-    """The text in a frame's body."""
+    """Decode the text in a frame's body."""
     return _TEXT_DECODER.decode(data)
 
 
 def decode_marks(data: bytes) -> Marks:
-    """The marks that a watcher sent."""
+    """Decode the marks that a watcher sent."""
     return _MARKS_DECODER.decode(data)
 
 
 def with_event(marks: Marks, event: ClientEvent) -> Marks:
-    """What a watcher has once it has seen `event`."""
+    """Return a watcher's marks after it has seen `event`."""
     if event.type not in TEXT_EVENTS:
         return marks
     given = event.data
@@ -72,21 +72,21 @@ class _Live(msgspec.Struct):
 
 
 class LiveTexts:
-    """The texts that are being written, by run."""
+    """Holds the texts that are being written, by run."""
 
     def __init__(self) -> None:
         self._runs: dict[RunId, dict[str, _Live]] = {}
 
     def show(self, stage: StageName, text: StageText, now_ms: int) -> bool:
-        """Take up what a stage that is at work says; False when that is nothing new.
+        """Store the text of a stage at work; return False when it brings nothing new.
 
-        A text that does not go on from the one before, as after a second try, is another draft.
+        A text that does not continue the one before, as after a retry, is another draft.
         """
         key, shown = text.key, text.text[:MAX_TEXT_CHARS]
         texts = self._runs.setdefault(key.run_id, {})
         place = _place(key.hop, key.item)
         before = texts.get(place)
-        if before is None and len(texts) >= MOST_TEXTS_PER_RUN:
+        if before is None and len(texts) >= MAX_TEXTS_PER_RUN:
             return False
         if before is not None and (key.attempt < before.key.attempt or shown == before.text):
             return False
@@ -96,7 +96,7 @@ class LiveTexts:
         return True
 
     def keep(self, run_id: RunId, at_work: Container[str]) -> None:
-        """Forget the texts of a run but for those of the attempts that are `at_work` (their keys as text)."""
+        """Drop the texts of a run except those of the attempts that are `at_work` (their keys as text)."""
         texts = self._runs.get(run_id)
         if texts is None:
             return
@@ -106,9 +106,9 @@ class LiveTexts:
             del self._runs[run_id]
 
     def news(self, run_id: RunId, marks: Marks, at_work: Container[str]) -> list[ClientEvent]:
-        """What is new to a watcher that has `marks` in the texts of the attempts that are `at_work`.
+        """Return the events that bring a watcher with `marks` up to date on the attempts that are `at_work`.
 
-        The events are unnumbered, since nobody will see them again.
+        The events are unnumbered, since they are never sent again.
         """
         events = []
         for place, live in self._runs.get(run_id, {}).items():
@@ -123,7 +123,7 @@ class LiveTexts:
 
 
 class TextSender:
-    """Sends what stages write, at most once in `every_s` for each; `send` gets the newest."""
+    """Sends texts of stages, at most once in `every_s` for each; `send` gets the newest."""
 
     def __init__(
         self, clock: Clock, send: Callable[[StageText], Awaitable[None]], every_s: float = SENT_EVERY_S
@@ -135,13 +135,13 @@ class TextSender:
         self._sending: dict[StageKey, asyncio.Task[None]] = {}
 
     def show(self, key: StageKey, text: str) -> None:
-        """Show `text` as all that the stage has written so far. What is beyond MAX_TEXT_CHARS is left out."""
+        """Show `text` as all that the stage has written so far; characters beyond MAX_TEXT_CHARS are left out."""
         self._newest[key] = text[:MAX_TEXT_CHARS].encode("utf-8", "replace").decode()
         if key not in self._sending:
             self._sending[key] = asyncio.create_task(self._sent(key))
 
     def over(self, key: StageKey) -> None:
-        """The stage has ended: what was not sent yet is of no use any more."""
+        """Drop the unsent text of a stage that has ended."""
         self._newest.pop(key, None)
         task = self._sending.pop(key, None)
         if task is not None:
@@ -162,5 +162,5 @@ def _place(hop: int, item: int) -> str:
 
 
 def _event(live: _Live, type_: str, data: dict[str, object]) -> ClientEvent:
-    told = {**data, "draft": live.draft, "item": live.key.item, "provisional": True}
-    return ClientEvent(0, live.at_ms, live.key.run_id, type_, live.key.hop, live.stage, told)  # type: ignore[arg-type]
+    fields = {**data, "draft": live.draft, "item": live.key.item, "provisional": True}
+    return ClientEvent(0, live.at_ms, live.key.run_id, type_, live.key.hop, live.stage, fields)  # type: ignore[arg-type]

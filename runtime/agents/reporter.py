@@ -1,7 +1,7 @@
-"""What an agent has to tell of its stages: each report once more until it is recorded, and in order for each stage.
+"""Resends stage reports until acknowledged, in order per stage.
 
-While a report is under way, what happens meanwhile gathers, and goes as one report when the first is recorded. That a
-stage has begun, or called a tool, may wait for a moment: a short stage costs one report, however much it did.
+While a report is in flight, further payloads of its stage gather, and are sent as one report when the first is
+recorded. Start and tool calls may wait for a moment: a short stage costs one report, however many payloads it has.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from runtime.bus.outbox import CAPACITY
-from runtime.bus.reliable_sender import Courier, Parcel
+from runtime.bus.reliable_sender import OutgoingCommand, ReliableSender
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey
 from runtime.supervision.events import BudgetRequested, StageFailed, StageStarted, StageSucceeded, ToolCalled
@@ -30,14 +30,14 @@ StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | T
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What became of one attempt, in order, as told by one life of its agent.
+    """Reports the progress of one attempt, in order, by one incarnation of its agent.
 
-    `was_refused`: it did not begin, because another process, which is gone, had begun it.
+    `was_refused`: the attempt did not begin, because another process, which is gone, had begun it.
     """
 
     key: StageKey
     agent: Address
-    life: str
+    incarnation: str = msgspec.field(name="life")
     payloads: tuple[StagePayload, ...]
     was_refused: bool = False
 
@@ -51,37 +51,37 @@ _DECODER = msgspec.msgpack.Decoder(Report)
 
 
 def decode_report(data: bytes) -> Report:
-    """The report in a frame's body."""
+    """Decode the report in a frame's body."""
     return _DECODER.decode(data)
 
 
 class Reporter:
-    """Speaks for one life of an agent. `supervisor_of`: run → the address that records it."""
+    """Sends the reports of one incarnation of an agent. `supervisor_of`: run → the address that records it."""
 
     def __init__(
         self,
-        courier: Courier,
+        sender: ReliableSender,
         clock: Clock,
         agent: Address,
-        life: str,
+        incarnation: str,
         supervisor_of: Callable[[RunId], Address],
-        most_under_way: int = CAPACITY,
+        max_in_flight: int = CAPACITY,
     ) -> None:
-        self._courier = courier
+        self._sender = sender
         self._clock = clock
         self._agent = agent
-        self._life = life
+        self._incarnation = incarnation
         self._supervisor_of = supervisor_of
-        self._most_under_way = most_under_way
+        self._max_in_flight = max_in_flight
         self._gathered: dict[StageKey, list[StagePayload]] = {}
-        self._under_way: dict[MessageId, StageKey] = {}
+        self._in_flight: dict[MessageId, StageKey] = {}
         self._waiting: set[StageKey] = set()
         self._held_back: dict[StageKey, None] = {}
         self._numbers = itertools.count(1)
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def say(self, payload: StagePayload) -> None:
-        """Report it, after what was said of that stage before."""
+    def report(self, payload: StagePayload) -> None:
+        """Report a payload, after earlier ones of the same stage."""
         key = payload.key
         self._gathered.setdefault(key, []).append(payload)
         if isinstance(payload, StageStarted | ToolCalled):
@@ -90,13 +90,13 @@ class Reporter:
             self._send(key)
 
     def refuse(self, key: StageKey) -> None:
-        """Another process had begun that attempt: it counts as lost with that one."""
-        self._send_report(Report(key, self._agent, self._life, (), was_refused=True))
+        """Report an attempt that another process had begun: it counts as lost with that process."""
+        self._send_report(Report(key, self._agent, self._incarnation, (), was_refused=True))
 
     def recorded(self, message_id: MessageId) -> None:
-        """The supervisor has recorded that report; what has gathered since goes now."""
-        self._courier.acknowledge(message_id)
-        key = self._under_way.pop(message_id, None)
+        """Handle the acknowledgement of a report; payloads gathered since are sent now."""
+        self._sender.acknowledge(message_id)
+        key = self._in_flight.pop(message_id, None)
         if key is not None:
             self._waiting.discard(key)
             self._held_back[key] = None
@@ -110,9 +110,10 @@ class Reporter:
         self._send(key)
 
     def _send(self, key: StageKey) -> None:
-        """Send what has gathered, unless a report of that stage is under way: it takes its turn then.
+        """Send the gathered payloads, unless a report of that stage is in flight: then they wait for their turn.
 
-        As many are under way as the courier sends again; the others are held back, the longest waiting first.
+        At most as many reports are in flight as the sender's outbox can resend; further stages are held back, the
+        longest waiting first.
         """
         if key in self._waiting or key not in self._gathered:
             return
@@ -120,18 +121,18 @@ class Reporter:
             self._held_back[key] = None
             return
         self._waiting.add(key)
-        self._send_report(Report(key, self._agent, self._life, tuple(self._gathered.pop(key))))
+        self._send_report(Report(key, self._agent, self._incarnation, tuple(self._gathered.pop(key))))
 
     def _send_report(self, report: Report) -> None:
         run_id = report.key.run_id
-        message_id = MessageId(f"{self._life}.{next(self._numbers)}")
-        self._under_way[message_id] = report.key
-        parcel = Parcel(self._supervisor_of(run_id), REPORT, msgspec.msgpack.encode(report), run_id)
-        self._spawn(self._courier.send(message_id, parcel))
+        message_id = MessageId(f"{self._incarnation}.{next(self._numbers)}")
+        self._in_flight[message_id] = report.key
+        command = OutgoingCommand(self._supervisor_of(run_id), REPORT, msgspec.msgpack.encode(report), run_id)
+        self._spawn(self._sender.send(message_id, command))
 
     @property
     def _has_room(self) -> bool:
-        return len(self._under_way) < self._most_under_way
+        return len(self._in_flight) < self._max_in_flight
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(work)

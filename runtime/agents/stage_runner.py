@@ -1,7 +1,7 @@
-"""One stage, executed: decode the view, run the agent's hooks, report how it ended.
+"""Executes one stage: decodes the view, runs the agent's hooks, and returns how the stage ended.
 
-Used alike by the local runner and by the actors. Whatever a hook does — raise, return the wrong type, write too much —
-becomes a `StageSucceeded` or a `StageFailed`; only cancellation passes through.
+The local runner and the actors share it. Whatever a hook does — raise, return the wrong type, write too much — becomes
+a `StageSucceeded` or a `StageFailed`; only cancellation passes through.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult
-from runtime.bus.queries import QueryPort
+from runtime.bus.queries import QueryClient
 from runtime.effects.remote_journal import QueryJournal
 from runtime.effects.stage_effects import StageEffects
 from runtime.errors import (
@@ -37,7 +37,7 @@ from runtime.primitives.clock import Clock
 from runtime.primitives.ids import StageKey
 from runtime.run.bounds import Grant
 from runtime.run.policy_verdict import PolicyVerdict
-from runtime.run.stage_budget import AskForMore, StageBudget
+from runtime.run.stage_budget import RequestGrant, StageBudget
 from runtime.run.stage_view import StageView, decode_view
 from runtime.supervision.commands import RunStage
 from runtime.supervision.events import (
@@ -54,16 +54,16 @@ from runtime.tools.result import ToolResult
 
 log = logging.getLogger(__name__)
 
-# The reasoner that calls a model; every other is code of the capability alone.
+# The reasoner that calls a model; all others run only code of the capability.
 MODEL_REASONER = "llm"
 
 MAX_OUTPUT_BYTES = 4_000_000
 MAX_OUTPUT_DEPTH = 100
 MAX_ERROR_CHARACTERS = 4_000
 
-Report = Callable[[ToolCalled], Awaitable[None]]
-Show = Callable[[str], None]
-More = Callable[[BudgetRequested], Awaitable[Grant]]
+ReportToolCall = Callable[[ToolCalled], Awaitable[None]]
+ShowText = Callable[[str], None]
+RequestBudget = Callable[[BudgetRequested], Awaitable[Grant]]
 
 _KIND_OF_ERROR: dict[type[JeevesError], FailureKind] = {
     ToolFailedError: "tool",
@@ -82,7 +82,7 @@ _REACH: dict[ToolAccess, frozenset[str]] = {
 
 
 class Agent:
-    """An agent of one pipeline, ready to take stages: its configuration, hooks, tools and services."""
+    """Executes stages of one agent of a pipeline: its configuration, hooks, tools and services."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Agent:
         reasoner: str,
         settings: Mapping[str, Any],
         clock: Clock,
-        queries: QueryPort,
+        queries: QueryClient,
         services: Any = None,
         models: ModelClient | None = None,
         prompts: PromptRegistry | None = None,
@@ -128,9 +128,9 @@ class Agent:
         self._answers = QueryJournal(queries, clock, PATIENCE_S) if keeps_answers else None
 
     async def may_begin(self, key: StageKey, by: str) -> bool:
-        """False when another process than `by` has begun the attempt: what it did outside may be under way there.
+        """Return False when another process than `by` has begun the attempt: its effects may still be in progress.
 
-        Only asked of agents that may call tools that write; the others lose nothing by beginning twice.
+        The journal is asked only for agents with tools that write; the others lose nothing by beginning twice.
         """
         return self._journal is None or await self._journal.begin(key, by)
 
@@ -138,16 +138,16 @@ class Agent:
         self,
         command: RunStage,
         cancelled: asyncio.Event,
-        report: Report | None = None,
-        more: More | None = None,
-        show: Show | None = None,
+        report: ReportToolCall | None = None,
+        more: RequestBudget | None = None,
+        show: ShowText | None = None,
     ) -> StageSucceeded | StageFailed:
-        """Execute one stage; `more` asks for budget beyond the grant, `show` gets what is being written.
+        """Execute one stage; `more` requests budget beyond the grant, `show` receives the text being written.
 
         Raises only asyncio.CancelledError.
         """
         started_s = time.perf_counter()
-        budget = StageBudget(command.grant, _asking(command.key, more))
+        budget = StageBudget(command.grant, _grant_requester(command.key, more))
         tools = self._tools(command, budget, report)
         kind: FailureKind = "internal"
         bound: Bound | None = None
@@ -167,10 +167,10 @@ class Agent:
                 self._prompts,
                 show,
             )
-            result = _on_the_wire(await self._hooked(context, view))
-            failure = result if isinstance(result, str) else self._against_schema(result)
+            result = _wire_result(await self._run_hooks(context, view))
+            failure = result if isinstance(result, str) else self._schema_fault(result)
             if isinstance(result, StageResult) and failure is None:
-                policy = await self._judged(context, view, result)
+                policy = await self._evaluate_policy(context, view, result)
                 usage = _usage(budget, started_s)
                 return StageSucceeded(command.key, result.output, result.goals, result.interrupt, usage, policy)
         except JeevesError as error:
@@ -187,18 +187,20 @@ class Agent:
             log.exception("stage.hook_failed", extra={"run_id": command.key.run_id, "stage": self.config.name})
             failure = f"{type(error).__name__}: {error}"
         usage = _usage(budget, started_s)
-        return StageFailed(command.key, kind, _speakable(failure or ""), bound, recoverable, usage)
+        return StageFailed(command.key, kind, _sanitized(failure or ""), bound, recoverable, usage)
 
     def model_stats(self) -> ModelStats | None:
-        """What has been counted of its calls of models; None for an agent without one."""
+        """Return the counts of the agent's model calls; None for an agent without a model."""
         return None if self._models is None else self._models.stats()
 
     async def close(self) -> None:
-        """Give back the connections to models; agents of a process may share them."""
+        """Close the connections to models; agents of a process may share them."""
         if self._models is not None:
             await self._models.close()
 
-    async def _judged(self, context: StageContext, view: StageView, result: StageResult) -> PolicyVerdict | None:
+    async def _evaluate_policy(
+        self, context: StageContext, view: StageView, result: StageResult
+    ) -> PolicyVerdict | None:
         if not self.config.has_policies or self._hooks.policy is None:
             return None
         verdict: object = await self._hooks.policy(context, view, result)
@@ -208,14 +210,14 @@ class Agent:
             read = msgspec.convert(msgspec.to_builtins(verdict), PolicyVerdict)
         except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
             raise StageError(f"the policy's verdict cannot be put on the wire: {error}") from error
-        return msgspec.structs.replace(read, reason=_speakable(read.reason))
+        return msgspec.structs.replace(read, reason=_sanitized(read.reason))
 
-    def _against_schema(self, result: StageResult) -> str | None:
+    def _schema_fault(self, result: StageResult) -> str | None:
         if self._schema is None or result.interrupt is not None:
             return None
         return self._schema.fault(result.output)
 
-    async def _hooked(self, context: StageContext, view: StageView) -> StageResult:
+    async def _run_hooks(self, context: StageContext, view: StageView) -> StageResult:
         hooks = self._hooks
         if not self.config.has_llm:
             assert hooks.process is not None
@@ -235,7 +237,7 @@ class Agent:
         caller = (str(command.key), user_id)
         return StageLlm(self._models, asked, budget, *caller, self._clock, command.deadline_ms, kept)
 
-    def _tools(self, command: RunStage, budget: StageBudget, report: Report | None) -> ToolExecutor:
+    def _tools(self, command: RunStage, budget: StageBudget, report: ReportToolCall | None) -> ToolExecutor:
         async def on_call(name: str, result: ToolResult) -> None:
             if report is not None:
                 await report(ToolCalled(command.key, name, result.status, result.duration_ms))
@@ -252,7 +254,7 @@ class Agent:
         return any(tool.access == "write" and tool.name in self._allowed for tool in self._registry)
 
 
-def _asking(key: StageKey, more: More | None) -> AskForMore | None:
+def _grant_requester(key: StageKey, more: RequestBudget | None) -> RequestGrant | None:
     if more is None:
         return None
 
@@ -272,8 +274,8 @@ def _usage(budget: StageBudget, started_s: float) -> StageUsage:
     )
 
 
-def _on_the_wire(result: object) -> StageResult | str:
-    """What the supervisor will read of a hook's return value, or why it cannot be taken.
+def _wire_result(result: object) -> StageResult | str:
+    """Return a hook's result as the supervisor will decode it, or why it cannot be accepted.
 
     Going through the wire here makes a run the same in every host and in a replay: tuples become lists, for one.
     """
@@ -301,6 +303,6 @@ def _deeper_than(levels: int, value: object) -> bool:
     return levels < 0 or any(_deeper_than(levels - 1, part) for part in parts)
 
 
-def _speakable(text: str) -> str:
-    """An error text that any log and wire can take: cut, and without lone surrogates."""
+def _sanitized(text: str) -> str:
+    """Return an error text that any log and wire accepts: cut, and without lone surrogates."""
     return text[:MAX_ERROR_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""The middleware that comes with Jeeves, and how plain data names it.
+"""Provides the built-in middleware and builds chains of it from settings.
 
 Deduplication goes first, so that no other middleware takes a copy for a second request; the circuit breaker goes last,
 so that what it stops is seen and counted by the others.
@@ -21,12 +21,13 @@ from runtime.errors import CircuitOpenError, SettingsError
 from runtime.primitives.clock import Clock
 from runtime.primitives.counters import LabelledCounter
 from runtime.primitives.ids import MessageId
+from runtime.primitives.metrics import BUS_MESSAGES
 
 log = logging.getLogger(__name__)
 
 REMEMBERED_MESSAGES = 20_000
 
-# What is not here says nothing about the handler: nobody was there, or the asker lost interest.
+# Other outcomes do not depend on the handler: there was none, or the asker gave up.
 ENDINGS: dict[Outcome, Ending] = {
     "answered": "success",
     "rejected": "success",
@@ -39,7 +40,7 @@ _QUIET: frozenset[Outcome] = frozenset({"answered", "rejected", "accepted", "dro
 
 
 class Deduplication(Middleware):
-    """Drops a message whose id was seen among the last `remember` ones."""
+    """Drops a message whose id is among the last `remember` ones seen."""
 
     name = "deduplication"
 
@@ -59,34 +60,34 @@ class Deduplication(Middleware):
         return CONTINUE
 
     def after(self, header: Header, outcome: Outcome) -> None:
-        """Forget what went nowhere: when it comes again, its sender is to hear so again."""
+        """Forget an undelivered message, so that its sender gets the same outcome when it sends it again."""
         if outcome in _WENT_NOWHERE:
             self._seen.pop(header.message_id, None)
 
     def stats(self) -> Mapping[str, Any]:
-        """How many ids are remembered, and how many copies were dropped."""
+        """Return the number of remembered ids and of dropped copies."""
         return {"remembered": len(self._seen), "doubled": self._doubled}
 
 
 class Tracing(Middleware):
-    """Begins a trace where a message comes without one; endpoints hand it on."""
+    """Starts a trace for each message that has none; endpoints continue it."""
 
     name = "tracing"
 
     def before(self, header: Header) -> Verdict:
-        """Let a trace pass, or begin one that is named after the message."""
+        """Let a trace pass, or start one that is named after the message."""
         if header.trace_id is not None:
             return CONTINUE
         return Replace(msgspec.structs.replace(header, trace_id=header.message_id))
 
 
 class Logging(Middleware):
-    """One log line for each outcome: a warning for what should not be, else for debugging."""
+    """Writes one log line per outcome: a warning for unexpected outcomes, debug otherwise."""
 
     name = "logging"
 
     def after(self, header: Header, outcome: Outcome) -> None:
-        """Log what became of a message."""
+        """Log the outcome of a message."""
         level = logging.DEBUG if outcome in _QUIET else logging.WARNING
         if log.isEnabledFor(level):
             fields = {name: getattr(header, name) for name in ("message_id", "kind", "type", "source", "target")}
@@ -100,22 +101,22 @@ class Metrics(Middleware):
     name = "metrics"
 
     def __init__(self) -> None:
-        self.messages = LabelledCounter("jeeves_bus_messages", "Messages by outcome", ("kind", "type", "outcome"))
+        self.messages = LabelledCounter.of(BUS_MESSAGES)
 
     def after(self, header: Header, outcome: Outcome) -> None:
         """Count a message."""
         self.messages.add(header.kind, header.type, outcome)
 
     def stats(self) -> Mapping[str, Any]:
-        """The counts, as samples."""
+        """Return the counts, as samples."""
         return {self.messages.name: [msgspec.to_builtins(sample) for sample in self.messages.samples()]}
 
 
 class CircuitBreaker(Middleware):
     """Stops queries of a type whose handler failed too often in a row.
 
-    Only queries: an event has many handlers, and the success of a command is not reported, so failures in a row cannot
-    be told. Types that do not fail take no memory.
+    Only queries: an event has many handlers, and the success of a command is not reported, so consecutive failures
+    cannot be recognised. Types that do not fail take no memory.
     """
 
     name = "circuit_breaker"
@@ -140,14 +141,14 @@ class CircuitBreaker(Middleware):
         return Stop(error.message, error)
 
     def after(self, header: Header, outcome: Outcome) -> None:
-        """Learn from how a query ended."""
+        """Record the outcome of a query in its breaker."""
         if self._guards(header):
             breaker = self._breakers.get(header.type, CLOSED)
             ending = ENDINGS.get(outcome, "neither")
             self._keep(header.type, breakers.record(self._rules, breaker, header.message_id, ending, self._now_ms()))
 
     def stats(self) -> Mapping[str, Any]:
-        """State, failures in a row and refusals of each type that is failing now."""
+        """Return state, consecutive failures and refusals of each type that is failing now."""
         return {
             type_: {"state": breaker.state, "failures": breaker.failures, "refused": self._refused[type_]}
             for type_, breaker in self._breakers.items()

@@ -1,10 +1,10 @@
-"""The circuit breaker of one message type: a state machine with the time passed in.
+"""Implements the circuit breaker of one message type as a pure state machine.
 
     closed ──threshold reached──▶ open ──probe due──▶ half_open ──success──▶ closed
                                    ▲                      └──────failure──▶ open
 
-Only failures in a row count. While the breaker is open, and while its one probe is under way, requests are not
-admitted; a probe that is never heard of again makes room for the next after another `reset_timeout_s`.
+The time is passed in. Only consecutive failures count. While the breaker is open, and while its one probe is in flight,
+requests are not admitted; a probe that never reports its end makes room for the next after another `reset_timeout_s`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ State = Literal["closed", "open", "half_open"]
 Signal = Literal["success", "failure", "last_failure", "probe_due"]
 Ending = Literal["success", "failure", "neither"]
 
-# What is not here leaves the state as it is: the late result of a request that was admitted before the breaker opened.
+# Other pairs leave the state as it is: late results of requests that were admitted before the breaker opened.
 TRANSITIONS: dict[tuple[State, Signal], State] = {
     ("closed", "success"): "closed",
     ("closed", "failure"): "closed",
@@ -32,7 +32,7 @@ TRANSITIONS: dict[tuple[State, Signal], State] = {
 
 
 class BreakerRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a breaker opens and for how long; `failure_threshold` 0 never opens."""
+    """Configures when a breaker opens and for how long; `failure_threshold` 0 never opens."""
 
     failure_threshold: int = 5
     reset_timeout_s: float = 30.0
@@ -46,12 +46,15 @@ class BreakerRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
 
     def guards(self, type_: str) -> bool:
-        """True when messages of that type can open a breaker."""
+        """Return True when messages of that type can open a breaker."""
         return self.failure_threshold > 0 and type_ not in self.excluded
 
 
 class Breaker(msgspec.Struct, frozen=True):
-    """Where one breaker stands. `failures` are those in a row; `probe_at_ms` matters in every state but closed."""
+    """Holds the state of one breaker.
+
+    `failures` counts consecutive ones; `probe_at_ms` matters in every state but closed.
+    """
 
     state: State = "closed"
     failures: int = 0
@@ -63,7 +66,7 @@ CLOSED = Breaker()
 
 
 def admit(rules: BreakerRules, breaker: Breaker, message_id: MessageId, now_ms: int) -> tuple[Breaker, bool]:
-    """The breaker after a request came, and whether the request may pass."""
+    """Return the breaker after a request arrived, and whether the request may pass."""
     if breaker.state == "closed":
         return breaker, True
     if now_ms < breaker.probe_at_ms:
@@ -73,7 +76,7 @@ def admit(rules: BreakerRules, breaker: Breaker, message_id: MessageId, now_ms: 
 
 
 def record(rules: BreakerRules, breaker: Breaker, message_id: MessageId, ending: Ending, now_ms: int) -> Breaker:
-    """The breaker after an admitted request has ended. `neither` says nothing about the handler."""
+    """Return the breaker after an admitted request has ended; `neither` does not count for or against the handler."""
     probing = breaker.state == "half_open"
     if breaker.state == "open" or (probing and message_id != breaker.probe):
         return breaker

@@ -1,7 +1,7 @@
-"""One participant on the bus: sends commands and events, asks queries, and answers what reaches it.
+"""Connects one participant to the bus: sends commands and events, asks queries, answers requests.
 
 It knows frames and a `Transport`, nothing of Ray. A query is a request frame whose reply is awaited here, in the
-asker's process: the bus itself waits for nobody. What is sent while a frame is handled carries that frame's trace.
+asker's process; the bus itself never waits. Frames sent while another is handled carry that frame's trace.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import msgspec
 from runtime.bus.builtin_middleware import Deduplication
 from runtime.bus.frames import BUS, Frame, Header, Kind, SendOutcome, pack_body
 from runtime.bus.middleware import Chain, Middleware
-from runtime.bus.pending_queries import Asking
+from runtime.bus.pending_queries import PendingQueries
 from runtime.bus.queries import DEFAULT_QUERY_TIMEOUT_S, QueryHandler
-from runtime.bus.request_handlers import Handling, OnFrame
+from runtime.bus.request_handlers import OnFrame, RequestHandlers
 from runtime.bus.sender import RetryRules, Sender, Transport
 from runtime.bus.tracing import current_trace
 from runtime.errors import DuplicateHandlerError, HandlerLostError
@@ -27,17 +27,17 @@ Handler = TypeVar("Handler")
 
 REMEMBERED_MESSAGES = 5_000
 
-# A query that kills whoever handles it would otherwise do so until its time is over; stages have the same number.
+# Otherwise a query that kills its handler would do so until its timeout; stages have the same limit.
 MAX_ASKED_AGAIN = 3
 
 Undo = Callable[[], Awaitable[None]]
 
 
 class Endpoint:
-    """An address on the bus.
+    """Represents an address on the bus.
 
     `queries`: type → handler of queries. `frames`: type → handler of commands sent to this address, and of events where
-    `subscribes` names the type. `middleware` looks at what is handled here, after copies have been dropped.
+    `subscribes` names the type. `middleware` sees the requests that are handled here, after copies have been dropped.
     """
 
     def __init__(
@@ -55,24 +55,24 @@ class Endpoint:
         self._transport = transport
         self._clock = clock
         self._sender = Sender(transport, clock, self.bind, retry)
-        self._asking = Asking(self._sender, clock)
+        self._pending = PendingQueries(self._sender, clock)
         self._chain = Chain([Deduplication(REMEMBERED_MESSAGES), *middleware])
-        self._handling = Handling(address, clock, self._sender.send, self._chain)
-        self._handling.queries.update(queries or {})
-        self._handling.commands.update(frames or {})
-        self._handling.subscribers.update({type_: [self._handling.commands[type_]] for type_ in subscribes})
+        self._handlers = RequestHandlers(address, clock, self._sender.send, self._chain)
+        self._handlers.queries.update(queries or {})
+        self._handlers.commands.update(frames or {})
+        self._handlers.subscribers.update({type_: [self._handlers.commands[type_]] for type_ in subscribes})
         self._handled: set[str] = set()
 
     def bind(self) -> None:
-        """Appear on the bus, or appear again on one that was restarted; queries without an answer are sent again."""
-        handles = tuple(dict.fromkeys([*self._handling.queries, *self._handled]))
-        self._transport.bind(self.address, handles, tuple(self._handling.subscribers))
-        self._asking.send_again()
+        """Register with the bus, or again after its restart; unanswered queries are resent."""
+        handles = tuple(dict.fromkeys([*self._handlers.queries, *self._handled]))
+        self._transport.bind(self.address, handles, tuple(self._handlers.subscribers))
+        self._pending.send_again()
 
     async def close(self) -> None:
-        """Call off all work: what is asked here fails with QueryCancelledError, and so does what others asked."""
-        self._asking.close()
-        await self._handling.close()
+        """Cancel all work: pending queries of both sides fail with QueryCancelledError."""
+        self._pending.close()
+        await self._handlers.close()
 
     async def command(
         self,
@@ -83,46 +83,46 @@ class Endpoint:
         about: MessageId | None = None,
         epoch: int = 0,
     ) -> SendOutcome:
-        """Send a command to one address; says whether it is on its way.
+        """Send a command to one address; return whether the bus took it.
 
-        `about` names what it repeats or acknowledges, `epoch` on whose behalf it is sent: the frame's correlation id
-        and incarnation.
+        `about` is the message that it repeats or acknowledges, `epoch` that of the owner on whose behalf it is sent;
+        they become the frame's correlation id and incarnation.
         """
         frame = self._frame("command", type_, body, target, run_id)
         header = msgspec.structs.replace(frame.header, correlation_id=about, incarnation=epoch)
         return await self._sender.send(Frame(header, body))
 
     async def send(self, type_: str, body: bytes, run_id: RunId | None = None) -> SendOutcome:
-        """Send a command to whoever handles its type; `refused`, and a dead letter, when nobody does."""
+        """Send a command to the handler of its type; without one it is `refused` and becomes a dead letter."""
         return await self._sender.send(self._frame("command", type_, body, None, run_id))
 
     async def publish(self, type_: str, body: bytes, run_id: RunId | None = None) -> SendOutcome:
-        """Tell all subscribers of `type_`; nobody is waited for."""
+        """Send an event to all subscribers of `type_`, without waiting for any of them."""
         return await self._sender.send(self._frame("event", type_, body, None, run_id))
 
     async def query(
         self, type_: str, body: dict[str, Any], timeout_s: float = DEFAULT_QUERY_TIMEOUT_S
     ) -> dict[str, Any]:
-        """The answer of whoever handles `type_`.
+        """Return the answer of the handler of `type_`.
 
         A handler whose process dies is asked again when it is back, as long as there is time, and three times at most:
-        it may be asked more than once.
+        it may receive the query more than once.
 
         Raises NoHandlerError, QueryTimeoutError, QueryCancelledError, MessageStoppedError, HandlerLostError (with
         `deaths` when the query was given up because of them), or the handler's error. A task that is cancelled while it
-        waits calls the query off.
+        waits cancels the query.
         """
         gives_up_s, left_s, deaths = self._clock.monotonic_s() + timeout_s, timeout_s, 0
         while True:
             try:
-                return await self._asking.ask(self._frame("query", type_, pack_body(body), None, None, left_s), left_s)
+                return await self._pending.ask(self._frame("query", type_, pack_body(body), None, None, left_s), left_s)
             except HandlerLostError as error:
                 if "deaths" in error.values:
-                    raise  # the handler asked on, and gave that up
+                    raise  # the handler gave up a query of its own
                 deaths += 1
                 if deaths > MAX_ASKED_AGAIN:
                     raise HandlerLostError(
-                        f"whoever handles '{type_}' died {deaths} times with it in hand; it is not asked again",
+                        f"the handler of '{type_}' died {deaths} times while handling it; it is not asked again",
                         type=type_,
                         deaths=deaths,
                     ) from error
@@ -132,23 +132,23 @@ class Endpoint:
 
     async def register_handler(self, type_: str, handler: QueryHandler) -> None:
         """Answer queries of that type from now on. Raises DuplicateHandlerError when it has a handler anywhere."""
-        await self._register(self._handling.queries, type_, handler)
+        await self._register(self._handlers.queries, type_, handler)
 
     async def register_command(self, type_: str, handler: OnFrame) -> None:
-        """Take commands of that type, whoever they are sent to. Raises DuplicateHandlerError as above."""
-        await self._register(self._handling.commands, type_, handler)
+        """Handle commands of that type, whatever their target. Raises DuplicateHandlerError as above."""
+        await self._register(self._handlers.commands, type_, handler)
         self._handled.add(type_)
 
     async def deregister(self, type_: str) -> None:
-        """Handle queries and commands of that type no longer."""
+        """Stop handling queries and commands of that type."""
         self._handled.discard(type_)
-        self._handling.queries.pop(type_, None)
-        self._handling.commands.pop(type_, None)
+        self._handlers.queries.pop(type_, None)
+        self._handlers.commands.pop(type_, None)
         await self._ask_bus("bus.deregister_handler", type_)
 
     async def subscribe(self, type_: str, handler: OnFrame) -> Undo:
-        """Call `handler` with every event of that type; what is returned undoes it, once or more often."""
-        self._handling.subscribers.setdefault(type_, []).append(handler)
+        """Call `handler` with every event of that type; return a function that undoes it, safe to repeat."""
+        self._handlers.subscribers.setdefault(type_, []).append(handler)
         await self._ask_bus("bus.subscribe", type_)
 
         async def undo() -> None:
@@ -157,51 +157,51 @@ class Endpoint:
         return undo
 
     async def unsubscribe(self, type_: str, handler: OnFrame) -> None:
-        """Call `handler` no more for events of that type; the others are called on."""
-        handlers = self._handling.subscribers.get(type_, [])
+        """Stop calling `handler` for events of that type; other handlers of the type stay."""
+        handlers = self._handlers.subscribers.get(type_, [])
         if handler not in handlers:
             return
         handlers.remove(handler)
         if not handlers:
-            del self._handling.subscribers[type_]
+            del self._handlers.subscribers[type_]
             await self._ask_bus("bus.unsubscribe", type_)
 
     def add_middleware(self, middleware: Middleware) -> None:
-        """Let a middleware look at what is handled here, after those that are there already."""
+        """Append a middleware to the chain of this endpoint."""
         self._chain.add(middleware)
 
     async def has_handler(self, type_: str) -> bool:
-        """True when somebody on the bus handles that type."""
+        """Return True when an endpoint on the bus handles that type."""
         return bool((await self._ask_bus("bus.has_handler", type_))["has_handler"])
 
     async def subscribers(self, type_: str) -> list[Address]:
-        """Who on the bus gets events of that type."""
+        """Return the addresses that receive events of that type."""
         return [Address(address) for address in (await self._ask_bus("bus.subscribers", type_))["subscribers"]]
 
     async def handler_types(self) -> list[str]:
-        """The types that somebody on the bus handles."""
+        """Return the types that have a handler on the bus."""
         return list((await self._ask_bus("bus.handler_types"))["handler_types"])
 
     async def bus_stats(self) -> dict[str, Any]:
-        """The bus's counters and tables, its latest dead letters, and what its middleware knows."""
+        """Return the bus's counters and tables, its latest dead letters, and its middleware's statistics."""
         return await self._ask_bus("bus.stats")
 
     def on_frame(self, frame: Frame) -> None:
-        """Take a frame from the bus; the work is done in a task of its own, so this returns at once."""
+        """Take a frame from the bus and return at once; the work is done in a task of its own."""
         if frame.header.kind == "reply":
-            self._asking.take_reply(frame)
+            self._pending.take_reply(frame)
         elif frame.header.kind == "cancel":
-            self._handling.cancel(frame.header.correlation_id)
+            self._handlers.cancel(frame.header.correlation_id)
         else:
-            self._handling.take(frame)
+            self._handlers.handle(frame)
 
     async def _ask_bus(self, type_: str, about: str = "") -> dict[str, Any]:
         body = pack_body({"type": about})
         frame = self._frame("query", type_, body, BUS, None, DEFAULT_QUERY_TIMEOUT_S)
-        return await self._asking.ask(frame, DEFAULT_QUERY_TIMEOUT_S)
+        return await self._pending.ask(frame, DEFAULT_QUERY_TIMEOUT_S)
 
     async def _register(self, handlers: dict[str, Handler], type_: str, handler: Handler) -> None:
-        if type_ in self._handling.queries or type_ in self._handling.commands:
+        if type_ in self._handlers.queries or type_ in self._handlers.commands:
             raise DuplicateHandlerError(f"{self.address} handles '{type_}' already", type=type_)
         handlers[type_] = handler
         try:

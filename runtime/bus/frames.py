@@ -1,7 +1,7 @@
-"""Frames: what goes over the bus. A small header that the bus reads, and a body that it never decodes.
+"""Encodes frames: a small header that the bus reads, and a body that it never decodes.
 
 On the wire a frame is four bytes of header length (big-endian), the header as MessagePack, then the body as it is.
-Frames go one way; a query is a request frame and a reply frame with the same correlation id.
+Frames are one-way; a query is a request frame and a reply frame with the same correlation id.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from runtime.primitives.ids import Address, MessageId, RunId, new_message_id
 Kind = Literal["event", "command", "query", "reply", "cancel"]
 CancelReason = Literal["timeout", "cancelled"]
 SendOutcome = Literal["accepted", "refused", "unreachable", "full"]
-"""Whether the bus took a frame: `refused` is a living bus that knows nobody to take it, `unreachable` is no bus."""
+"""Whether the bus took a frame: `refused` by a live bus that has no recipient, `unreachable` without a bus."""
 
 BUS = Address("bus")
-"""The bus itself: it answers queries about itself and takes reports of failed handlers."""
+"""The address of the bus itself, for queries about the bus and reports of failed handlers."""
 
 _LENGTH_BYTES = 4
 
-# msgspec lets the last two through from what it calls: for text that is no UTF-8, and for bodies nested very deep.
+# msgspec lets the last two escape: for text that is not UTF-8, and for bodies nested very deep.
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class Header(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who sends what to whom. `target` None lets the bus find the handler or the subscribers of `type`.
+    """Addresses a message. Without a `target` the bus finds the handler or the subscribers of `type`.
 
-    `reason` says in a word why a query is called off (`timeout`, `cancelled`), which error a failed reply carries (its
-    code), or what a report of a failed handler is about: whoever reads headers need not decode bodies for it.
+    `reason` holds one word on why a query is cancelled (`timeout`, `cancelled`), the code of the error in a failed
+    reply, or the failure in a report of a failed handler, so that readers of headers need not decode bodies.
     """
 
     message_id: MessageId
@@ -50,7 +50,7 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """One message: a header and opaque bytes."""
+    """Carries one message: a header and opaque bytes."""
 
     header: Header
     body: bytes = b""
@@ -60,13 +60,13 @@ _HEADER_DECODER = msgspec.msgpack.Decoder(Header)
 
 
 def encode_frame(frame: Frame) -> bytes:
-    """The frame's bytes on the wire."""
+    """Return the frame's bytes on the wire."""
     header = msgspec.msgpack.encode(frame.header)
     return len(header).to_bytes(_LENGTH_BYTES, "big") + header + frame.body
 
 
 def decode_header(data: bytes) -> tuple[Header, int]:
-    """The header, and the offset at which the body begins. Raises WireError."""
+    """Return the header and the offset at which the body begins. Raises WireError."""
     body_at = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "big")
     if len(data) < _LENGTH_BYTES or len(data) < body_at:
         raise WireError(
@@ -79,18 +79,18 @@ def decode_header(data: bytes) -> tuple[Header, int]:
 
 
 def decode_frame(data: bytes) -> Frame:
-    """The whole frame. Raises WireError."""
+    """Decode the whole frame. Raises WireError."""
     header, body_at = decode_header(data)
     return Frame(header, data[body_at:])
 
 
 def pack_body(value: Any) -> bytes:
-    """MessagePack of a body."""
+    """Encode a body as MessagePack."""
     return msgspec.msgpack.encode(value)
 
 
 def unpack_body(body: bytes) -> dict[str, Any]:
-    """A body that is a map; empty bytes are an empty map. Raises WireError."""
+    """Decode a body that is a map; empty bytes are an empty map. Raises WireError."""
     if not body:
         return {}
     try:
@@ -100,17 +100,17 @@ def unpack_body(body: bytes) -> dict[str, Any]:
 
 
 def reply_to(query: Header, source: Address, body: bytes, failed: bool = False, reason: str | None = None) -> Frame:
-    """The reply frame to a query; `failed` marks a body that carries an error, `reason` is that error's code."""
+    """Build the reply to a query; `failed` marks a body that carries an error, `reason` is that error's code."""
     return Frame(_answer_header(query, source, query.source, failed, reason), body)
 
 
 def failure_report(request: Header, source: Address, reason: str) -> Frame:
-    """Tells the bus that the handler of a command or an event failed; the body is the header of what it failed at."""
+    """Build the frame that reports a failed command or event handler to the bus; its body is the request's header."""
     return Frame(_answer_header(request, source, BUS, True, reason), msgspec.msgpack.encode(request))
 
 
 def reported_request(report: Frame) -> Header:
-    """The header of the command or event that a failure report speaks of. Raises WireError."""
+    """Return the header of the command or event that a failure report is about. Raises WireError."""
     try:
         return _HEADER_DECODER.decode(report.body)
     except _UNREADABLE as error:
@@ -118,7 +118,7 @@ def reported_request(report: Frame) -> Header:
 
 
 def cancel_of(query: Header, reason: CancelReason) -> Frame:
-    """The frame that calls a query off, told apart by why."""
+    """Build the frame that cancels a query for that reason."""
     return Frame(
         Header(
             message_id=new_message_id(),

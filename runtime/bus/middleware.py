@@ -1,13 +1,13 @@
-"""What looks at messages on their way: a chain of middleware that sees headers and never a body.
+"""Runs a chain of middleware over the headers of messages; bodies are never read.
 
-`before` runs in order when a request (an event, a command or a query) comes; it may let the request on, change its
-header, stop it, or drop it as a copy. `after` runs in reverse order with what became of the request:
+`before` runs in order when a request (an event, a command or a query) arrives; it may let the request pass, change its
+header, stop it, or drop it as a copy. `after` runs in reverse order with the request's outcome:
 
-- a query has one outcome, when its reply or its cancel frame passes or when it went nowhere;
+- a query has one outcome, when its reply or its cancel frame passes or when it could not be delivered;
 - a command or an event is `accepted` when the bus has taken it, and `failed` once more if a handler then reports that
   it failed. Success is not reported: an acknowledgement for each would double the traffic of the bus.
 
-The bus applies a chain to all that it routes, an endpoint one to all that it handles.
+The bus applies a chain to every request that it routes, an endpoint one to every request that it handles.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ log = logging.getLogger(__name__)
 Outcome = Literal[
     "answered", "failed", "rejected", "timeout", "cancelled", "accepted", "dropped", "refused", "full", "stopped"
 ]
-"""`rejected`: the handler works, and the asker's input was wrong. `dropped`: an event that nobody wants."""
+"""`rejected`: the handler works, and the asker's input was wrong. `dropped`: an event without subscribers."""
 
 
 class Continue(msgspec.Struct, frozen=True):
-    """The request goes on as it is."""
+    """Lets the request pass unchanged."""
 
 
 class Replace(msgspec.Struct, frozen=True):
-    """The request goes on with another header of the same message id, kind and source."""
+    """Lets the request pass with another header of the same message id, kind and source."""
 
     header: Header
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """The request goes no further, and who waits for it is told; `error` is what a query fails with."""
+    """Ends the request with an answer to its sender; `error` is what a query fails with."""
 
     reason: str
     error: MessageStoppedError | None = None
 
 
 class Drop(msgspec.Struct, frozen=True):
-    """The request goes no further and nobody is told, because it is a copy of one that went on."""
+    """Ends the request silently, because it is a copy of one that has passed."""
 
 
 Verdict = Continue | Replace | Stop | Drop
@@ -55,63 +55,63 @@ CONTINUE = Continue()
 
 
 class Middleware:
-    """Looks at messages on their way; the hooks of this base let everything pass."""
+    """Observes and filters messages; the hooks of this base class let everything pass."""
 
     name: ClassVar[str] = "middleware"
 
     def before(self, header: Header) -> Verdict:
-        """What is to become of a request."""
+        """Return what is to happen to a request."""
         return CONTINUE
 
     def after(self, header: Header, outcome: Outcome) -> None:
-        """What became of a request that `before` let on."""
+        """Handle the outcome of a request that `before` let pass."""
 
     def stats(self) -> Mapping[str, Any]:
-        """What this middleware knows, in plain data."""
+        """Return the middleware's statistics in plain data."""
         return {}
 
 
 class Halted(msgspec.Struct, frozen=True):
-    """A request that does not go on: who stopped it, and what its asker is told; no error for a dropped copy."""
+    """Names the middleware that ended a request, and the error for its asker; no error for a dropped copy."""
 
     by: str
     error: MessageStoppedError | None
 
 
 class Chain:
-    """Middleware in order."""
+    """Applies middleware in order."""
 
     def __init__(self, links: Iterable[Middleware] = ()) -> None:
         self._links = list(links)
 
     def add(self, middleware: Middleware) -> None:
-        """Put a middleware at the end: it sees what all others let on."""
+        """Append a middleware; it sees only requests that all others let pass."""
         self._links.append(middleware)
 
     def before(self, header: Header) -> Header | Halted:
-        """The header to go on with, or why the request does not. Those that let it on learn of a stop at once."""
+        """Return the header to route, or why the request ends; earlier middleware get the outcome of a stop."""
         for number, link in enumerate(self._links):
             verdict = _ask(link, header)
             if isinstance(verdict, Replace):
                 header = verdict.header
             elif isinstance(verdict, Stop):
-                _tell(self._links[:number], header, "stopped")
+                _notify(self._links[:number], header, "stopped")
                 return Halted(link.name, verdict.error or _stopped(header, link.name, verdict.reason))
             elif isinstance(verdict, Drop):
                 return Halted(link.name, None)
         return header
 
     def after(self, header: Header, outcome: Outcome) -> None:
-        """Tell every middleware what became of a request, the last one first."""
-        _tell(self._links, header, outcome)
+        """Pass the outcome of a request to every middleware, the last one first."""
+        _notify(self._links, header, outcome)
 
     def stats(self) -> dict[str, Any]:
-        """What each middleware knows, by name; those that know nothing are left out."""
+        """Return the statistics of each middleware by name; those without any are left out."""
         return {link.name: dict(stats) for link in self._links if (stats := link.stats())}
 
 
 def _ask(link: Middleware, header: Header) -> Verdict:
-    """The middleware's verdict; one that fails stops the request, so that no guard is passed unseen."""
+    """Return the middleware's verdict; one that raises stops the request, so that no guard is bypassed."""
     try:
         verdict = link.before(header)
     except Exception as error:
@@ -123,7 +123,7 @@ def _ask(link: Middleware, header: Header) -> Verdict:
     return verdict
 
 
-def _tell(links: Sequence[Middleware], header: Header, outcome: Outcome) -> None:
+def _notify(links: Sequence[Middleware], header: Header, outcome: Outcome) -> None:
     for link in reversed(links):
         try:
             link.after(header, outcome)

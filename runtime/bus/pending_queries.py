@@ -1,6 +1,6 @@
-"""The asking side of an endpoint: queries that wait for their replies, each no longer than its time.
+"""Tracks an endpoint's unanswered queries; each waits for its reply until its timeout.
 
-Whoever stops waiting says so with a cancel frame that tells a timeout from a cancellation.
+An asker that stops waiting sends a cancel frame, which distinguishes a timeout from a cancellation.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class _Waiting(msgspec.Struct, frozen=True):
     reply: asyncio.Future[Frame]
 
 
-class Asking:
-    """Queries of one endpoint that have no answer yet."""
+class PendingQueries:
+    """Holds the queries of one endpoint that have no answer yet."""
 
     def __init__(self, sender: Sender, clock: Clock) -> None:
         self._sender = sender
@@ -34,19 +34,19 @@ class Asking:
         self._tasks: set[asyncio.Task[SendOutcome]] = set()
 
     async def ask(self, query: Frame, timeout_s: float) -> dict[str, Any]:
-        """The answer to a query. Raises BusErrors, and the error that a failed reply carries."""
+        """Return the answer to a query. Raises BusErrors, and the error that a failed reply carries."""
         header = query.header
         waiting = _Waiting(query, asyncio.get_running_loop().create_future())
         self._waiting[header.message_id] = waiting
         try:
             reply = await wait_at_most(self._clock, timeout_s, self._exchange(waiting))
         except TimeoutError as error:
-            self._call_off(header, "timeout")
+            self._cancel(header, "timeout")
             raise QueryTimeoutError(
                 f"no answer to '{header.type}' within {timeout_s:g} s", type=header.type, timeout_s=timeout_s
             ) from error
         except (asyncio.CancelledError, QueryCancelledError):
-            self._call_off(header, "cancelled")
+            self._cancel(header, "cancelled")
             raise
         finally:
             self._waiting.pop(header.message_id, None)
@@ -56,23 +56,23 @@ class Asking:
         return answer
 
     def take_reply(self, reply: Frame) -> None:
-        """Hand a reply to whoever waits for it; one that comes too late, or twice, is passed over."""
+        """Pass a reply to its waiting query; ignore one that is late or a duplicate."""
         query_id = reply.header.correlation_id
         waiting = self._waiting.get(query_id) if query_id else None
         if waiting is not None and not waiting.reply.done():
             waiting.reply.set_result(reply)
 
     def send_again(self) -> None:
-        """Send all that has no answer to a bus that may have forgotten it; copies are dropped on the way."""
+        """Resend every unanswered query to a bus that may have forgotten it; copies are dropped on the way."""
         for waiting in self._waiting.values():
             self._spawn(self._sender.send_once(waiting.frame))
 
     def close(self) -> None:
-        """Fail all that has no answer with QueryCancelledError."""
+        """Fail every unanswered query with QueryCancelledError."""
         for query_id, waiting in self._waiting.items():
             if not waiting.reply.done():
                 type_ = waiting.frame.header.type
-                error = QueryCancelledError(f"'{type_}' was called off: its asker closed", type=type_, query=query_id)
+                error = QueryCancelledError(f"'{type_}' was cancelled: its asker closed", type=type_, query=query_id)
                 waiting.reply.set_exception(error)
 
     async def _exchange(self, waiting: _Waiting) -> Frame:
@@ -81,7 +81,7 @@ class Asking:
             _raise_unsent(waiting.frame.header.type, outcome)
         return await waiting.reply
 
-    def _call_off(self, query: Header, reason: CancelReason) -> None:
+    def _cancel(self, query: Header, reason: CancelReason) -> None:
         self._spawn(self._sender.send(cancel_of(query, reason)))
 
     def _spawn(self, work: Coroutine[Any, Any, SendOutcome]) -> None:

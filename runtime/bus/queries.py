@@ -1,4 +1,4 @@
-"""What an agent may reach outside its own process: one function that asks a service and gets an answer.
+"""Defines queries, an agent's only access to services outside its process, and encodes their errors.
 
 On Ray a query is a request frame and a reply frame on the bus; in one process it is a call. Bodies are MessagePack.
 """
@@ -17,23 +17,23 @@ DEFAULT_QUERY_TIMEOUT_S = 30.0
 INTERNAL = "internal"
 
 
-class QueryPort(Protocol):
-    """Asks whoever handles a message type."""
+class QueryClient(Protocol):
+    """Asks the handler of a message type."""
 
     async def query(
         self, type_: str, body: dict[str, Any], timeout_s: float = DEFAULT_QUERY_TIMEOUT_S
     ) -> dict[str, Any]:
-        """The handler's answer. Raises NoHandlerError, QueryTimeoutError, or the error that the handler raised."""
+        """Return the handler's answer. Raises NoHandlerError, QueryTimeoutError, or the handler's error."""
 
 
 class LocalQueries:
-    """Queries answered in this process."""
+    """Answers queries in this process."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, QueryHandler] = {}
 
     def register(self, handlers: Mapping[str, QueryHandler]) -> None:
-        """Take up handlers by message type. Raises DuplicateHandlerError when a type has one."""
+        """Register handlers by message type. Raises DuplicateHandlerError when a type has one."""
         for type_, handler in handlers.items():
             if type_ in self._handlers:
                 raise DuplicateHandlerError(f"message type '{type_}' has a handler already", type=type_)
@@ -42,7 +42,7 @@ class LocalQueries:
     async def query(
         self, type_: str, body: dict[str, Any], timeout_s: float = DEFAULT_QUERY_TIMEOUT_S
     ) -> dict[str, Any]:
-        """The handler's answer. Raises NoHandlerError and QueryTimeoutError."""
+        """Return the handler's answer. Raises NoHandlerError and QueryTimeoutError."""
         handler = self._handlers.get(type_)
         if handler is None:
             raise NoHandlerError(f"nobody handles '{type_}'; known: {', '.join(sorted(self._handlers))}", type=type_)
@@ -56,12 +56,12 @@ class LocalQueries:
 
 
 def error_code(error: Exception) -> str:
-    """The code under which an error travels."""
+    """Return the code under which an error travels."""
     return error.code if isinstance(error, JeevesError) else INTERNAL
 
 
 def error_to_wire(error: Exception) -> dict[str, Any]:
-    """The parts of an error that a reply carries: code, message, and those of its values that are plain data."""
+    """Return the parts of an error that a reply carries: code, message, and those of its values that are plain data."""
     if not isinstance(error, JeevesError):
         return {"code": INTERNAL, "message": f"{type(error).__name__}: {error}"}
     parts: dict[str, Any] = {"code": error.code, "message": error.message}
@@ -70,12 +70,12 @@ def error_to_wire(error: Exception) -> dict[str, Any]:
 
 
 def error_from_wire(parts: Mapping[str, Any]) -> JeevesError:
-    """The error that `error_to_wire` took apart, as the class of its code."""
+    """Rebuild the error that `error_to_wire` took apart, as the class of its code."""
     return class_of_code(parts["code"])(parts["message"], **parts.get("values", {}))
 
 
 def class_of_code(code: str) -> type[JeevesError]:
-    """The class of errors that travel under `code`; the root of the tree for codes that are not ours."""
+    """Return the class of errors that travel under `code`; the root of the tree for foreign codes."""
     return _CLASS_OF_CODE.get(code, JeevesError)
 
 

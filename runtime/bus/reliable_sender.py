@@ -1,7 +1,7 @@
-"""Commands that are sent again until they are acknowledged, however often the bus or the receiver dies meanwhile.
+"""Resends commands until they are acknowledged, however often the bus or the receiver dies meanwhile.
 
-Each sending is a message of its own to the bus, which drops copies; what makes them one is the `correlation_id`, under
-which the receiver acknowledges, and knows a double.
+Every resend is a new message to the bus, which drops copies. The `correlation_id` is the same for all of them: under it
+the receiver acknowledges, and recognises duplicates.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ POLL_S = 0.25
 FIRST_WAIT_MS = 1_000
 
 
-class Parcel(msgspec.Struct, frozen=True):
-    """What is to be sent. `epoch` is that of the owner of the run's log, for receivers that heed the newest alone."""
+class OutgoingCommand(msgspec.Struct, frozen=True):
+    """Describes a command to send. `epoch`: of the owner of the run's log, so that receivers fence older ones."""
 
     target: Address
     type: str
@@ -34,34 +34,34 @@ class Parcel(msgspec.Struct, frozen=True):
     epoch: int = 0
 
 
-class Courier:
-    """The outbox of one endpoint, with the loop that sends what is due."""
+class ReliableSender:
+    """Combines the outbox of one endpoint with the loop that resends the messages that are due."""
 
     def __init__(
-        self, endpoint: Endpoint, clock: Clock, outbox: Outbox[tuple[MessageId, Parcel]] | None = None
+        self, endpoint: Endpoint, clock: Clock, outbox: Outbox[tuple[MessageId, OutgoingCommand]] | None = None
     ) -> None:
         self._endpoint = endpoint
         self._clock = clock
         self._outbox = Outbox(first_wait_ms=FIRST_WAIT_MS) if outbox is None else outbox
         self._loop: asyncio.Task[Any] | None = None
 
-    async def send(self, message_id: MessageId, parcel: Parcel) -> SendOutcome:
-        """Send now, and again until `acknowledge(message_id)`; says what became of the first try.
+    async def send(self, message_id: MessageId, command: OutgoingCommand) -> SendOutcome:
+        """Send now, and again until `acknowledge(message_id)`; return the outcome of the first try.
 
-        With a full outbox the first try is the only one: then the stage's own timeout is what is left.
+        With a full outbox the first try is the only one; after that only the stage's own timeout helps.
         """
         if self._loop is None:
             self._loop = asyncio.create_task(self._send_again())
-        if not self._outbox.put(message_id, (message_id, parcel), self._now_ms()):
-            log.warning("courier.full", extra={"type": parcel.type, "run_id": parcel.run_id})
-        return await self._hand_over(message_id, parcel)
+        if not self._outbox.put(message_id, (message_id, command), self._now_ms()):
+            log.warning("courier.full", extra={"type": command.type, "run_id": command.run_id})
+        return await self._hand_over(message_id, command)
 
     def acknowledge(self, message_id: MessageId) -> bool:
-        """It arrived, or is not wanted any more. False when it did not wait here."""
+        """Stop resending a command that arrived or is no longer wanted; return False when it did not wait here."""
         return self._outbox.acknowledge(message_id)
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Stop resending."""
         if self._loop is not None:
             self._loop.cancel()
 
@@ -71,17 +71,17 @@ class Courier:
     async def _send_again(self) -> None:
         while True:
             await self._clock.sleep(POLL_S)
-            for message_id, parcel in self._outbox.due(self._now_ms()):
+            for message_id, command in self._outbox.due(self._now_ms()):
                 if message_id not in self._outbox:
-                    continue  # acknowledged, or called off, while those before it were on their way
+                    continue  # acknowledged or cancelled while those before it were being sent
                 try:
-                    await self._hand_over(message_id, parcel)
+                    await self._hand_over(message_id, command)
                 except Exception:
-                    log.exception("courier.not_sent", extra={"type": parcel.type, "run_id": parcel.run_id})
+                    log.exception("courier.not_sent", extra={"type": command.type, "run_id": command.run_id})
 
-    async def _hand_over(self, message_id: MessageId, parcel: Parcel) -> SendOutcome:
+    async def _hand_over(self, message_id: MessageId, command: OutgoingCommand) -> SendOutcome:
         return await self._endpoint.command(
-            parcel.target, parcel.type, parcel.body, parcel.run_id, message_id, parcel.epoch
+            command.target, command.type, command.body, command.run_id, message_id, command.epoch
         )
 
     def _now_ms(self) -> int:

@@ -1,7 +1,7 @@
-"""The answering side of an endpoint: which handler takes a request, in a task of its own, and what it owes for it.
+"""Runs the handlers of an endpoint's requests, and sends replies and failure reports.
 
-A query gets a reply whatever happens, save when its asker has called it off. A command or an event whose handler fails
-is reported to the bus, which keeps the dead letters.
+Each request is handled in a task of its own. A query always gets a reply, unless its asker has cancelled it. A command
+or an event whose handler fails is reported to the bus, which keeps the dead letters.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 OnFrame = Callable[[Frame], Awaitable[None]]
 
 
-class Handling:
-    """Handlers by message type, and their work under way."""
+class RequestHandlers:
+    """Holds handlers by message type, and their tasks in progress."""
 
     def __init__(
         self, address: Address, clock: Clock, send: Callable[[Frame], Awaitable[SendOutcome]], chain: Chain
@@ -36,37 +36,37 @@ class Handling:
         self._chain = chain
         self._tasks: set[asyncio.Task[Outcome]] = set()
         self._answering: dict[MessageId, asyncio.Task[Outcome]] = {}
-        self._called_off: set[MessageId] = set()
+        self._cancelled: set[MessageId] = set()
         self.queries: dict[str, QueryHandler] = {}
         self.commands: dict[str, OnFrame] = {}
         self.subscribers: dict[str, list[OnFrame]] = {}
 
-    def take(self, frame: Frame) -> None:
+    def handle(self, frame: Frame) -> None:
         """Start work on a request and return at once."""
         passed = self._chain.before(frame.header)
         if isinstance(passed, Halted):
             if passed.error is not None:
-                self._begin(frame.header, self._refuse(frame.header, passed.error), heard=False)
+                self._begin(frame.header, self._refuse(frame.header, passed.error), is_counted=False)
             return
-        works = {"query": self._answer, "command": self._obey, "event": self._hear}
+        works = {"query": self._handle_query, "command": self._handle_command, "event": self._handle_event}
         self._begin(passed, works[passed.kind](Frame(passed, frame.body)))
 
     def cancel(self, query_id: MessageId | None) -> None:
-        """Cancel the work on a query; its asker waits no more, so there is no reply."""
+        """Cancel the work on a query; its asker no longer waits, so there is no reply."""
         task = self._answering.get(query_id) if query_id else None
         if task is not None and query_id is not None:
-            self._called_off.add(query_id)
+            self._cancelled.add(query_id)
             task.cancel()
 
     async def close(self) -> None:
-        """Cancel all work; queries under way are answered with QueryCancelledError."""
-        await asyncio.sleep(0)  # what was taken a moment ago is to get as far as owing an answer
+        """Cancel all work; queries in progress are answered with QueryCancelledError."""
+        await asyncio.sleep(0)  # lets requests taken a moment ago start, so that they are answered
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(self, header: Header, work: Coroutine[Any, Any, Outcome], heard: bool = True) -> None:
+    def _begin(self, header: Header, work: Coroutine[Any, Any, Outcome], is_counted: bool = True) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         if header.kind == "query":
@@ -75,9 +75,9 @@ class Handling:
         def done(task: asyncio.Task[Outcome]) -> None:
             self._tasks.discard(task)
             self._answering.pop(header.message_id, None)
-            self._called_off.discard(header.message_id)
+            self._cancelled.discard(header.message_id)
             outcome = self._outcome(header, task)
-            if heard:
+            if is_counted:
                 self._chain.after(header, outcome)
 
         task.add_done_callback(done)
@@ -91,15 +91,15 @@ class Handling:
         log.error("frame.unfinished", exc_info=error, extra=self._fields(header))
         return "failed"
 
-    async def _answer(self, frame: Frame) -> Outcome:
+    async def _handle_query(self, frame: Frame) -> Outcome:
         header = frame.header
         continue_trace(header)
         try:
             body = pack_body(await self._result(frame))
         except asyncio.CancelledError:
-            if header.message_id in self._called_off:
+            if header.message_id in self._cancelled:
                 raise
-            error = QueryCancelledError(f"{self._address} called off its work on '{header.type}'", type=header.type)
+            error = QueryCancelledError(f"{self._address} cancelled its work on '{header.type}'", type=header.type)
             await self._reply(header, error)
             return "cancelled"
         except JeevesError as error:
@@ -126,11 +126,11 @@ class Handling:
             )
         return await handler(unpack_body(frame.body))
 
-    async def _obey(self, frame: Frame) -> Outcome:
+    async def _handle_command(self, frame: Frame) -> Outcome:
         continue_trace(frame.header)
         handler = self.commands.get(frame.header.type)
         if handler is None:
-            return await self._nobody(frame.header)
+            return await self._report_unhandled(frame.header)
         try:
             await handler(frame)
         except Exception as error:
@@ -139,19 +139,19 @@ class Handling:
             return "failed"
         return "accepted"
 
-    async def _hear(self, frame: Frame) -> Outcome:
+    async def _handle_event(self, frame: Frame) -> Outcome:
         continue_trace(frame.header)
         subscribers = self.subscribers.get(frame.header.type)
         if not subscribers:
-            return await self._nobody(frame.header)
-        ends = await asyncio.gather(*(hear(frame) for hear in subscribers), return_exceptions=True)
+            return await self._report_unhandled(frame.header)
+        ends = await asyncio.gather(*(handler(frame) for handler in subscribers), return_exceptions=True)
         errors = [end for end in ends if isinstance(end, Exception)]
         for error in errors:
             log.error("frame.failed", exc_info=error, extra=self._fields(frame.header))
             await self._report(frame.header, error)
         return "failed" if errors else "accepted"
 
-    async def _nobody(self, header: Header) -> Outcome:
+    async def _report_unhandled(self, header: Header) -> Outcome:
         log.warning("frame.unhandled", extra=self._fields(header))
         await self._report(header, NoHandlerError(f"{self._address} does not handle '{header.type}'"))
         return "refused"

@@ -1,8 +1,8 @@
-"""Where a frame goes: the bus's tables and rules, without any transport.
+"""Holds the bus's routing tables and decides where each frame goes, without any transport.
 
-Events go to every subscriber, commands and queries to one address, replies back to who asked. A frame that nobody can
-take is a dead letter; frames for an endpoint that is away for a moment are parked and handed over when it comes back.
-Every queue has a bound. What is done around routing (middleware, pending queries) is in `runtime.bus.dispatcher`.
+Events go to every subscriber, commands and queries to one address, replies back to the asker. A frame without a
+recipient is a dead letter; frames for an endpoint that is away for a moment are parked and delivered when it is back.
+Every queue is bounded. Middleware and pending queries are handled in `runtime.bus.dispatcher`.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from runtime.primitives.ids import Address, MessageId
 KEPT_DEAD_LETTERS = 200
 PARKED_FRAMES_PER_ADDRESS = 1_000
 
-# What a stage and a query are given, too: poison must end, and what is innocent beside it is sent again by its sender.
-MOST_DEATHS_IN_HAND = 4
+# Stages and queries have the same limit: a poison frame must end, and senders resend the innocent ones beside it.
+MAX_DEATHS_PER_FRAME = 4
 
 Presence = Literal["connected", "away", "dead"]
-TakenBack = Literal["again", "parked", "let_go", "refused", "deadly"]
+RequeueOutcome = Literal["retry", "parked", "dropped", "refused", "poison"]
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """A frame that went nowhere, and why."""
+    """Holds an undeliverable frame's header and the reason."""
 
     header: Header
     reason: str
 
 
 class Routing(msgspec.Struct, frozen=True):
-    """What to do with a frame: addresses to hand it to, addresses to park it for, or why it goes nowhere."""
+    """Decides on a frame: addresses to deliver it to, addresses to park it for, or the reason why it is refused."""
 
     deliver: tuple[Address, ...] = ()
     park: tuple[Address, ...] = ()
@@ -45,14 +45,14 @@ NOWHERE = Routing()
 
 
 class _Deaths(msgspec.Struct, frozen=True):
-    """How many incarnations could not take a frame, and the latest of them."""
+    """Counts the incarnations that could not take a frame, and names the latest of them."""
 
     count: int
     incarnation: int
 
 
-class BusTable:
-    """Addresses, handlers, subscribers and counters of one bus."""
+class RoutingTable:
+    """Holds the addresses, handlers, subscribers and counters of one bus."""
 
     def __init__(self) -> None:
         self._presence: dict[Address, Presence] = {}
@@ -65,9 +65,9 @@ class BusTable:
         self.counts: Counter[str] = Counter()
 
     def connect(self, address: Address, handles: tuple[str, ...] = (), subscribes: tuple[str, ...] = ()) -> list[bytes]:
-        """An endpoint is there (again): returns the frames that were parked for it, oldest first.
+        """Connect an endpoint, for the first time or again; return the frames that were parked for it, oldest first.
 
-        Not among them are commands that their senders repeat, and that the process before had in hand when it died.
+        Left out are commands that their senders resend, and that the former process was handling when it died.
 
         Raises DuplicateHandlerError when another address handles one of `handles`; nothing is changed then.
         """
@@ -78,15 +78,15 @@ class BusTable:
         self._handlers.update(dict.fromkeys(handles, address))
         for type_ in subscribes:
             self.subscribe(address, type_)
-        return [data for data in self._parked.pop(address, ()) if not self._is_let_go(address, data)]
+        return [data for data in self._parked.pop(address, ()) if not self._is_superseded(address, data)]
 
     def subscribe(self, address: Address, type_: str) -> None:
-        """Events of that type go to `address` as well; a second time changes nothing."""
+        """Send events of that type to `address` as well; a second call changes nothing."""
         if address not in self._subscribers.setdefault(type_, []):
             self._subscribers[type_].append(address)
 
     def unsubscribe(self, address: Address, type_: str) -> None:
-        """Events of that type no longer go to `address`."""
+        """Stop sending events of that type to `address`."""
         subscribers = self._subscribers.get(type_, [])
         if address in subscribers:
             subscribers.remove(address)
@@ -94,17 +94,17 @@ class BusTable:
             self._subscribers.pop(type_, None)
 
     def register_handler(self, address: Address, type_: str) -> None:
-        """Commands and queries of that type go to `address`. Raises DuplicateHandlerError when another has it."""
+        """Send commands and queries of that type to `address`. Raises DuplicateHandlerError when it is taken."""
         self._check_free(address, type_)
         self._handlers[type_] = address
 
     def deregister_handler(self, address: Address, type_: str) -> None:
-        """Commands and queries of that type go to nobody, if it was `address` that took them."""
+        """Stop sending commands and queries of that type to `address`, if they went there."""
         if self._handlers.get(type_) == address:
             del self._handlers[type_]
 
     def has_handler(self, type_: str) -> bool:
-        """True when somebody takes commands and queries of that type."""
+        """Return True when an endpoint handles commands and queries of that type."""
         return type_ in self._handlers
 
     @property
@@ -113,17 +113,17 @@ class BusTable:
         return sorted(self._handlers)
 
     def subscribers(self, type_: str) -> tuple[Address, ...]:
-        """Who gets events of that type, in the order of subscription."""
+        """Return the subscribers of that event type, in the order of subscription."""
         return tuple(self._subscribers.get(type_, ()))
 
     def expect(self, address: Address, handles: tuple[str, ...] = ()) -> None:
-        """An endpoint is about to appear: until it connects, frames for it are parked rather than refused."""
+        """Announce an endpoint: until it connects, frames for it are parked rather than refused."""
         self._presence.setdefault(address, "away")
         for type_ in handles:
             self._handlers.setdefault(type_, address)
 
-    def lose(self, address: Address, incarnation: int, for_good: bool) -> bool:
-        """An endpoint's process is gone; False when a newer incarnation has taken its place already."""
+    def mark_lost(self, address: Address, incarnation: int, for_good: bool) -> bool:
+        """Record that an endpoint's process is gone; return False when a newer incarnation has replaced it."""
         if self._incarnation.get(address) != incarnation:
             return False
         self._presence[address] = "dead" if for_good else "away"
@@ -135,49 +135,50 @@ class BusTable:
         return True
 
     def rejoin(self, address: Address, incarnation: int) -> list[bytes] | None:
-        """That incarnation can be reached again: what was parked meanwhile; None when a newer one is there."""
+        """Return the frames parked while that incarnation was unreachable; None when a newer one is connected."""
         if self._incarnation.get(address) != incarnation:
             return None
         self._presence[address] = "connected"
         return list(self._parked.pop(address, ()))
 
-    def take_back(self, address: Address, data: bytes, incarnation: int) -> TakenBack:
-        """A frame that was sent to that incarnation could not be handed over; it may have been taken all the same.
+    def requeue(self, address: Address, data: bytes, incarnation: int) -> RequeueOutcome:
+        """Take back a frame that could not be delivered to that incarnation; it may have arrived all the same.
 
-        While nothing is known of a loss it is to be handed over `again`; otherwise it is `parked` for the endpoint. It
-        is a dead letter, `refused`, where that is gone for good or too many wait, and `deadly` where the endpoint has
-        died so often with this frame in hand that it may be what kills it. A command that its sender repeats is
-        `let_go` with the process that had it in hand: sent again it comes only if it is still wanted.
+        Return `retry` while there is no news of a loss, otherwise `parked` when the frame waits for the endpoint. It
+        becomes a dead letter, `refused`, where the endpoint is gone for good or too many frames wait, and `poison`
+        where the endpoint has died so often while handling this frame that the frame may be the cause. A command that
+        its sender resends is `dropped` with the process that was handling it: it comes again only if it is still
+        wanted.
         """
         header = decode_header(data)[0]
-        deaths = self._death_in_hand((address, header.message_id), incarnation)
+        deaths = self._count_death((address, header.message_id), incarnation)
         presence = self._presence.get(address)
-        outcome: TakenBack = "refused"
+        outcome: RequeueOutcome = "refused"
         if presence == "dead":
             self._refuse(header, f"endpoint {address} is gone for good")
         elif _is_repeated(header) and self.incarnation(address) > incarnation:
-            outcome = "let_go"
-        elif deaths >= MOST_DEATHS_IN_HAND:
-            outcome = "deadly"
-            self._refuse(header, f"endpoint {address} died {deaths} times with it in hand")
+            outcome = "dropped"
+        elif deaths >= MAX_DEATHS_PER_FRAME:
+            outcome = "poison"
+            self._refuse(header, f"endpoint {address} died {deaths} times while handling it")
         elif presence == "connected":
-            return "again"
+            return "retry"
         elif self.park(address, data):
             return "parked"
         self.settled(address, data)
         return outcome
 
     def settled(self, address: Address, data: bytes) -> None:
-        """The endpoint has taken a frame, or nobody wants it to any more."""
+        """Forget the deaths counted for a frame that was delivered or is no longer wanted."""
         if self._deaths:
             self._deaths.pop((address, decode_header(data)[0].message_id), None)
 
     def incarnation(self, address: Address) -> int:
-        """How many times an endpoint has connected; 0 when never."""
+        """Return how many times an endpoint has connected; 0 when never."""
         return self._incarnation.get(address, 0)
 
     def route(self, header: Header) -> Routing:
-        """Where the frame goes. Counts it, and remembers a dead letter."""
+        """Decide where the frame goes; count it, and remember a dead letter."""
         self.counts[header.kind] += 1
         if header.kind == "event":
             routing = self._to(header, self._subscribers.get(header.type, []), required=False)
@@ -190,11 +191,11 @@ class BusTable:
         return self._to(header, [target], required=True)
 
     def add_dead_letter(self, header: Header, reason: str) -> None:
-        """Remember a frame that nobody could take, or that its handler failed at."""
+        """Remember a frame that could not be delivered, or whose handler failed."""
         self._refuse(header, reason)
 
     def park(self, address: Address, data: bytes) -> bool:
-        """Keep a frame for an endpoint that is away; False, and a dead letter, when its queue is full."""
+        """Keep a frame for an endpoint that is away; return False, and keep a dead letter, when its queue is full."""
         queue = self._parked.setdefault(address, deque())
         if len(queue) >= PARKED_FRAMES_PER_ADDRESS:
             self._refuse(decode_header(data)[0], f"{len(queue)} frames wait for {address} already")
@@ -204,7 +205,7 @@ class BusTable:
         return True
 
     def stats(self) -> dict[str, object]:
-        """Counters and tables, for people and metrics."""
+        """Return counters and tables, for people and metrics."""
         return {
             "endpoints": dict(self._presence),
             "handlers": dict(self._handlers),
@@ -223,13 +224,13 @@ class BusTable:
             return self._refuse(header, f"endpoint {unreachable[0]} is not there")
         return Routing(tuple(by_presence["connected"]), tuple(by_presence["away"]))
 
-    def _is_let_go(self, address: Address, data: bytes) -> bool:
+    def _is_superseded(self, address: Address, data: bytes) -> bool:
         if not self._deaths or not _is_repeated(header := decode_header(data)[0]):
             return False
         return self._deaths.pop((address, header.message_id), None) is not None
 
-    def _death_in_hand(self, key: tuple[Address, MessageId], incarnation: int) -> int:
-        """How many incarnations could not take a frame; one that could not twice counts once."""
+    def _count_death(self, key: tuple[Address, MessageId], incarnation: int) -> int:
+        """Return how many incarnations could not take a frame; repeated failures of one incarnation count once."""
         deaths = self._deaths.get(key, _Deaths(0, 0))
         if incarnation > deaths.incarnation:
             deaths = self._deaths[key] = _Deaths(deaths.count + 1, incarnation)
@@ -253,5 +254,5 @@ class BusTable:
 
 
 def _is_repeated(header: Header) -> bool:
-    """True for commands that are sent again until they are acknowledged, each time as a message of its own."""
+    """Return True for commands that are resent until acknowledged, each time as a new message."""
     return header.kind == "command" and header.correlation_id is not None

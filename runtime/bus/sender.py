@@ -1,6 +1,6 @@
-"""How an endpoint's frames get to the bus although the bus may be restarting: a bounded number of further tries.
+"""Sends an endpoint's frames, retrying a bounded number of times while the bus is restarting.
 
-Trying again is safe, because the frame keeps its message id and copies are dropped.
+Retrying is safe, because the frame keeps its message id and copies are dropped.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ class Transport(Protocol):
     """Carries frames between an endpoint and the bus."""
 
     def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:
-        """Make the endpoint known to the bus under `address`."""
+        """Register the endpoint with the bus under `address`."""
 
     async def send(self, frame: Frame) -> SendOutcome:
-        """Hand a frame to the bus; says whether the bus took it."""
+        """Hand a frame to the bus; return whether the bus took it."""
 
 
 class RetryRules(msgspec.Struct, frozen=True):
-    """How long an unreachable bus is waited for: pauses double from `first_s` up to `longest_s`."""
+    """Bounds the retries against an unreachable bus: pauses double from `first_s` up to `longest_s`."""
 
     tries: int = 8
     first_s: float = 0.1
     longest_s: float = 2.0
-    most_waiting: int = 1_000
+    max_waiting: int = 1_000
 
     def pauses_s(self) -> list[float]:
-        """The pause before each further try."""
+        """Return the pause before each retry."""
         return [min(self.first_s * 2**number, self.longest_s) for number in range(self.tries)]
 
 
 class Sender:
-    """Hands frames over; `rebind` makes the endpoint known to a bus that has come back."""
+    """Sends frames; `rebind` registers the endpoint with a bus that has come back."""
 
     def __init__(
         self, transport: Transport, clock: Clock, rebind: Callable[[], None], rules: RetryRules | None = None
@@ -55,11 +55,11 @@ class Sender:
         self.waiting = 0
 
     async def send(self, frame: Frame) -> SendOutcome:
-        """Whether the bus took the frame; `unreachable` after all tries, `full` when too many frames wait already."""
+        """Return whether the bus took the frame: `unreachable` after all retries, `full` when too many wait already."""
         outcome = await self.send_once(frame)
         if outcome != "unreachable":
             return outcome
-        if self.waiting >= self._rules.most_waiting:
+        if self.waiting >= self._rules.max_waiting:
             return "full"
         self.waiting += 1
         try:
@@ -68,7 +68,7 @@ class Sender:
             self.waiting -= 1
 
     async def send_once(self, frame: Frame) -> SendOutcome:
-        """Whether the bus took the frame, after one try."""
+        """Return whether the bus took the frame, after one try."""
         outcome = await self._transport.send(frame)
         self._lost = self._lost or outcome == "unreachable"
         return outcome

@@ -1,6 +1,6 @@
-"""The trace of what is being worked on: which message led to the frames that are sent now.
+"""Propagates the trace from a handled message to the frames that are sent because of it.
 
-It lives in a context variable, so tasks that a handler starts belong to the same trace.
+The trace lives in a context variable, so tasks that a handler starts belong to the same trace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from runtime.primitives.ids import MessageId, RunId
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """Where new frames come from; all None outside a handler."""
+    """Identifies the origin of new frames; all fields are None outside a handler."""
 
     trace_id: str | None = None
     parent_id: MessageId | None = None
@@ -26,10 +26,10 @@ _CURRENT: ContextVar[Trace] = ContextVar("jeeves_trace", default=_NONE)
 
 
 def current_trace() -> Trace:
-    """The trace that this task belongs to."""
+    """Return the trace that this task belongs to."""
     return _CURRENT.get()
 
 
 def continue_trace(header: Header) -> None:
-    """From here on, what this task sends descends from `header`."""
+    """Make the frames that this task sends from now on descend from `header`."""
     _CURRENT.set(Trace(header.trace_id or header.message_id, header.message_id, header.run_id))

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
+from runtime.codebase.citation import Citation, ToolResult
+from runtime.tools.result import Attempt, ToolStatus
 
 MAX_RETRIES = 2
 _CHARS_PER_TOKEN = 4

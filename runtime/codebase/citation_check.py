@@ -1,8 +1,6 @@
 """The check that every citation of an answer must pass.
 
-    produced = ranges_of(results)                         what tools really returned, by file
-    verdict = check_citation(codebase, citation, produced)
-    kept, dropped = verify(codebase, citations, produced)
+    verdict = check_citation(codebase, citation, produced)      `produced`: what tools really returned, by file
 
 A citation holds when its file lies below the root and exists, its range lies in the file and within one range that a
 tool produced, the file is unchanged since it was read (when a hash is given), and its quote is text of those lines
@@ -12,18 +10,17 @@ tool produced, the file is unchanged since it was read (when a hash is given), a
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 
+from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied, readable_path
 from runtime.codebase.files.source_text import SourceText, read_source
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult
 
 ProducedRanges = Mapping[str, Sequence[tuple[int, int]]]
 
@@ -52,15 +49,6 @@ class EvidenceVerdict(msgspec.Struct, frozen=True):
     def valid(self) -> bool:
         """True when the citation may be used."""
         return self.reason is VerdictReason.VALID
-
-
-def ranges_of(results: Iterable[ToolResult]) -> dict[str, list[tuple[int, int]]]:
-    """The ranges that tool results cite, by file, both ends included."""
-    produced: dict[str, list[tuple[int, int]]] = {}
-    for result in results:
-        for citation in result.citations:
-            produced.setdefault(citation.file, []).append((citation.start_line, citation.end_line))
-    return produced
 
 
 def check_citation(where: Codebase | Path, citation: Citation, produced_ranges: ProducedRanges) -> EvidenceVerdict:
@@ -106,18 +94,3 @@ def quote_occurs(quote: str, lines: Sequence[str]) -> bool:
     """True when the quote, runs of blanks taken as one, is part of the lines; an empty quote always is."""
     wanted = _BLANKS.sub(" ", quote).strip()
     return wanted in _BLANKS.sub(" ", "\n".join(lines))
-
-
-def verify(
-    where: Codebase | Path, citations: Iterable[Citation], produced_ranges: ProducedRanges
-) -> tuple[list[Citation], dict[str, int]]:
-    """The citations that hold, in order, and how many were dropped for each reason."""
-    kept: list[Citation] = []
-    dropped: Counter[str] = Counter()
-    for citation in citations:
-        verdict = check_citation(where, citation, produced_ranges)
-        if verdict.valid:
-            kept.append(citation)
-        else:
-            dropped[str(verdict.reason)] += 1
-    return kept, dict(dropped)

@@ -39,13 +39,13 @@ from runtime.codebase.index.records import (
     SymbolRecord,
     around,
 )
+from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.resolution import call_targets, symbol_links
 from runtime.codebase.search import ripgrep
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
 from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
-from runtime.memory.relation import Relation
 
 MAX_READ_BYTES = 10_000_000
 TEXT_SEARCH_TIMEOUT_S = 5.0

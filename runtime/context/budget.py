@@ -1,7 +1,7 @@
-"""Cutting a typed context to an agent's budget of tokens, in a fixed order, with a record of what was cut.
+"""Cuts a typed context to an agent's token budget, in a fixed order, and records the cuts.
 
 The task and the goals are never cut. Each part is first cut to its own budget; where the whole is still too large,
-parts give way in the order of CUT_ORDER. Within a part the last item goes first. Pure: the same is cut the same way.
+parts are cut further in the order of CUT_ORDER. Within a part the last item goes first. Pure and deterministic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """Tokens of an agent's context: in all, and of each part."""
+    """Limits the tokens of an agent's context: in total, and per part."""
 
     total_tokens: int
     facts_tokens: int
@@ -30,15 +30,15 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """What was left out of one part."""
+    """Records what was left out of one part."""
 
     part: str
     items: int
     tokens: int
 
 
-class Fitted(msgspec.Struct, frozen=True):
-    """A context within its budget, its tokens by part, and what was cut for that; nothing when all of it fits."""
+class FittedContext(msgspec.Struct, frozen=True):
+    """Holds a context within its budget, its tokens by part, and the cuts; there are none when all of it fits."""
 
     context: AgentContext
     tokens: dict[str, int]
@@ -46,17 +46,17 @@ class Fitted(msgspec.Struct, frozen=True):
 
     @property
     def total_tokens(self) -> int:
-        """Tokens of all parts."""
+        """The tokens of all parts."""
         return sum(self.tokens.values())
 
 
 def estimated_tokens(text: str) -> int:
-    """Tokens of a text by its length: models need one for about four characters of code."""
+    """Estimate the tokens of a text from its length: models need one for about four characters of code."""
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
-def fitted(context: AgentContext, budget: Budget, count: Count = estimated_tokens) -> Fitted:
-    """The context within `budget`; a task and goals that alone exceed it are shown all the same."""
+def fit_context(context: AgentContext, budget: Budget, count: Count = estimated_tokens) -> FittedContext:
+    """Return the context within `budget`; a task and goals that alone exceed it are kept all the same."""
     parts: dict[str, list[tuple[object, int]]] = {
         "facts": [(fact, count(fact.statement)) for fact in context.understanding.active],
         "excerpts": [(excerpt, count(f"{excerpt.place}\n{excerpt.text}")) for excerpt in context.excerpts],
@@ -80,11 +80,11 @@ def fitted(context: AgentContext, budget: Budget, count: Count = estimated_token
             "recent": tuple(item for item, _ in kept["recent"] if isinstance(item, str)),
         }
     )
-    return Fitted(shown, {**fixed, **{name: _size(items) for name, items in kept.items()}}, cut)
+    return FittedContext(shown, {**fixed, **{name: _size(items) for name, items in kept.items()}}, cut)
 
 
 def _beginning(items: Sequence[tuple[_T, int]], room_tokens: int) -> list[tuple[_T, int]]:
-    """As many of the first items as fit."""
+    """Return as many of the first items as fit."""
     kept: list[tuple[_T, int]] = []
     for item, tokens in items:
         room_tokens -= tokens

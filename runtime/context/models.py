@@ -1,6 +1,6 @@
-"""Typed context: what one agent may see of a run, as conclusions and excerpts instead of the output of tools.
+"""Defines typed context: an agent's view of a run, as conclusions and excerpts instead of tool output.
 
-All of it is frozen, and validated when it is made. The order within a part says what matters most: the first.
+All of it is frozen, and validated when it is made. Items of a part are ordered by importance, the first matters most.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class FactCategory(StrEnum):
-    """What sort of conclusion a fact is."""
+    """Classifies facts by the kind of conclusion."""
 
     CODE_STRUCTURE = "code_structure"
     INFERENCE = "inference"
@@ -28,7 +28,10 @@ class _Frozen(BaseModel):
 
 
 class Fact(_Frozen):
-    """One conclusion. `source` is "tool:rule"; `step` counts from 0; `supersedes` names the fact that it replaces."""
+    """States one conclusion.
+
+    `source` is "tool:rule"; `step` counts from 0; `supersedes` names the fact that it replaces.
+    """
 
     id: Text
     category: FactCategory
@@ -45,7 +48,7 @@ class Fact(_Frozen):
 
 
 class Excerpt(_Frozen):
-    """Lines of a file as they stand there; `fact` is the fact that they back."""
+    """Quotes lines of a file verbatim; `fact` is the fact that they support."""
 
     place: Text
     text: str
@@ -53,7 +56,7 @@ class Excerpt(_Frozen):
 
 
 class Understanding(_Frozen):
-    """What is known so far: all facts in order, and which of them a later one has taken the place of."""
+    """Holds all facts in order, and knows which of them were superseded."""
 
     facts: tuple[Fact, ...] = ()
 
@@ -67,7 +70,7 @@ class Understanding(_Frozen):
 
     @property
     def superseded(self) -> frozenset[str]:
-        """Ids of facts that a later one has taken the place of."""
+        """Ids of facts that a later one supersedes."""
         return frozenset(fact.supersedes for fact in self.facts if fact.supersedes is not None)
 
     @property
@@ -76,16 +79,16 @@ class Understanding(_Frozen):
         return tuple(fact for fact in self.facts if fact.id not in self.superseded)
 
     def of(self, category: FactCategory) -> tuple[Fact, ...]:
-        """The active facts of a category."""
+        """Return the active facts of a category."""
         return tuple(fact for fact in self.active if fact.category is category)
 
     def above(self, confidence: float) -> tuple[Fact, ...]:
-        """The active facts of at least that confidence."""
+        """Return the active facts of at least that confidence."""
         return tuple(fact for fact in self.active if fact.confidence >= confidence)
 
 
 class AgentContext(_Frozen):
-    """What one agent is shown: its task and goals, what is known, the lines behind it, and what went before."""
+    """Holds an agent's context: task and goals, facts, the excerpts that support them, and recent history."""
 
     agent: Text
     task: Text

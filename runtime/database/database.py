@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
+import msgspec
+
 from runtime.errors import StateStorageError
 
 Backend = Literal["sqlite", "postgres"]
@@ -92,6 +94,22 @@ class Database(Protocol):
 
 Step = str | Callable[[Transaction], None]
 Migration = tuple[Step, ...]
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """Lists the migrations of one component's tables, in order. Released migrations are never changed."""
+
+    component: str
+    migrations: tuple[Migration, ...]
+
+    def apply(self, database: Database) -> None:
+        """Migrate the tables to the newest version. Raises StateStorageError."""
+        migrate(database, self.component, self.migrations)
+
+    def version_in(self, database: Database) -> int:
+        """Return how many migrations were applied. Raises StateStorageError if a newer version applied more."""
+        with database.read("have its schema read") as queries:
+            return _version(database, queries, self.component, len(self.migrations))
 
 
 def migrate(database: Database, component: str, migrations: Sequence[Migration]) -> None:

@@ -1,15 +1,15 @@
-"""The journal of effects: what a stage did outside the run, so that another attempt does not do it again.
+"""Journals effects outside a run, so that a retried stage does not repeat them.
 
 A call is journaled under a key that does not depend on the attempt: the visit, the number of the call in it, and a hash
-of what was asked. It is `intended` before it is made and `done` with its result after. A stage that is issued again
-finds the finished calls here. A call that was intended and has no result may have been made or not: then its tool's own
-declaration decides.
+of the request. It is `intended` before it is made and `done` with its result after. A reissued stage finds the finished
+calls here. A call that was intended and has no result may or may not have been made: then its tool's declaration
+decides.
 
     repeatable    make it again: doing it twice does no harm
-    check_first   look whether it was done; make it only when it was not
+    check_first   check whether it was done; make it only when it was not
     ask           a person decides
 
-An attempt begins at most once, whatever is delivered twice or late, and whoever died meanwhile (`begin`).
+An attempt begins at most once, despite duplicate or late delivery and dead processes (`begin`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Action = Literal["run", "reuse", "check", "ask"]
 
 
 class EffectKey(msgspec.Struct, frozen=True):
-    """Names one call of one visit, whichever attempt makes it; `call` counts from 1."""
+    """Identifies one call of one visit, independently of the attempt; `call` counts from 1."""
 
     run_id: RunId
     hop: int
@@ -40,7 +40,7 @@ class EffectKey(msgspec.Struct, frozen=True):
 
 
 class JournalRecord(msgspec.Struct, frozen=True):
-    """What is known of a call: the attempt that was about to make it, and its result once it is done."""
+    """Records a call: the attempt that intended it, and its result once it is done."""
 
     key: EffectKey
     attempt: int
@@ -53,33 +53,33 @@ class JournalRecord(msgspec.Struct, frozen=True):
 
 
 class Resolution(msgspec.Struct, frozen=True):
-    """What is to be done about a call; `result` comes with `reuse`."""
+    """Holds the action to take for a call; `result` comes with `reuse`."""
 
     action: Action
     result: bytes | None = None
 
 
 class Journal(Protocol):
-    """Where calls are recorded. Every method returns once the record is kept, or raises StateStorageError."""
+    """Records calls. Every method returns once the record is stored, or raises StateStorageError."""
 
     def begin(self, key: StageKey, by: str) -> bool:
-        """True when the attempt may begin: nobody but `by` has begun it, and no newer attempt of its visit."""
+        """Return True when the attempt may begin: no other process than `by` began it, and no newer one began."""
 
     def find(self, key: EffectKey) -> JournalRecord | None:
-        """What is known of a call; None when nobody was about to make it."""
+        """Return the record of a call; None when no attempt intended it."""
 
     def intend(self, key: EffectKey, attempt: int) -> None:
-        """`attempt` is about to make the call. Raises FencedError when a newer attempt has begun."""
+        """Record that `attempt` is about to make the call. Raises FencedError when a newer attempt has begun."""
 
     def done(self, key: EffectKey, result: bytes) -> None:
-        """The call was made. The first result stays, whatever comes later."""
+        """Record the result of the call. The first result stays; later ones are ignored."""
 
     def forget(self, run_id: RunId) -> None:
-        """Drop what was kept of a run that is over."""
+        """Drop the records of a finished run."""
 
 
 def effect_key(stage: StageKey, call: int, request: bytes) -> EffectKey:
-    """The key of a stage's call number `call` (from 1) with the encoded request."""
+    """Return the key of a stage's call number `call` (from 1) with the encoded request."""
     return EffectKey(stage.run_id, stage.hop, stage.item, call, hashlib.blake2b(request, digest_size=8).hexdigest())
 
 
@@ -87,7 +87,7 @@ _ACTION_IN_DOUBT: dict[Declaration, Action] = {"repeatable": "run", "check_first
 
 
 def resolve(record: JournalRecord | None, declaration: Declaration) -> Resolution:
-    """What to do about a call of which `record` is known, for a tool with that declaration."""
+    """Return the action for a call with that record, for a tool with that declaration."""
     if record is None:
         return Resolution("run")
     if record.result is not None:
@@ -96,7 +96,7 @@ def resolve(record: JournalRecord | None, declaration: Declaration) -> Resolutio
 
 
 def overtaken(key: EffectKey, attempt: int, newest: int) -> FencedError:
-    """The error for an attempt that a newer one of the same visit has replaced."""
+    """Return the error for an attempt that a newer one of the same visit has replaced."""
     return FencedError(
         f"attempt {attempt} of hop {key.hop} of run {key.run_id} was overtaken by attempt {newest}",
         run_id=key.run_id,
@@ -106,7 +106,7 @@ def overtaken(key: EffectKey, attempt: int, newest: int) -> FencedError:
 
 
 class MemoryJournal:
-    """A journal that lives as long as the process."""
+    """Keeps a journal for the lifetime of the process."""
 
     def __init__(self) -> None:
         self._records: dict[RunId, dict[EffectKey, JournalRecord]] = {}

@@ -1,4 +1,4 @@
-"""The journal of effects over queries: kept by the store, asked by agents in other processes."""
+"""Accesses the journal of effects by queries: the store keeps it, agents in other processes use it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.bus.queries import QueryHandler, QueryPort
+from runtime.bus.queries import QueryClient, QueryHandler
 from runtime.effects.journal import BEGIN, DONE, FIND, INTEND, EffectKey, Journal, JournalRecord
 from runtime.errors import (
     PASSING_PROBLEMS,
@@ -29,14 +29,14 @@ log = logging.getLogger(__name__)
 
 
 class QueryJournal:
-    """The journal of whoever answers `JOURNAL_QUERIES`; each question may be asked twice, which does no harm.
+    """Uses the journal behind `JOURNAL_QUERIES`; every query is idempotent and may be asked twice.
 
-    A journal that cannot be reached or written right now is asked again, as long as the stage may take: a stage that
-    failed for it would lose what it has done.
+    A journal that cannot be reached or written right now is asked again, as long as the stage may take: failing the
+    stage would lose its work.
     """
 
-    def __init__(self, queries: QueryPort, clock: Clock, patience_s: float | None = None) -> None:
-        """With `patience_s` each question is asked for so long and not again; its error is raised then."""
+    def __init__(self, queries: QueryClient, clock: Clock, patience_s: float | None = None) -> None:
+        """Set up the client; with `patience_s` each query is asked once, for that long, and its error is raised."""
         self._queries = queries
         self._clock = clock
         self._patience_s = patience_s
@@ -72,12 +72,12 @@ def _passes(error: JeevesError) -> bool:
     if isinstance(error, StateStorageError):
         return error.values.get("problem") in PASSING_PROBLEMS
     if isinstance(error, HandlerLostError) and "deaths" in error.values:
-        return False  # it is this question that kills the store
+        return False  # this very query kills the store
     return isinstance(error, CircuitOpenError | HandlerLostError | QueryTimeoutError) or type(error) is BusError
 
 
 def journal_queries(journal: Journal) -> Mapping[str, QueryHandler]:
-    """Handlers that answer for `journal`; writing does not hold up the event loop."""
+    """Return handlers that answer for `journal`; they write in threads and do not block the event loop."""
 
     async def begin(body: dict[str, Any]) -> dict[str, Any]:
         key = msgspec.convert(body["key"], StageKey)

@@ -1,7 +1,7 @@
-"""Calls with an effect outside the run, made once whoever dies: the journal as a stage uses it.
+"""Makes a stage's calls with effects outside the run once, whichever process dies.
 
-What holds for each kind of tool stands in `runtime.effects.journal`; `runtime.effects.remote_journal` reaches the
-journal by queries.
+The rules for each kind of tool are in `runtime.effects.journal`; `runtime.effects.remote_journal` reaches the journal
+by queries.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from runtime.primitives.ids import StageKey
 Make = Callable[[], Awaitable[bytes | None]]
 
 
-class EffectsPort(Protocol):
-    """The journal, wherever it is kept. Each method raises what the journal raises."""
+class AsyncJournal(Protocol):
+    """Accesses the journal, wherever it is stored. Each method raises what the journal raises."""
 
     async def begin(self, key: StageKey, by: str) -> bool:
         """See `runtime.effects.journal.Journal.begin`."""
@@ -33,9 +33,9 @@ class EffectsPort(Protocol):
 
 
 class StageEffects:
-    """The calls of one attempt, numbered in the order in which they are made."""
+    """Makes the calls of one attempt, numbered in order."""
 
-    def __init__(self, journal: EffectsPort, key: StageKey) -> None:
+    def __init__(self, journal: AsyncJournal, key: StageKey) -> None:
         self._journal = journal
         self._key = key
         self._calls = 0
@@ -43,7 +43,7 @@ class StageEffects:
     async def once(
         self, request: bytes, declaration: Declaration, make: Make, check: Make | None = None
     ) -> bytes | None:
-        """The result of the call, made now, or by an earlier attempt of this visit.
+        """Return the result of the call, made now or by an earlier attempt of this visit.
 
         `make` returns None when it cannot tell whether the call was made, as after a timeout: then it stays in doubt.
         `check` finds out whether an earlier attempt made it, and returns its result, or None.

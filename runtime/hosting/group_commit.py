@@ -1,15 +1,13 @@
 """Group commit: what several callers want of a run table while one write is under way goes with the next one.
 
-Each caller waits until what it did is recorded. Jobs run one after the other on the event loop; what one of them raises
-is its caller's alone, and a write that fails fails all that were in it.
+Jobs run one after the other; what one of them raises is its own, and a write that fails fails all that were in it.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from runtime.errors import StateStorageError
 from runtime.hosting.run_table import RunTable
@@ -17,6 +15,31 @@ from runtime.hosting.run_table import RunTable
 JOBS_AT_ONCE = 256
 
 Result = TypeVar("Result")
+Outcome = tuple["Job[Any]", Any, Exception | None]
+
+
+class Job(Generic[Result]):
+    """Something to do to a run table, and what follows: `then` once it is recorded, `failed` when it is not.
+
+    `token`: who asked for it. `is_one_event`: it records one event at most, so that it needs nothing to hold its
+    records together when it is alone in its write.
+    """
+
+    __slots__ = ("action", "failed", "is_one_event", "then", "token")
+
+    def __init__(
+        self,
+        action: Callable[[], Result],
+        then: Callable[[Result], None],
+        failed: Callable[[Exception], None],
+        token: object = None,
+        is_one_event: bool = False,
+    ) -> None:
+        self.action = action
+        self.then = then
+        self.failed = failed
+        self.token = token
+        self.is_one_event = is_one_event
 
 
 class GroupCommit:
@@ -24,44 +47,37 @@ class GroupCommit:
 
     def __init__(self, table: RunTable) -> None:
         self._table = table
-        self._jobs: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
-        self._is_due = False
+        self._jobs: deque[Job[Any]] = deque()
 
-    async def do(self, job: Callable[[], Result]) -> Result:
-        """What `job` returns, once what it did to the table is recorded. Raises what the job or the write raises."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Result] = loop.create_future()
-        self._jobs.append((job, done))
-        if not self._is_due:
-            self._is_due = True
-            loop.call_soon(self._write)
-        return await done
+    def add(self, job: Job[Any]) -> None:
+        """Take a job for the next write."""
+        self._jobs.append(job)
 
-    def _write(self) -> None:
+    def withdraw(self, token: object) -> None:
+        """Whoever asked is not there any more: what has not been done is not done for them."""
+        self._jobs = deque(job for job in self._jobs if job.token is not token)
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for a write."""
+        return len(self._jobs)
+
+    def write(self) -> list[Outcome]:
+        """Do the jobs that came first, 256 at most, with one write; each with its result or what it failed with."""
+        if len(self._jobs) == 1 and self._jobs[0].is_one_event:
+            return [_outcome(self._jobs.popleft())]
         taken = [self._jobs.popleft() for _ in range(min(len(self._jobs), JOBS_AT_ONCE))]
-        results: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
+        outcomes: list[Outcome] = []
         try:
             with self._table.together():
-                for job, done in taken:
-                    if done.cancelled():
-                        continue  # whoever wanted it is not there any more to carry out what follows
-                    results.append((done, *_outcome(job)))
+                for job in taken:
+                    outcomes.append(_outcome(job))
         except Exception as failure:  # noqa: BLE001 - whoever waits for the write is to know, whatever it was
-            results = [(done, None, failure) for _, done in taken]
-        for done, result, error in results:
-            if done.cancelled():
-                continue
-            if error is not None:
-                done.set_exception(error)
-            else:
-                done.set_result(result)
-        # After the callers of this write have been told, so that none of them waits for the next one.
-        self._is_due = bool(self._jobs)
-        if self._is_due:
-            asyncio.get_running_loop().call_soon(self._write)
+            return [(job, None, failure) for job in taken]
+        return outcomes
 
 
-def as_far_as_possible(steps: Iterable[Result]) -> list[Result]:
+def collect_until_failure(steps: Iterable[Result]) -> list[Result]:
     """What `steps` yields before the log fails, so that it is not lost. Raises StateStorageError when that is nothing.
 
     For a job of many steps, each of which is good without those after it; the caller comes back for the rest.
@@ -76,8 +92,8 @@ def as_far_as_possible(steps: Iterable[Result]) -> list[Result]:
     return done
 
 
-def _outcome(job: Callable[[], Any]) -> tuple[Any, Exception | None]:
+def _outcome(job: Job[Any]) -> Outcome:
     try:
-        return job(), None
-    except Exception as error:  # noqa: BLE001 - it is raised where the job came from
-        return None, error
+        return job, job.action(), None
+    except Exception as error:  # noqa: BLE001 - it is told where the job came from
+        return job, None, error

@@ -1,45 +1,69 @@
 """Whole runs in one process, without Ray: the oracle for the actors, and the product for scripts and tests.
 
-The same `decide`, the same agents and the same run log as on a cluster; stages are asyncio tasks.
+The same host, the same agents and the same run log as on a cluster; stages are asyncio tasks, and every write is made
+at once. What the log does not take is not only tried again: whoever asked, or watches, is told.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any
 
-from runtime.agents.live_text import LiveTexts, Marks, StageText, TextSender, with_event
+from runtime.agents.live_text import Marks, StageText, TextSender, with_event
+from runtime.agents.reporter import Report, StagePayload
 from runtime.agents.stage_runner import Agent
 from runtime.errors import UnknownNameError
 from runtime.hosting.admission import Quotas
+from runtime.hosting.command_dispatch import Directory
+from runtime.hosting.host_outputs import (
+    DropTimers,
+    NotRecorded,
+    Output,
+    Reply,
+    RetryIn,
+    RunChanged,
+    SendOnce,
+    SendStage,
+    StartTimer,
+    WriteDue,
+)
 from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.run_table import NO_QUOTAS, RunTable
+from runtime.hosting.run_watchers import RunWatchers
+from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.hosting.timers import Timers
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
-from runtime.primitives.ids import RunId
+from runtime.primitives.ids import Address, MessageId, RunId, StageKey, StageName
 from runtime.run.bounds import Grant
 from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.store.run_log import RunLog
-from runtime.supervision.commands import CancelStage, ClientEvent, Command, Finish, GiveGrant, RunStage, SetTimer
+from runtime.supervision.commands import CancelStage, ClientEvent, RunStage
 from runtime.supervision.events import (
-    ActorLost,
     BudgetRequested,
     CancelRequested,
     PauseRequested,
-    Payload,
     RunRequested,
     StageStarted,
-    TimerFired,
     ToolCalled,
 )
 
 log = logging.getLogger(__name__)
 
 # Tells this process from another that went on with the same run before.
-LIFE = secrets.token_hex(8)
+INCARNATION = secrets.token_hex(8)
+
+STAGES = Directory(lambda _config, stage, _key: Address(stage), StageName)
+
+
+class _Asked:
+    """A caller's question to the host, and its reply."""
+
+    reply: Reply | None = None
 
 
 class LocalRunner:
@@ -58,20 +82,31 @@ class LocalRunner:
         self._log = run_log
         self._clock = clock
         self._table = RunTable(pipelines, run_log, clock, quotas, rates)
+        self._host = SupervisorHost(self._table, STAGES, sends_again=False)
+        self._host.begin(takes_up=False)
+        self._report_numbers = itertools.count(1)
+        self._unrecorded: dict[MessageId, Exception] = {}
         self._grants: dict[str, asyncio.Future[Grant]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._retries: set[asyncio.Task[None]] = set()
         self._timers = Timers(clock, self._timer_fired)
-        self._changed = asyncio.Condition()
         self._broken: dict[RunId, Exception] = {}
-        self._texts = LiveTexts()
+        self._watchers = RunWatchers(self._table, clock)
         self._sender = TextSender(clock, self._take_text)
+        self._acts: dict[type, Callable[[Any], None]] = {
+            SendStage: self._start,
+            SendOnce: self._tell,
+            StartTimer: lambda timer: self._timers.set(timer.run_id, timer.command),
+            DropTimers: lambda drop: self._timers.drop(drop.run_id),
+            RunChanged: lambda changed: self._watchers.changed(changed.run_id),
+            RetryIn: self._retry_later,
+            NotRecorded: self._not_recorded,
+            Reply: _take_reply,
+        }
 
     async def submit(self, request: Request) -> RunId:
         """Start a run; its request is in the log when this returns."""
-        run_id, commands = self._table.submit(request)
-        await self._carry_out(run_id, commands)
-        await self._admit()
-        return run_id
+        return self._ask(lambda token: self._host.submit(token, request))
 
     async def run(self, request: Request) -> Envelope:
         """Start a run and wait for its end."""
@@ -87,44 +122,34 @@ class LocalRunner:
         """
         marks: Marks = {}
         while True:
-            for event in self._table.client_events(run_id, after_seq):
-                after_seq = event.seq
-                yield event
-            for event in self._texts.news(run_id, marks, self._table.at_work(run_id)):
+            news = self._watchers.news(run_id, after_seq, marks)
+            for event in news:
+                after_seq = max(after_seq, event.seq)
                 marks = with_event(marks, event)
                 yield event
-            if self._table.is_over(run_id) and not self._table.client_events(run_id, after_seq):
+            if news:
+                continue
+            if self._table.is_over(run_id):
                 return
             if run_id in self._broken:
                 raise self._broken[run_id]
-            async with self._changed:
-                is_news = (
-                    self._table.is_over(run_id)
-                    or run_id in self._broken
-                    or self._texts.news(run_id, marks, self._table.at_work(run_id))
-                )
-                if not is_news and not self._table.client_events(run_id, after_seq):
-                    await self._changed.wait()
+            await self._watchers.wait(run_id)
 
     async def cancel(self, run_id: RunId, reason: str = "") -> None:
-        """End a run now; what its stages had finished is kept."""
-        await self._happened(run_id, CancelRequested(reason))
+        """End a run now; what its stages had finished is kept. Raises UnknownNameError."""
+        self._ask(lambda token: self._host.demand(token, run_id, CancelRequested(reason)))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
         """Answer a question of a run that waits. Raises InterruptError."""
-        await self._carry_out(run_id, self._table.answer(run_id, interrupt_id, user_id, response))
-        await self._admit()
+        self._ask(lambda token: self._host.answer(token, run_id, interrupt_id, user_id, response))
 
     async def pause(self, run_id: RunId, reason: str = "") -> None:
-        """Hold a run at its next step; answering the checkpoint lets it go on."""
-        await self._happened(run_id, PauseRequested(reason))
+        """Hold a run at its next step; answering the checkpoint lets it go on. Raises UnknownNameError."""
+        self._ask(lambda token: self._host.demand(token, run_id, PauseRequested(reason)))
 
     async def fork(self, source: RunId, at_seq: int) -> RunId:
         """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
-        run_id, commands = self._table.fork(source, at_seq)
-        await self._carry_out(run_id, commands)
-        await self._admit()
-        return run_id
+        return self._ask(lambda token: self._host.fork(token, source, at_seq))
 
     async def resume(self, run_id: RunId) -> None:
         """Go on with a run of the log that nobody drives: what was in flight is issued again, a question stays open.
@@ -136,9 +161,8 @@ class LocalRunner:
             raise UnknownNameError(f"no run '{run_id}' is in the log", name=run_id, known=[])
         first = events[0].payload
         assert isinstance(first, RunRequested)
-        _, commands = self._table.submit(first.request, run_id)
-        await self._carry_out(run_id, commands)
-        await self._admit()
+        request = first.request
+        self._ask(lambda token: self._host.submit(token, request, run_id))
 
     def envelope(self, run_id: RunId) -> Envelope:
         """The envelope of a run as it stands."""
@@ -147,7 +171,7 @@ class LocalRunner:
     async def close(self) -> None:
         """Stop what is still running."""
         self._timers.close()
-        pending = list(self._tasks.values())
+        pending = [*self._tasks.values(), *self._retries]
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
@@ -155,81 +179,108 @@ class LocalRunner:
             for agent in agents.values():
                 await agent.close()
 
-    async def _happened(self, run_id: RunId, payload: Payload) -> None:
-        await self._carry_out(run_id, self._table.handle(run_id, payload))
-        await self._admit()
+    def _ask(self, ask: Callable[[_Asked], list[Output]]) -> RunId:
+        asked = _Asked()
+        self._act(ask(asked))
+        reply = asked.reply
+        assert reply is not None, "every write is made at once"
+        if reply.error is not None or reply.run_id is None:
+            raise reply.error or AssertionError("a run that was accepted has an id")
+        return reply.run_id
 
-    async def _admit(self) -> None:
-        for run_id, commands in self._table.admit():
-            await self._carry_out(run_id, commands)
+    def _act(self, outputs: list[Output]) -> None:
+        """Do what the host says; what it has to write is written now."""
+        for output in outputs:
+            if isinstance(output, WriteDue):
+                outputs += self._host.write(now_ms=0)  # nothing is sent again
+            elif (act := self._acts.get(type(output))) is not None:
+                act(output)
 
-    async def _carry_out(self, run_id: RunId, commands: list[Command]) -> None:
-        for command in commands:
-            if isinstance(command, RunStage):
-                self._tasks[str(command.key)] = asyncio.create_task(self._stage(run_id, command))
-            elif isinstance(command, CancelStage):
-                task = self._tasks.get(str(command.key))
-                if task is not None and task is not asyncio.current_task():
-                    task.cancel()
-            elif isinstance(command, GiveGrant):
-                future = self._grants.pop(str(command.key), None)
-                if future is not None and not future.done():
-                    future.set_result(command.grant)
-            elif isinstance(command, SetTimer):
-                self._timers.set(run_id, command)
-            elif isinstance(command, Finish):
-                self._timers.drop(run_id)
-        self._texts.keep(run_id, self._table.at_work(run_id))
-        async with self._changed:
-            self._changed.notify_all()
+    def _start(self, send: SendStage) -> None:
+        command = send.command
+        self._tasks[str(command.key)] = asyncio.create_task(self._stage(send.run_id, command))
+
+    def _tell(self, tell: SendOnce) -> None:
+        key = str(tell.command.key)
+        if isinstance(tell.command, CancelStage):
+            task = self._tasks.get(key)
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
+            return
+        future = self._grants.pop(key, None)
+        if future is not None and not future.done():
+            future.set_result(tell.command.grant)
 
     async def _take_text(self, text: StageText) -> None:
-        stage = self._table.at_work(text.key.run_id).get(str(text.key))
-        if stage is not None and self._texts.show(stage, text, self._clock.now_ms()):
-            async with self._changed:
-                self._changed.notify_all()
+        self._watchers.show(text)
+
+    def _report(self, key: StageKey, stage: StageName, *payloads: StagePayload, refused: bool = False) -> None:
+        """Have it recorded what became of an attempt. Raises why it could not be."""
+        report_id = MessageId(f"{INCARNATION}.{next(self._report_numbers)}")
+        report = Report(key, Address(stage), INCARNATION, payloads, refused)
+        self._act(self._host.on_report(report_id, report))
+        error = self._unrecorded.pop(report_id, None)
+        if error is not None:
+            raise error
 
     async def _stage(self, run_id: RunId, command: RunStage) -> None:
         cancelled = asyncio.Event()
+        key, stage = command.key, command.stage
 
         async def report(called: ToolCalled) -> None:
-            await self._happened(run_id, called)
+            self._report(key, stage, called)
 
         async def more(asked: BudgetRequested) -> Grant:
             future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
             self._grants[str(asked.key)] = future
-            await self._happened(run_id, asked)
+            self._report(key, stage, asked)
             return future.result() if future.done() else Grant(tokens=0)
 
         def show(text: str) -> None:
-            self._sender.show(command.key, text)
+            self._sender.show(key, text)
 
         try:
-            agent = self._agents[self._table.rules_of(run_id).name][command.stage]
-            if not await agent.may_begin(command.key, LIFE):
-                await self._happened(run_id, ActorLost(command.stage, (command.key,)))
+            agent = self._agents[self._table.rules_of(run_id).name][stage]
+            if not await agent.may_begin(key, INCARNATION):
+                self._report(key, stage, refused=True)
                 return
-            await self._happened(run_id, StageStarted(command.key))
-            await self._happened(run_id, await agent.run(command, cancelled, report, more, show))
+            self._report(key, stage, StageStarted(key))
+            self._report(key, stage, await agent.run(command, cancelled, report, more, show))
         except asyncio.CancelledError:
             cancelled.set()
             raise
         except Exception as error:
             log.exception("run.broken", extra={"run_id": run_id})
-            await self._break(run_id, error)
+            self._break(run_id, error)
         finally:
-            self._sender.over(command.key)
-            self._tasks.pop(str(command.key), None)
+            self._sender.over(key)
+            self._tasks.pop(str(key), None)
 
     async def _timer_fired(self, run_id: RunId, timer_id: str) -> None:
-        try:
-            await self._happened(run_id, TimerFired(timer_id))
-        except Exception as error:
-            log.exception("run.broken", extra={"run_id": run_id})
-            await self._break(run_id, error)
+        self._act(self._host.on_timer(run_id, timer_id))
 
-    async def _break(self, run_id: RunId, error: Exception) -> None:
+    def _retry_later(self, retry: RetryIn) -> None:
+        task = asyncio.create_task(self._retry(retry))
+        self._retries.add(task)
+        task.add_done_callback(self._retries.discard)
+
+    async def _retry(self, retry: RetryIn) -> None:
+        await self._clock.sleep(retry.delay_s)
+        self._act(self._host.on_retry(retry.number))
+
+    def _not_recorded(self, failure: NotRecorded) -> None:
+        if failure.report_id is not None:
+            self._unrecorded[failure.report_id] = failure.error
+        elif failure.run_id is not None:
+            log.error("run.broken", extra={"run_id": failure.run_id}, exc_info=failure.error)
+            self._break(failure.run_id, failure.error)
+
+    def _break(self, run_id: RunId, error: Exception) -> None:
         """The run cannot go on, as when its log takes no more: whoever watches it is told."""
         self._broken[run_id] = error
-        async with self._changed:
-            self._changed.notify_all()
+        self._watchers.wake(run_id)
+
+
+def _take_reply(reply: Reply) -> None:
+    assert isinstance(reply.token, _Asked)
+    reply.token.reply = reply

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from runtime.errors import SettingsError, UnknownNameError
 from runtime.pipeline.config import PipelineConfig
-from runtime.pipeline.pipeline_versions import lacking, placed, rules_as_bytes, rules_from_bytes
+from runtime.pipeline.pipeline_versions import decode_pipeline, encode_pipeline, incompatibility, with_current_placement
 from runtime.store.run_records import RunLog
 from runtime.supervision.events import RunRequested
 
 
-class PinnedRules:
+class PinnedPipelines:
     """Pipelines of today by name, and what the log keeps of earlier ones by hash."""
 
     def __init__(self, pipelines: Mapping[str, PipelineConfig], run_log: RunLog) -> None:
@@ -32,7 +32,7 @@ class PinnedRules:
     def keep(self, config: PipelineConfig) -> None:
         """Have the rules in the log before a run begins under them; it is written once. Raises StateStorageError."""
         if config.config_hash not in self._kept:
-            self._log.keep_rules(config.config_hash, rules_as_bytes(config))
+            self._log.keep_rules(config.config_hash, encode_pipeline(config))
             self._kept.add(config.config_hash)
 
     def to_go_on(self, first: RunRequested, what: str) -> PipelineConfig:
@@ -48,10 +48,10 @@ class PinnedRules:
         pinned = self._pinned(first)
         if pinned is None:
             raise SettingsError(f"{since}: the rules that it began under were not kept")
-        lack = lacking(pinned, current)
+        lack = incompatibility(pinned, current)
         if lack is not None:
             raise SettingsError(f"{since}: {lack}")
-        return placed(pinned, current)
+        return with_current_placement(pinned, current)
 
     def to_read(self, first: RunRequested) -> PipelineConfig | None:
         """The rules that the run began under, whether it could go on or not; None when nobody has them.
@@ -63,7 +63,7 @@ class PinnedRules:
 
     def _pinned(self, first: RunRequested) -> PipelineConfig | None:
         rules = self._log.rules(first.config_hash) if first.config_hash else None
-        return None if rules is None else rules_from_bytes(rules, first.config_hash)
+        return None if rules is None else decode_pipeline(rules, first.config_hash)
 
 
 def _is_of(first: RunRequested, config: PipelineConfig) -> bool:

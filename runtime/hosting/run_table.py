@@ -22,7 +22,7 @@ from runtime.errors import (
     UnknownNameError,
 )
 from runtime.hosting.admission import Quotas
-from runtime.hosting.pinned_pipelines import PinnedRules
+from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.run_quotas import RunQuotas
 from runtime.hosting.snapshots import RunSnapshots
@@ -48,7 +48,7 @@ from runtime.supervision.events import (
     TimerFired,
     ToolCalled,
 )
-from runtime.supervision.replay import decisions, fold, renamed, shown
+from runtime.supervision.replay import client_events_of, decisions, fold, with_run_id
 from runtime.supervision.state import Decision, RunState, new_state
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class RunTable:
 
         Who has taken it over already, with a lease, gives the `epoch` instead.
         """
-        self._pinned = PinnedRules(pipelines, run_log)
+        self._pinned = PinnedPipelines(pipelines, run_log)
         self._shown_from: dict[RunId, int] = {}
         self._room = RunQuotas(quotas, rates, clock)
         self._log = run_log
@@ -188,7 +188,7 @@ class RunTable:
         assert isinstance(first, RunRequested)
         config = self._pinned.to_go_on(first, f"run {source} began; it cannot be forked")
         run_id = run_id or new_run_id(self._clock.now_ms())
-        copies = [renamed(event, run_id) for event in events]
+        copies = [with_run_id(event, run_id) for event in events]
         is_over = fold(config, copies).envelope.lifecycle == "terminated"
         entries = [Entry(config.name, event, is_over and event.seq == at_seq) for event in copies]
         self._log.append_all(entries, self._epoch)
@@ -374,7 +374,11 @@ class RunTable:
         self._state(run_id)
         shown_from = self._shown_from.get(run_id, 0)
         if after_seq < shown_from:  # of what was before the snapshot, the log tells
-            return [event for event in shown(self._rules[run_id], self._log.events(run_id)) if event.seq > after_seq]
+            return [
+                event
+                for event in client_events_of(self._rules[run_id], self._log.events(run_id))
+                if event.seq > after_seq
+            ]
         return self._events[run_id][max(0, after_seq - shown_from) :]
 
     def at_work(self, run_id: RunId) -> dict[str, StageName]:

@@ -10,31 +10,20 @@ import msgspec
 from runtime.bus.circuit_breaker import State
 from runtime.llm.messages import Completion
 from runtime.primitives.counters import HistogramSample, LabelledCounter, LabelledHistogram, Sample
+from runtime.primitives.metrics import (
+    MODEL_CALL_S,
+    MODEL_CALLS,
+    MODEL_FALLBACKS,
+    MODEL_FIRST_TEXT_S,
+    MODEL_RETRIES,
+    MODEL_TOKENS,
+    CounterMetric,
+    HistogramMetric,
+    metrics_of,
+)
 
 Outcome = Literal["served", "broke_off", "down", "busy", "refused", "stopped", "cancelled"]
 
-CALLS = "jeeves_model_calls"
-TOKENS = "jeeves_model_tokens"
-RETRIES = "jeeves_model_retries"
-FALLBACKS = "jeeves_model_fallbacks"
-FIRST_TEXT_S = "jeeves_model_first_text_seconds"
-CALL_S = "jeeves_model_call_seconds"
-
-# Name → labels and help text.
-COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
-    CALLS: (("role", "deployment", "outcome"), "Calls of models by how they ended."),
-    TOKENS: (
-        ("role", "deployment", "kind"),
-        "Tokens of served calls: in, out, and cached, those of in that the engine found in its prefix cache.",
-    ),
-    RETRIES: (("role", "deployment"), "Calls made again because nothing was served."),
-    FALLBACKS: (("role", "deployment"), "Requests passed on to the next deployment of the role."),
-}
-HISTOGRAMS: dict[str, str] = {
-    FIRST_TEXT_S: "From sending a request to the first text, of answers that come in pieces.",
-    CALL_S: "From sending a request to the whole answer.",
-}
-BOUNDS_S = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _WORST_LAST: tuple[State, ...] = ("closed", "half_open", "open")
 
 
@@ -50,34 +39,32 @@ class CallMetrics:
     """The counts of one process."""
 
     def __init__(self) -> None:
-        self._counters = {name: LabelledCounter(name, told, labels) for name, (labels, told) in COUNTERS.items()}
-        self._histograms = {
-            name: LabelledHistogram(name, told, ("deployment",), BOUNDS_S) for name, told in HISTOGRAMS.items()
-        }
+        self._counters = {each.name: LabelledCounter.of(each) for each in metrics_of("models", CounterMetric)}
+        self._histograms = {each.name: LabelledHistogram.of(each) for each in metrics_of("models", HistogramMetric)}
 
     def ended(self, role: str, deployment: str, outcome: Outcome) -> None:
         """A call has ended."""
-        self._counters[CALLS].add(role, deployment, outcome)
+        self._counters[MODEL_CALLS.name].add(role, deployment, outcome)
 
     def served(self, role: str, deployment: str, completion: Completion, seconds: float) -> None:
         """A call was served."""
-        tokens = self._counters[TOKENS]
+        tokens = self._counters[MODEL_TOKENS.name]
         tokens.add(role, deployment, "in", by=completion.tokens_in)
         tokens.add(role, deployment, "cached", by=min(completion.tokens_cached, completion.tokens_in))
         tokens.add(role, deployment, "out", by=completion.tokens_out)
-        self._histograms[CALL_S].observe(seconds, deployment)
+        self._histograms[MODEL_CALL_S.name].observe(seconds, deployment)
 
     def first_text(self, deployment: str, seconds: float) -> None:
         """The first piece of an answer has come."""
-        self._histograms[FIRST_TEXT_S].observe(seconds, deployment)
+        self._histograms[MODEL_FIRST_TEXT_S.name].observe(seconds, deployment)
 
     def retried(self, role: str, deployment: str) -> None:
         """A deployment is asked again."""
-        self._counters[RETRIES].add(role, deployment)
+        self._counters[MODEL_RETRIES.name].add(role, deployment)
 
     def passed_on(self, role: str, deployment: str) -> None:
         """The deployment after this one is asked."""
-        self._counters[FALLBACKS].add(role, deployment)
+        self._counters[MODEL_FALLBACKS.name].add(role, deployment)
 
     def stats(self, breakers: Mapping[str, State]) -> ModelStats:
         """All of it, as plain data."""
@@ -90,8 +77,12 @@ class CallMetrics:
 
 def together(stats: Iterable[ModelStats]) -> ModelStats:
     """The counts of several processes as one: sums, and the worst state of each breaker."""
-    counts: dict[str, dict[tuple[tuple[str, str], ...], int]] = {name: {} for name in COUNTERS}
-    values: dict[str, dict[tuple[tuple[str, str], ...], HistogramSample]] = {name: {} for name in HISTOGRAMS}
+    counts: dict[str, dict[tuple[tuple[str, str], ...], int]] = {
+        each.name: {} for each in metrics_of("models", CounterMetric)
+    }
+    values: dict[str, dict[tuple[tuple[str, str], ...], HistogramSample]] = {
+        each.name: {} for each in metrics_of("models", HistogramMetric)
+    }
     breakers: dict[str, State] = {}
     for each in stats:
         for name, samples in each.counters.items():

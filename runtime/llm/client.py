@@ -91,10 +91,6 @@ class ModelClient:
         """The backend whose tokens count for a role: the one with the least room among those it may use."""
         return min((self._backends[name] for name in self.behind(role)), key=lambda b: b.max_model_len)
 
-    def breaker_state(self, deployment: str) -> str:
-        """closed, open or half_open."""
-        return self._breakers[deployment].state
-
     def stats(self) -> ModelStats:
         """What has been counted of the calls, and where the breakers stand."""
         return self._metrics.stats({name: breaker.state for name, breaker in self._breakers.items()})

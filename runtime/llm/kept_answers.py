@@ -14,7 +14,7 @@ import logging
 import msgspec
 
 from runtime.effects.journal import EffectKey, effect_key
-from runtime.effects.stage_effects import EffectsPort
+from runtime.effects.stage_effects import AsyncJournal
 from runtime.errors import JeevesError
 from runtime.llm.messages import Completion, ModelRequest
 from runtime.primitives.ids import StageKey
@@ -30,7 +30,7 @@ _DECODER = msgspec.msgpack.Decoder(Completion)
 class KeptAnswers:
     """The answers that one visit of a stage was given. `retries`: how often it was tried again after a failure."""
 
-    def __init__(self, journal: EffectsPort, key: StageKey, retries: int) -> None:
+    def __init__(self, journal: AsyncJournal, key: StageKey, retries: int) -> None:
         self._journal = journal
         self._key = key
         self._retries = retries

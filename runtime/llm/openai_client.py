@@ -23,13 +23,14 @@ from runtime.errors import (
     SettingsError,
 )
 from runtime.llm.messages import ModelRequest, Piece
-from runtime.llm.model_file import OpenAIDeployment
 from runtime.llm.openai_answer import MAX_CHARS_PER_TOKEN, OpenAIAnswer
 from runtime.llm.tokens import TokenCounter
 from runtime.primitives.clock import Clock, SystemClock, wait_at_most
 
 if TYPE_CHECKING:
     import aiohttp
+
+    from runtime.llm.providers.openai import OpenAIDeployment
 
 BUSY = frozenset({429, 503, 529})
 MAX_ERROR_BYTES = 4_000

@@ -111,7 +111,7 @@ class StageLlm:
         place = self._kept.key_of(number, self._role, request)
         completion = await self._kept.find(place)
         if completion is not None:
-            self._budget.book_kept(completion.tokens_in, completion.tokens_out)
+            self._budget.book_replayed(completion.tokens_in, completion.tokens_out)
             if on_written is not None:
                 on_written(completion.text)
             return completion

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from runtime.database.database import Database, Migration, migrate
+from runtime.database.database import Database, Schema
+from runtime.database.store_part import Counted, StorePart, sweep_unused
 from runtime.primitives.hashing import content_hash
 
 USE_NOTED_EVERY_MS = 3_600_000
@@ -31,7 +32,7 @@ class CacheStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        migrate(database, "cache", MIGRATIONS)
+        SCHEMA.apply(database)
 
     def put(self, key: str, value: bytes, now_ms: int) -> Cached:
         """Keep `value` under `key`."""
@@ -67,10 +68,24 @@ class CacheStore:
             return changes.execute("DELETE FROM cache WHERE used_at_ms < ?", (before_ms,))
 
 
-MIGRATIONS: tuple[Migration, ...] = (
+SCHEMA = Schema(
+    "cache",
     (
-        "CREATE TABLE cache (key TEXT PRIMARY KEY, hash TEXT NOT NULL, body BYTEA NOT NULL,"
-        " used_at_ms BIGINT NOT NULL)",
-        "CREATE INDEX cache_by_use ON cache (used_at_ms)",
+        (
+            "CREATE TABLE cache (key TEXT PRIMARY KEY, hash TEXT NOT NULL, body BYTEA NOT NULL,"
+            " used_at_ms BIGINT NOT NULL)",
+            "CREATE INDEX cache_by_use ON cache (used_at_ms)",
+        ),
     ),
+)
+
+CACHED = Counted("cached", "cached result", "cached results")
+
+CACHE = StorePart(
+    name="cache",
+    label="cache",
+    schema=SCHEMA,
+    open=lambda database, clock: CacheStore(database),
+    counted=(CACHED,),
+    sweep=sweep_unused(CACHED.key),
 )

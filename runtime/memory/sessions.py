@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from runtime.bus.queries import QueryHandler
-from runtime.database.database import Database, Migration, Transaction, migrate
+from runtime.database.database import Database, Schema, Transaction
 from runtime.database.sqlite_database import SqliteDatabase
+from runtime.database.store_part import Counted, Dropped, StorePart, SweepTask
 from runtime.errors import InputError
 
 TURNS_GIVEN_BACK = 5
@@ -37,7 +38,7 @@ class SessionStore:
     def __init__(self, place: Path | Database) -> None:
         """In the SQLite file at a path, or in a database that is open. Raises StateStorageError."""
         self._database = SqliteDatabase(place, label="sessions") if isinstance(place, Path) else place
-        migrate(self._database, "sessions", MIGRATIONS)
+        SCHEMA.apply(self._database)
 
     def append(self, session_id: str, turn: Turn) -> None:
         """Add a turn at the end of a session, which begins with it when it is new.
@@ -98,13 +99,16 @@ class SessionStore:
         self._database.close()
 
 
-MIGRATIONS: tuple[Migration, ...] = (
+SCHEMA = Schema(
+    "sessions",
     (
-        # Session files were there before the ledger was.
-        "CREATE TABLE IF NOT EXISTS turns (session_id TEXT NOT NULL, seq BIGINT NOT NULL, body BYTEA NOT NULL,"
-        " PRIMARY KEY (session_id, seq)) WITHOUT ROWID",
+        (
+            # Session files were there before the ledger was.
+            "CREATE TABLE IF NOT EXISTS turns (session_id TEXT NOT NULL, seq BIGINT NOT NULL, body BYTEA NOT NULL,"
+            " PRIMARY KEY (session_id, seq)) WITHOUT ROWID",
+        ),
+        ("CREATE TABLE session_states (session_id TEXT PRIMARY KEY, body BYTEA NOT NULL)",),
     ),
-    ("CREATE TABLE session_states (session_id TEXT PRIMARY KEY, body BYTEA NOT NULL)",),
 )
 
 
@@ -129,6 +133,9 @@ def check_session_id(session_id: str) -> None:
         )
 
 
+SESSION_QUERIES = ("session.turns", "session.append", "session.keep_state")
+
+
 def session_queries(store: SessionStore) -> dict[str, QueryHandler]:
     """The store's door for agents: `session.turns` {session_id} → {turns, state}, `session.append` {session_id, turn},
     `session.keep_state` {session_id, state}."""
@@ -145,4 +152,24 @@ def session_queries(store: SessionStore) -> dict[str, QueryHandler]:
         store.keep_state(body["session_id"], body["state"])
         return {}
 
-    return {"session.turns": turns, "session.append": append, "session.keep_state": keep_state}
+    return dict(zip(SESSION_QUERIES, (turns, append, keep_state), strict=True))
+
+
+def _sweep(store: SessionStore, task: SweepTask) -> Dropped:
+    act = store.unused if task.is_dry else store.drop_unused
+    count = len(act(task.before_ms))
+    return Dropped({_COUNTED.key: count}, count > 0)
+
+
+_COUNTED = Counted("sessions", "session", "sessions")
+
+SESSIONS = StorePart(
+    name="sessions",
+    label="sessions",
+    schema=SCHEMA,
+    open=lambda database, clock: SessionStore(database),
+    queries=SESSION_QUERIES,
+    handlers=session_queries,
+    counted=(_COUNTED,),
+    sweep=_sweep,
+)

@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 
 from runtime.bus.queries import QueryHandler
-from runtime.database.database import Database, Migration, migrate
+from runtime.database.database import Database, Schema
+from runtime.database.store_part import StorePart, sweep_unused
+from runtime.memory.cache import CACHED
 from runtime.primitives.clock import Clock
 from runtime.tools.result import USABLE, ToolStatus
 
@@ -48,7 +50,7 @@ class ToolMetricsStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        migrate(database, "tool_metrics", MIGRATIONS)
+        SCHEMA.apply(database)
 
     def add(self, repo: str, uses: Iterable[ToolUse]) -> None:
         """Count uses on top of what is there."""
@@ -78,10 +80,14 @@ class ToolMetricsStore:
             return changes.execute("DELETE FROM tool_metrics WHERE at_ms < ?", (before_ms,))
 
 
-MIGRATIONS: tuple[Migration, ...] = (
+SCHEMA = Schema(
+    "tool_metrics",
     (
-        "CREATE TABLE tool_metrics (repo TEXT NOT NULL, tool TEXT NOT NULL, status TEXT NOT NULL,"
-        " calls BIGINT NOT NULL, duration_ms BIGINT NOT NULL, at_ms BIGINT NOT NULL, PRIMARY KEY (repo, tool, status))",
+        (
+            "CREATE TABLE tool_metrics (repo TEXT NOT NULL, tool TEXT NOT NULL, status TEXT NOT NULL,"
+            " calls BIGINT NOT NULL, duration_ms BIGINT NOT NULL, at_ms BIGINT NOT NULL,"
+            " PRIMARY KEY (repo, tool, status))",
+        ),
     ),
 )
 
@@ -109,3 +115,16 @@ def _summed(tool: str, rows: Sequence[Sequence[Any]]) -> ToolMetric:
 
 def _repo_key(repo: str) -> str:
     return hashlib.sha256(repo.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# Counts of tools are told with the cached results.
+TOOL_METRICS = StorePart(
+    name="tool_metrics",
+    label="tool metrics",
+    schema=SCHEMA,
+    open=ToolMetricsStore,
+    queries=TOOL_METRIC_QUERIES,
+    handlers=tool_metric_queries,
+    counted=(CACHED,),
+    sweep=sweep_unused(CACHED.key),
+)

@@ -1,4 +1,4 @@
-"""What must hold of one agent's configuration, whatever pipeline it is part of: (key path, problem) pairs."""
+"""Validates one agent's configuration, whatever its pipeline, as (key path, problem) pairs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from runtime.primitives.yaml_documents import KeyPath
 
 Problem = tuple[KeyPath, str]
 
-# The cluster counts these by itself; under these names a claim would not be one of its own.
+# Ray counts these itself, so custom resources cannot have these names.
 BUILT_IN_RESOURCES = ("CPU", "GPU", "memory", "object_store_memory")
 MODEL_KEYS = ("temperature", "max_tokens")
 
 
 def problems_of_agent(agent: AgentConfig) -> Iterator[Problem]:
-    """Every problem of one agent, in the order of the checks; paths begin at the agent."""
+    """Yield every problem of one agent, in the order of the checks; paths begin at the agent."""
     for check in CHECKS:
         yield from check(agent)
 

@@ -1,7 +1,7 @@
-"""A pipeline is data: agents, routing between them, and bounds. This module says what a pipeline is.
+"""Defines a pipeline as data: agents, routing between them, and bounds.
 
 `runtime.pipeline.loading` reads one from YAML and lists every fault; `runtime.pipeline.pipeline_validation` holds the
-checks that look at a pipeline as a whole. The guide is docs/semantics.md.
+checks that concern a pipeline as a whole. The guide is docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Frozen(BaseModel):
 
 
 class RoutingRule(_Frozen):
-    """When the stage's own output has `condition` equal to `value`, the run goes to `target` and drops `clear`."""
+    """Routes to `target`, dropping the outputs `clear`, when field `condition` of the stage's output equals `value`."""
 
     condition: str = Field(min_length=1)
     value: JsonValue
@@ -41,7 +41,7 @@ class RoutingRule(_Frozen):
 
 
 class EdgeLimit(_Frozen):
-    """The edge from → to may be taken `max_count` times in a run; 0 closes it."""
+    """Limits the edge from → to to `max_count` traversals in a run; 0 closes it."""
 
     source: str = Field(alias="from")
     target: str = Field(alias="to")
@@ -49,9 +49,9 @@ class EdgeLimit(_Frozen):
 
 
 class AgentResources(_Frozen):
-    """What each actor of an agent claims of the cluster; `custom`: name of a resource → amount.
+    """Declares the cluster resources that each actor of an agent claims; `custom`: name of a resource → amount.
 
-    Actors without a claim run anywhere. More than one of anything comes in whole numbers, as the cluster has it.
+    Actors without a claim run anywhere. Amounts above one must be whole numbers, as the cluster requires.
     """
 
     num_cpus: float = Field(default=0, ge=0, allow_inf_nan=False)
@@ -60,7 +60,7 @@ class AgentResources(_Frozen):
 
 
 class AgentConfig(_Frozen):
-    """One stage: who works, with what, and where the run goes next."""
+    """Configures one stage: its agent's model and tools, its dependencies, and its routes."""
 
     name: str = _Name
     stage_order: int = Field(ge=0)
@@ -96,7 +96,7 @@ class AgentConfig(_Frozen):
 
 
 class PipelineConfig(_Frozen):
-    """A whole pipeline. Counts are exact: N permits N, the next attempt ends the run."""
+    """Configures a whole pipeline. Counts are exact: N permits N, the next attempt ends the run."""
 
     name: str = _Name
     description: str = ""
@@ -134,29 +134,29 @@ class PipelineConfig(_Frozen):
 
     @cached_property
     def edge_limit_of(self) -> dict[str, int]:
-        """ "from->to" → how often the edge may be taken; edges without a limit are absent."""
+        """Edge as "from->to" → how often it may be taken; edges without a limit are absent."""
         return {edge_name(limit.source, limit.target): limit.max_count for limit in self.edge_limits}
 
     @cached_property
     def first_stage(self) -> AgentConfig:
-        """Where a run begins: the lowest stage_order."""
+        """The stage at which a run begins: the lowest stage_order."""
         return min(self.agents, key=lambda agent: agent.stage_order)
 
     @cached_property
     def config_hash(self) -> str:
-        """Names these exact rules; it is pinned to every run that starts under them.
+        """The hash of this exact pipeline version; it is pinned to every run that starts under it.
 
-        What was left at its default does not count: a new version may bring new fields without making rules new.
+        Default values do not count: a release may add fields without changing the hash.
         """
-        told = self.model_dump_json(by_alias=True, exclude_defaults=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        settings = self.model_dump_json(by_alias=True, exclude_defaults=True)
+        return hashlib.sha256(settings.encode()).hexdigest()[:16]
 
     @cached_property
     def scheduled(self) -> tuple[AgentConfig, ...]:
-        """The stages of a parallel run that need no routing to be part of it, in stage order.
+        """The stages that belong to every parallel run without being routed to, in stage order.
 
         They are those that require something, and those that no earlier stage routes to; routes back do not count. The
-        final stage and stages that a run is only resumed at are none, unless they require something.
+        final stage and pure resume stages are excluded, unless they require something.
         """
         forward = {
             target
@@ -165,13 +165,13 @@ class PipelineConfig(_Frozen):
             if target in self.stages and self.stages[target].stage_order > agent.stage_order
         }
         in_order = sorted(self.agents, key=lambda agent: agent.stage_order)
-        called_upon = forward | self._resumed_only | {self.final_stage}
-        found = [a for a in in_order if a.requires or a.name not in called_upon]
+        reached_by_routing = forward | self._resumed_only | {self.final_stage}
+        found = [a for a in in_order if a.requires or a.name not in reached_by_routing]
         return tuple(found) if any(not a.requires for a in found) else (self.first_stage, *found)
 
     @property
     def _resumed_only(self) -> set[str | None]:
-        """The resume stages that no run needs to begin with: not the first one, and none that another one requires."""
+        """The resume stages that no run begins with: not the first one, and none that another one requires."""
         resumed = {self.resume_stage(kind) for kind in INTERRUPT_TARGETS}
         return resumed - {name for agent in self.agents for name in agent.requires} - {self.first_stage.name}
 
@@ -182,21 +182,21 @@ class PipelineConfig(_Frozen):
 
     @cached_property
     def output_order(self) -> dict[str, int]:
-        """Output key → rank, so that outputs stand in one order whichever stage ended first."""
+        """Output key → rank, so that the order of outputs does not depend on which stage ended first."""
         return {agent.key: rank for rank, agent in enumerate(self.agents)}
 
     @property
     def is_parallel(self) -> bool:
-        """True when stages start as soon as what they require allows."""
+        """True when stages start as soon as their requirements allow."""
         return self.default_run_mode == "parallel"
 
     def resume_stage(self, kind: str) -> str | None:
-        """Where a run goes on after an interrupt of `kind` was answered; None: where it was raised."""
+        """Return the stage at which a run continues after an interrupt of `kind`; None: the stage that raised it."""
         stage: str | None = getattr(self, f"{kind}_resume_stage", None)
         return stage
 
     def targets_of(self, agent: AgentConfig) -> tuple[str, ...]:
-        """Every place where a run may go after `agent`, in the order in which routing considers them."""
+        """Return every target that a run may go to after `agent`, in the order in which routing considers them."""
         declared = [rule.target for rule in agent.routing_rules]
         declared.append(agent.default_next or END)
         if agent.error_next:
@@ -205,10 +205,10 @@ class PipelineConfig(_Frozen):
 
 
 def edge_name(source: str, target: str) -> str:
-    """How an edge is written everywhere: "from->to"."""
+    """Return the name of an edge, the same everywhere: "from->to"."""
     return f"{source}->{target}"
 
 
 def as_wire(config: PipelineConfig) -> dict[str, Any]:
-    """JSON-like form of a pipeline, for the wire; `PipelineConfig.model_validate` reads it back."""
+    """Return the JSON-like form of a pipeline, for the wire; `PipelineConfig.model_validate` reads it back."""
     return config.model_dump(mode="json", by_alias=True, exclude_defaults=True)

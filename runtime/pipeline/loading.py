@@ -1,4 +1,4 @@
-"""Pipelines from YAML files: read, validated as a whole, every fault with file, line and key in one error."""
+"""Loads pipelines from YAML files and reports all faults at once, each with file, line and key."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from runtime.primitives.yaml_documents import (
 
 
 def load_pipeline(path: Path) -> PipelineConfig:
-    """The pipeline in the YAML file `path`. Raises DocumentFaults that lists everything that is wrong with it."""
+    """Load the pipeline in the YAML file `path`. Raises DocumentFaults that lists all of its faults."""
     return _checked(load_yaml(path))
 
 
 def parse_pipeline(text: str, file: str = "<pipeline>") -> PipelineConfig:
-    """The pipeline in YAML `text`. Raises DocumentFaults likewise."""
+    """Parse the pipeline in YAML `text`. Raises DocumentFaults that lists all of its faults."""
     return _checked(parse_yaml(text, file))
 
 
@@ -39,14 +39,14 @@ def _checked(document: Document) -> PipelineConfig:
     try:
         config = PipelineConfig.model_validate(document.data)
     except ValidationError as error:
-        raise_faults([*model_faults(document, error), *_rules_that_can_still_be_checked(document)])
+        raise_faults([*model_faults(document, error), *_faults_across_stages(document)])
         raise
     raise_faults(document.fault(path, problem) for path, problem in problems_of(config))
     return config
 
 
-def _rules_that_can_still_be_checked(document: Document) -> list[Fault]:
-    """Faults across stages, found after mending what pydantic refused, so that one run shows both kinds."""
+def _faults_across_stages(document: Document) -> list[Fault]:
+    """Return the faults across stages, found after repairing what pydantic refused, to report both at once."""
     data = dict(document.data)
     refused: set[KeyPath] = set()
     for _ in range(50):
@@ -55,7 +55,7 @@ def _rules_that_can_still_be_checked(document: Document) -> list[Fault]:
         except ValidationError as error:
             paths = [tuple(item["loc"]) for item in complaints_of(error)]
             refused.update(paths)
-            if not all(_mended(data, path) for path in paths):
+            if not all(_repair(data, path) for path in paths):
                 return []
         else:
             found = problems_of(config, complete=False)
@@ -63,16 +63,16 @@ def _rules_that_can_still_be_checked(document: Document) -> list[Fault]:
     return []
 
 
-_STAND_INS: dict[str, Any] = {"condition": "?", "value": None, "target": END, "max_count": 0}
+_PLACEHOLDERS: dict[str, Any] = {"condition": "?", "value": None, "target": END, "max_count": 0}
 
 
-def _mended(data: Any, path: KeyPath) -> bool:
-    """Take away the refused value at `path`, or put a stand-in where one is missing; False when neither can be."""
+def _repair(data: Any, path: KeyPath) -> bool:
+    """Remove the refused value at `path`, or fill in a missing one; return False when neither is possible."""
     while path and isinstance(path[-1], int):
         path = path[:-1]
     for part in path[:-1]:
         if not _has(data, part):
-            return True  # it went away with what was mended before
+            return True  # an earlier repair removed it
         data[part] = data[part].copy() if isinstance(data[part], dict | list) else data[part]
         data = data[part]
     if not path or not isinstance(data, dict):
@@ -80,13 +80,13 @@ def _mended(data: Any, path: KeyPath) -> bool:
     if path[-1] in data:
         del data[path[-1]]
         return True
-    stand_ins = dict(_STAND_INS)
+    placeholders = dict(_PLACEHOLDERS)
     if len(path) == 1:
-        stand_ins["name"] = "unnamed"
+        placeholders["name"] = "unnamed"
     if len(path) == 3 and isinstance(path[1], int):
-        stand_ins["stage_order"] = 1_000_000 + path[1] if path[1] else 0
-    data[path[-1]] = stand_ins.get(str(path[-1]))
-    return path[-1] in stand_ins
+        placeholders["stage_order"] = 1_000_000 + path[1] if path[1] else 0
+    data[path[-1]] = placeholders.get(str(path[-1]))
+    return path[-1] in placeholders
 
 
 def _has(data: Any, part: str | int) -> bool:

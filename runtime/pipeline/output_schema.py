@@ -1,5 +1,7 @@
-"""A stage's declared output, as JSON schema: the schema is checked with its pipeline, an output where its stage runs,
-before its result is reported."""
+"""Validates stage outputs against their declared JSON schema.
+
+The schema is checked with its pipeline, an output where its stage runs, before its result is reported.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,13 @@ from runtime.errors import SettingsError
 
 
 class OutputSchema:
-    """The schema of one agent's output. Making one raises SettingsError when it is no JSON schema (2020-12).
+    """Validates one agent's outputs. The constructor raises SettingsError for an invalid schema (JSON schema 2020-12).
 
-    Of that error, `problem` is what is wrong and `path` where in the schema.
+    In that error, `problem` describes the fault and `path` locates it in the schema.
     """
 
     def __init__(self, agent: str, schema: dict[str, Any]) -> None:
-        # Imported here: most agents declare none, and each runs in a process that should start fast.
+        # Imported here: most agents declare no schema, and each runs in a process that should start fast.
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import SchemaError
         from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
@@ -31,11 +33,11 @@ class OutputSchema:
         if lost is not None:
             raise _unusable(agent, f"refers to '{lost}', which is not in it; nothing is fetched")
         self._agent = agent
-        # With a registry of its own the validator fetches nothing from the network.
+        # With an explicit registry the validator fetches nothing from the network.
         self._validator = Draft202012Validator(schema, registry=EMPTY_REGISTRY)
 
     def fault(self, output: dict[str, Any]) -> str | None:
-        """The gravest fault of an output, with its place, or None."""
+        """Return the gravest fault of an output, with its path, or None."""
         from jsonschema.exceptions import best_match
 
         try:
@@ -49,8 +51,10 @@ class OutputSchema:
 
 
 def forbids(schema: Mapping[str, Any], field: str) -> str | None:
-    """Why no output that fits `schema` has `field`, or None. What is asked of outputs by `allOf` counts as well; what
-    stands behind references and conditions does not."""
+    """Return why no output that fits `schema` can have `field`, or None.
+
+    Requirements in `allOf` count as well; those behind references and conditions do not.
+    """
     for part in schema.get("allOf", ()):
         if isinstance(part, Mapping) and (why := forbids(part, field)) is not None:
             return why
@@ -74,7 +78,7 @@ def _unusable(agent: str, problem: str, path: tuple[str | int, ...] = ()) -> Set
 
 
 def _unresolved(resource: Any, resolver: Any) -> Iterator[str]:
-    """The references of a schema and its parts that lead nowhere."""
+    """Yield the references in a schema and its parts that cannot be resolved."""
     from referencing.exceptions import Unresolvable
 
     if isinstance(resource.contents, Mapping):

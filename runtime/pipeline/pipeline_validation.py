@@ -1,7 +1,7 @@
-"""What must hold of a pipeline as a whole: each check yields (key path, problem) pairs, all of them.
+"""Validates a pipeline as a whole; each check yields all of its problems as (key path, problem) pairs.
 
-The shape of single values is pydantic's business (`runtime.pipeline.config`), and what must hold of one agent alone is
-in `runtime.pipeline.agent_validation`; here are the rules across stages.
+Pydantic checks the form of single values (`runtime.pipeline.config`), and `runtime.pipeline.agent_validation` the rules
+of one agent; here are the rules across stages.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from runtime.pipeline.interrupt_kinds import TIME_TO_LIVE_MS
 
 
 def problems_of(config: PipelineConfig, complete: bool = True) -> list[Problem]:
-    """Every problem of `config`, in the order of the checks; empty when it may run.
+    """Return every problem of `config`, in the order of the checks; empty when it may run.
 
-    Of a config that is not `complete`, because parts of its document could not be read, nothing is said that only
-    follows from what is missing.
+    For a config that is not `complete`, because parts of its document could not be read, checks are skipped whose
+    problems may only follow from the missing parts.
     """
     return [problem for check in CHECKS if complete or check not in NEED_EVERY_TARGET for problem in check(config)]
 
@@ -123,7 +123,7 @@ def _each_circle(config: PipelineConfig, edges: Mapping[str, set[str]], field: s
 
 
 def _circles_in(edges: Mapping[str, set[str]]) -> list[list[str]]:
-    """Circles of two and more stages, so many that every stage that is on one is on one of these."""
+    """Return cycles of two and more stages, enough that every stage on a cycle is on one of these."""
     found: list[list[str]] = []
     for start in edges:
         if any(start in circle for circle in found):
@@ -193,7 +193,7 @@ def _self_loops(config: PipelineConfig) -> Iterator[Problem]:
 
 
 def _reachable(config: PipelineConfig) -> Iterator[Problem]:
-    """Every stage can be part of a run; in a parallel one it can also start. The final stage answers at the limit."""
+    """Check that every stage but the final one can be part of a run, and in a parallel run can start."""
     if any(True for _ in _circles(config)):
         return
     resumed = {stage for _, stage in _resume_stages(config)}
@@ -204,9 +204,9 @@ def _reachable(config: PipelineConfig) -> Iterator[Problem]:
     for index, agent in enumerate(config.agents):
         if agent.name in reached or agent.name == config.final_stage:
             continue
-        lacking = [f"'{name}'" for name in agent.requires if name not in reached]
-        if config.is_parallel and lacking:
-            yield ("agents", index, "requires"), f"'{agent.name}' can never start: it lacks {', '.join(lacking)}"
+        missing = [f"'{name}'" for name in agent.requires if name not in reached]
+        if config.is_parallel and missing:
+            yield ("agents", index, "requires"), f"'{agent.name}' can never start: it lacks {', '.join(missing)}"
         elif config.is_parallel:
             yield ("agents", index), f"stage '{agent.name}' can never start: no stage that runs routes to it"
         else:
@@ -219,7 +219,7 @@ MayRun = Callable[[AgentConfig, set[str]], bool]
 def _reach(
     config: PipelineConfig, first: Iterable[str | None], may_run: MayRun = lambda agent, reached: True
 ) -> set[str]:
-    """The stages that a run can come to from `first` along routes, each where `may_run` allows it."""
+    """Return the stages that a run can reach from `first` along routes, each where `may_run` allows it."""
     wanted = {name for name in first if name in config.stages}
     reached: set[str] = set()
     while True:
@@ -236,7 +236,7 @@ def _has_what_it_requires(agent: AgentConfig, reached: set[str]) -> bool:
 
 
 def _required_in_time(config: PipelineConfig) -> Iterator[Problem]:
-    """In a sequential run, what a stage requires must be able to come before it."""
+    """Check that in a sequential run the requirements of a stage can come before it."""
     if config.is_parallel:
         return
     for index, agent in enumerate(config.agents):

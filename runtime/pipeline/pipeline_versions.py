@@ -1,7 +1,7 @@
-"""The rules that a run began under, kept so that a deploy does not change them while the run is under way.
+"""Encodes pipeline versions, which pin a run to the pipeline that it began under across deploys.
 
-A run decides by its own rules to its end; its stages are carried out by the agents of today. `lacking` says whether
-those agents still do what the rules expect of them, `placed` fits the rules to where today's agents are.
+A run decides by its own pipeline version to its end; its stages are executed by the current agents. `incompatibility`
+checks that those agents still do what the version expects of them; `with_current_placement` takes over where they run.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from runtime.errors import SettingsError
 from runtime.pipeline.config import AgentConfig, PipelineConfig
 
-# What the rules expect of an agent, and how to say that it changed. Other fields of an agent are decided by the
-# supervisor (routing, retries, joins), or tune the agent and may change at any time (prompt, temperature, role).
+# Fields that an agent must keep, and how messages name a change. The supervisor interprets the other fields itself
+# (routing, retries, joins), or they tune the agent and may change at any time (prompt, temperature, role).
 CONTRACT: dict[str, str] = {
     "has_llm": "whether it uses a model",
     "has_tools": "whether it uses tools",
@@ -27,13 +27,13 @@ CONTRACT: dict[str, str] = {
 _PLACEMENT = ("replicas", "resources")
 
 
-def rules_as_bytes(config: PipelineConfig) -> bytes:
-    """The rules as they are kept: whole, with what is default today, because defaults may change."""
+def encode_pipeline(config: PipelineConfig) -> bytes:
+    """Encode a pipeline version in full, default values included, because defaults may change."""
     return config.model_dump_json(by_alias=True).encode()
 
 
-def rules_from_bytes(rules: bytes, config_hash: str) -> PipelineConfig:
-    """The rules that were kept. Raises SettingsError when this version cannot read them."""
+def decode_pipeline(rules: bytes, config_hash: str) -> PipelineConfig:
+    """Decode a stored pipeline version. Raises SettingsError when this release cannot read it."""
     try:
         return PipelineConfig.model_validate_json(rules)
     except ValidationError as error:
@@ -45,19 +45,22 @@ def rules_from_bytes(rules: bytes, config_hash: str) -> PipelineConfig:
         ) from error
 
 
-def lacking(pinned: PipelineConfig, current: PipelineConfig) -> str | None:
-    """What a run under `pinned` lacks of the agents of `current`, as a sentence; None when it can go on.
+def incompatibility(pinned: PipelineConfig, current: PipelineConfig) -> str | None:
+    """Return why the agents of `current` cannot execute a run pinned to `pinned`, as a sentence; None when they can.
 
     Stages that only `current` has do not matter.
     """
     if pinned.capability_id != current.capability_id:
         return f"its stages belong to capability '{pinned.capability_id}', today's to '{current.capability_id}'"
-    told = [told for agent in pinned.agents if (told := _told(agent, current.stages.get(agent.name)))]
-    return "; ".join(told) or None
+    changes = [change for agent in pinned.agents if (change := _changes(agent, current.stages.get(agent.name)))]
+    return "; ".join(changes) or None
 
 
-def placed(pinned: PipelineConfig, current: PipelineConfig) -> PipelineConfig:
-    """The rules of `pinned`, with each stage where the agents of `current` are; call it when nothing is `lacking`."""
+def with_current_placement(pinned: PipelineConfig, current: PipelineConfig) -> PipelineConfig:
+    """Return `pinned` with the replicas and resources that `current` gives each stage.
+
+    Call it only when there is no `incompatibility`.
+    """
     document: dict[str, Any] = pinned.model_dump(mode="json", by_alias=True)
     for agent in document["agents"]:
         today = current.stages[agent["name"]].model_dump(mode="json", include=set(_PLACEMENT))
@@ -65,7 +68,7 @@ def placed(pinned: PipelineConfig, current: PipelineConfig) -> PipelineConfig:
     return PipelineConfig.model_validate(document)
 
 
-def _told(agent: AgentConfig, today: AgentConfig | None) -> str | None:
+def _changes(agent: AgentConfig, today: AgentConfig | None) -> str | None:
     if today is None:
         return f"stage '{agent.name}' is not there any more"
     changed = [what for field, what in CONTRACT.items() if getattr(agent, field) != getattr(today, field)]

@@ -1,4 +1,4 @@
-"""Time as a port: the real clock, and one that tests turn by hand.
+"""Provides time as a port: the system clock, and a fake clock for tests.
 
 The kernel itself never reads a clock; hosts read one of these and put the instant into the event.
 """
@@ -16,20 +16,20 @@ Result = TypeVar("Result")
 
 
 class Clock(Protocol):
-    """Wall time, monotonic time, and waiting."""
+    """Provides wall time, monotonic time, and sleep."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the Unix epoch."""
+        """Return milliseconds since the Unix epoch."""
 
     def monotonic_s(self) -> float:
-        """Seconds on a clock that never goes back."""
+        """Return seconds on a clock that never goes back."""
 
     async def sleep(self, delay_s: float) -> None:
         """Return after `delay_s` seconds of this clock."""
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """Reads the machine's clock."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -42,7 +42,7 @@ class SystemClock:
 
 
 class FakeClock:
-    """A clock that stands still until `advance` is called; sleepers wake in the order of their times."""
+    """Stands still until `advance` is called; sleepers wake in the order of their times."""
 
     def __init__(self, start_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = start_ms
@@ -75,7 +75,7 @@ class FakeClock:
 
 
 async def wait_at_most(clock: Clock, timeout_s: float, work: Awaitable[Result]) -> Result:
-    """What `work` returns or raises. Cancels it after `timeout_s` seconds of the clock, and raises TimeoutError."""
+    """Return the result of `work`. Cancel it after `timeout_s` seconds of the clock, and raise TimeoutError."""
     task = asyncio.ensure_future(work)
     timer = asyncio.create_task(clock.sleep(timeout_s))
     try:

@@ -9,5 +9,5 @@ BlobHash = NewType("BlobHash", str)
 
 
 def content_hash(data: bytes) -> BlobHash:
-    """SHA-256, as 64 hexadecimal digits."""
+    """Return the SHA-256 of `data`, as 64 hexadecimal digits."""
     return BlobHash(hashlib.sha256(data).hexdigest())

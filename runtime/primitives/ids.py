@@ -1,4 +1,4 @@
-"""Identifiers with a type of their own, so that a stage's name cannot pass for an agent's or a run's."""
+"""Defines typed identifiers, so that a stage's name cannot be mistaken for an agent's or a run's."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_run_id(now_ms: int) -> RunId:
-    """A fresh run id that sorts by time: `r-` + 9 characters of time + 8 random ones (Crockford's base 32)."""
+    """Return a new run id that sorts by time: `r-` + 9 characters of time + 8 random ones (Crockford's base 32)."""
     return RunId(f"r-{_base32(now_ms, 9)}{_base32(secrets.randbits(40), 8)}")
 
 
 def new_message_id() -> MessageId:
-    """A fresh id for one message on the bus."""
+    """Return a new id for one message on the bus."""
     return MessageId(secrets.token_hex(8))
 
 
@@ -35,7 +35,7 @@ def _base32(number: int, width: int) -> str:
 
 
 class StageKey(msgspec.Struct, frozen=True, order=True):
-    """Names one execution of a stage.
+    """Identifies one execution of a stage.
 
     `hop` counts the visits that routing decided, from 1; `item` is the index in a fan-out; `attempt` counts retries and
     re-issues of the same visit, from 1, and makes no new hop.
@@ -51,5 +51,5 @@ class StageKey(msgspec.Struct, frozen=True, order=True):
 
     @property
     def effect_key(self) -> str:
-        """What effects are journaled under: the same for every attempt of this visit."""
+        """The key for journaling effects: the same for every attempt of this visit."""
         return f"{self.run_id}/{self.hop}/{self.item}"

@@ -1,4 +1,4 @@
-"""YAML documents from outside: parsed safely, with the line of every key kept for fault messages.
+"""Parses untrusted YAML safely, and keeps the line of every key for fault messages.
 
 `load_yaml` never builds Python objects from tags and refuses duplicate keys, which YAML parsers drop silently.
 """
@@ -23,7 +23,7 @@ MAX_DOCUMENT_VALUES = 100_000
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One thing that is wrong in a document: where (`line` from 1, `key` dotted) and what."""
+    """Describes one fault in a document: its place (`line` from 1, `key` dotted) and the problem."""
 
     file: str
     line: int | None
@@ -36,20 +36,20 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """Parsed YAML: `data`, and `lines`: key path → line from 1."""
+    """Holds parsed YAML: `data`, and `lines`: key path → line from 1."""
 
     file: str
     data: Any
     lines: dict[KeyPath, int]
 
     def fault(self, path: KeyPath, problem: str) -> Fault:
-        """A fault at `path`, with the line of the nearest key that exists."""
+        """Return a fault at `path`, with the line of the nearest key that exists."""
         line = next((self.lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.lines), None)
         return Fault(self.file, line, dotted(path), problem)
 
 
 def dotted(path: KeyPath) -> str:
-    """`agents[2].routing_rules[0].target` from its parts."""
+    """Format a key path like `agents[2].routing_rules[0].target`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -66,7 +66,7 @@ def raise_faults(faults: Iterable[Fault]) -> None:
 
 
 def load_yaml(path: Path) -> Document:
-    """The document in `path`. Raises DocumentFaults when it cannot be read, is not UTF-8, or is not YAML."""
+    """Load the document in `path`. Raises DocumentFaults when it cannot be read, is not UTF-8, or is not YAML."""
     file = str(path)
     try:
         if path.stat().st_size > MAX_DOCUMENT_BYTES:
@@ -79,7 +79,7 @@ def load_yaml(path: Path) -> Document:
 
 
 def parse_yaml(text: str, file: str) -> Document:
-    """The document in `text`; `file` is how faults name it."""
+    """Parse the document in `text`; `file` is its name in faults."""
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
@@ -124,7 +124,7 @@ def _build(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], faults: li
 
 
 def model_faults(document: Document, error: ValidationError) -> list[Fault]:
-    """Pydantic's complaints as faults with lines."""
+    """Convert Pydantic's errors to faults with lines."""
     found = []
     for item in complaints_of(error):
         problem = item["msg"]
@@ -139,7 +139,7 @@ def model_faults(document: Document, error: ValidationError) -> list[Fault]:
 
 
 def complaints_of(error: ValidationError) -> list[ErrorDetails]:
-    """Pydantic's complaints, save those that a list is too short only because items in it are wrong."""
+    """Return Pydantic's errors, except that a list is too short only because items in it are wrong."""
     items = error.errors(include_url=False, include_context=False)
     paths = [_path(item) for item in items]
     return [
@@ -159,5 +159,5 @@ def _short(value: object) -> str:
 
 
 def known_keys(model: type[BaseModel]) -> list[str]:
-    """The keys that a document of this model may have, for messages."""
+    """Return the keys that a document of this model may have, for messages."""
     return sorted(field.alias or name for name, field in model.model_fields.items())

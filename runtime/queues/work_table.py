@@ -1,12 +1,12 @@
-"""The rules of work queues, with the time passed in: who gets which task, and what becomes of it.
+"""Implements the rules of work queues as a table of tasks, workers and leases; time is passed in.
 
     ready ──dequeue──▶ leased ──complete──▶ completed
       ▲  ▲               │ │ └──give up───▶ dead
       │  └──return───────┘ │
       └──due── delayed ◀───retry
 
-A task is leased to one worker at a time, as long as that worker is heard of. Within a queue the higher priority goes
-first, and within a priority the task that was enqueued first, also when it has come back.
+A task is leased to one worker at a time, as long as that worker sends heartbeats. Within a queue the higher priority
+goes first, and within a priority the task that was enqueued first, also when it was returned.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ TRANSITIONS: dict[tuple[TaskState, Signal], TaskState] = {
 }
 PENDING: tuple[TaskState, ...] = ("ready", "leased", "delayed")
 
-MOST_PENDING_PER_QUEUE = 100_000
+MAX_PENDING_PER_QUEUE = 100_000
 KEPT_DEAD_TASKS = 10_000
-MOST_LOST_LEASES = 3
+MAX_LOST_LEASES = 3
 FIRST_RETRY_MS = 1_000
-LONGEST_RETRY_MS = 300_000
+MAX_RETRY_DELAY_MS = 300_000
 
 RANKS: dict[Priority, int] = {priority: rank for rank, priority in enumerate(get_args(Priority))}
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A piece of work; `failures` and `lost` count what went wrong so far, `error` is the latest.
+    """Describes a piece of work; `failures` and `lost` count its problems so far, `error` is the latest.
 
-    Of two with the same `dedup_key` in a queue, the second is not taken in as long as the first is not done with.
+    Of two tasks with the same `dedup_key` in a queue, the second is not accepted until the first is finished.
     """
 
     id: TaskId
@@ -65,7 +65,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """A task in the hands of a worker; whoever completes or fails it shows the id."""
+    """Assigns a task to a worker, which completes or fails it under the lease's id."""
 
     id: LeaseId
     worker: WorkerId
@@ -73,7 +73,7 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class QueueStats(msgspec.Struct, frozen=True):
-    """Tasks of one queue by state, and those that are ready by priority."""
+    """Counts the tasks of one queue by state, and the ready ones by priority."""
 
     ready: int
     leased: int
@@ -90,27 +90,27 @@ class _Worker(msgspec.Struct):
 
 
 def retry_delay_ms(failures: int) -> int:
-    """How long a task waits after so many failures: 1 s, 2 s, 4 s and so on, up to five minutes."""
-    return min(FIRST_RETRY_MS << min(failures - 1, 30), LONGEST_RETRY_MS)
+    """Return how long a task waits after so many failures: 1 s, 2 s, 4 s and so on, up to five minutes."""
+    return min(FIRST_RETRY_MS << min(failures - 1, 30), MAX_RETRY_DELAY_MS)
 
 
 def queue_full(queue: str, pending: int) -> QueueFullError:
-    """The error for a task too many."""
+    """Return the error for one task too many."""
     return QueueFullError(f"queue '{queue}' holds {pending} tasks already", queue=queue, limit=pending)
 
 
 def lease_is_over(lease_id: LeaseId) -> LeaseLostError:
-    """The error for who speaks of a task that is not its own any more."""
+    """Return the error for a worker that no longer holds its task."""
     return LeaseLostError(f"lease {lease_id} is over: the task is not this worker's any more", lease=lease_id)
 
 
 def worker_is_unknown(worker: WorkerId) -> LeaseLostError:
-    """The error for a worker whose lease is over."""
+    """Return the error for a worker whose lease is over."""
     return LeaseLostError(f"worker {worker} is not known, or was not heard of in time", worker=worker)
 
 
 class WorkTable:
-    """Tasks, workers and leases. Every call first applies what the passed time brings with it."""
+    """Holds tasks, workers and leases. Every call first applies the effects of the time that has passed."""
 
     def __init__(self) -> None:
         self._tasks: dict[TaskId, Task] = {}
@@ -124,15 +124,21 @@ class WorkTable:
         self.dead: deque[Task] = deque(maxlen=KEPT_DEAD_TASKS)
 
     def enqueue(
-        self, queue: str, payload: bytes, priority: Priority, max_retries: int, dedup_key: str | None = None
+        self,
+        queue: str,
+        payload: bytes,
+        priority: Priority,
+        max_retries: int,
+        dedup_key: str | None = None,
+        _now_ms: int = 0,
     ) -> TaskId:
-        """Take a task in, unless one with that key is pending: then it is that one. Raises QueueFullError."""
+        """Add a task and return its id, or the id of a pending task with that key. Raises QueueFullError."""
         if dedup_key is not None and (queue, dedup_key) in self._by_key:
             return self._by_key[queue, dedup_key]
         pending = sum(self._counts[queue, state] for state in PENDING)
-        if pending >= MOST_PENDING_PER_QUEUE:
+        if pending >= MAX_PENDING_PER_QUEUE:
             raise queue_full(queue, pending)
-        seq = self._number()
+        seq = self._next_number()
         task = Task(TaskId(f"t-{seq}"), queue, payload, priority, max_retries, seq, dedup_key=dedup_key)
         if dedup_key is not None:
             self._by_key[queue, dedup_key] = task.id
@@ -141,25 +147,25 @@ class WorkTable:
         return task.id
 
     def register(self, worker: WorkerId, queues: Iterable[str], lease_ms: int, now_ms: int) -> None:
-        """Know a worker; one that is known already begins anew, and its tasks come back."""
+        """Register a worker; one that is known already starts anew, and its tasks return to their queues."""
         self.deregister(worker, now_ms)
         self._workers[worker] = _Worker(tuple(queues), lease_ms, now_ms + lease_ms)
 
     def deregister(self, worker: WorkerId, now_ms: int) -> None:
-        """A worker goes in good order: its tasks come back at once."""
+        """Remove a worker that leaves in good order; its tasks return to their queues at once."""
         self.advance(now_ms)
         self._workers.pop(worker, None)
         for lease in self._leases_of(worker):
             self._return(lease)
 
     def heartbeat(self, worker: WorkerId, now_ms: int) -> None:
-        """A worker is alive: its lease runs anew. Raises LeaseLostError when it is over already."""
+        """Renew a worker's lease. Raises LeaseLostError when it is over already."""
         self.advance(now_ms)
         known = self._known(worker)
         known.expires_ms = now_ms + known.lease_ms
 
     def dequeue(self, worker: WorkerId, now_ms: int) -> Lease | None:
-        """The next task of the worker's queues, leased to it; asking is a heartbeat. Raises LeaseLostError."""
+        """Lease the next task of the worker's queues; this is a heartbeat, too. Raises LeaseLostError."""
         self.heartbeat(worker, now_ms)
         heads = [self._ready[queue][0] + (queue,) for queue in self._known(worker).queues if self._ready.get(queue)]
         if not heads:
@@ -168,18 +174,18 @@ class WorkTable:
         heapq.heappop(self._ready[queue])
         task = self._tasks[task_id]
         self._move(task, "ready", "dequeue")
-        lease = Lease(LeaseId(f"l-{self._number()}"), worker, task)
+        lease = Lease(LeaseId(f"l-{self._next_number()}"), worker, task)
         self._leases[lease.id] = lease
         return lease
 
     def complete(self, lease_id: LeaseId, now_ms: int) -> None:
-        """A task is done. Raises LeaseLostError: then somebody else has it, or it is done with."""
+        """Mark a task as done. Raises LeaseLostError when another worker has it, or it is finished."""
         task = self._end(lease_id, now_ms)
         self._move(task, "leased", "complete")
         self._drop(task)
 
     def fail(self, lease_id: LeaseId, retry: bool, error: str, now_ms: int) -> None:
-        """A task went wrong: it waits for its next try, or is dead after the last. Raises LeaseLostError."""
+        """Mark a task as failed: it waits for its next try, or is dead after the last. Raises LeaseLostError."""
         task = self._end(lease_id, now_ms)
         task = msgspec.structs.replace(task, failures=task.failures + 1, error=error)
         if not retry or task.failures > task.max_retries:
@@ -190,7 +196,7 @@ class WorkTable:
         heapq.heappush(self._delayed, (now_ms + retry_delay_ms(task.failures), task.seq, task.id))
 
     def advance(self, now_ms: int) -> None:
-        """Let retries come due, and tasks of workers that were not heard of come back."""
+        """Make due retries ready, and return the tasks of workers whose lease is over."""
         while self._delayed and self._delayed[0][0] <= now_ms:
             task = self._tasks[heapq.heappop(self._delayed)[2]]
             self._move(task, "delayed", "due")
@@ -200,24 +206,29 @@ class WorkTable:
             for lease in self._leases_of(worker):
                 self._lose(lease)
 
+    def may_have_changed(self, worker: WorkerId, now_ms: int) -> bool:
+        """True when `dequeue` may give something, or raise."""
+        self.advance(now_ms)
+        return any(self._ready.get(queue) for queue in self._known(worker).queues)
+
     def next_change_ms(self) -> int | None:
-        """When time alone will next bring a task back; None when it will not."""
+        """Return when time alone will next return a task to its queue; None when it will not."""
         instants = [known.expires_ms for known in self._workers.values()]
         return min(instants + [due_ms for due_ms, _, _ in self._delayed[:1]], default=None)
 
     def half_lease_ms(self, worker: WorkerId) -> int:
-        """How often a worker should be heard of. Raises LeaseLostError."""
+        """Return how often a worker should send a heartbeat. Raises LeaseLostError."""
         return self._known(worker).lease_ms // 2
 
     def stats(self, queue: str) -> QueueStats:
-        """Numbers of one queue; zeros for one that never was."""
+        """Return the numbers of one queue; zeros for an unknown one."""
         by_rank = Counter(rank for rank, _, _ in self._ready.get(queue, ()))
         by_priority = {priority: by_rank[rank] for priority, rank in RANKS.items()}
         counts = {state: self._counts[queue, state] for state in get_args(TaskState)}
         return QueueStats(**counts, ready_by_priority=by_priority)
 
     def queues(self) -> list[str]:
-        """Every queue that ever had a task, sorted."""
+        """Return every queue that ever had a task, sorted."""
         return sorted(self._ready)
 
     def _end(self, lease_id: LeaseId, now_ms: int) -> Task:
@@ -229,7 +240,7 @@ class WorkTable:
 
     def _lose(self, lease: Lease) -> None:
         task = msgspec.structs.replace(lease.task, lost=lease.task.lost + 1, error=f"worker {lease.worker} was lost")
-        if task.lost >= MOST_LOST_LEASES:
+        if task.lost >= MAX_LOST_LEASES:
             del self._leases[lease.id]
             self._give_up(task)
         else:
@@ -266,6 +277,6 @@ class WorkTable:
     def _leases_of(self, worker: WorkerId) -> list[Lease]:
         return [lease for lease in self._leases.values() if lease.worker == worker]
 
-    def _number(self) -> int:
+    def _next_number(self) -> int:
         self._numbers += 1
         return self._numbers

@@ -1,7 +1,7 @@
-"""Bounds: what a run may still spend, and which bound stands in the way of a move.
+"""Computes what a run may still spend, and which bound forbids a move.
 
-N permits exactly N. Calls and tokens are reserved before they are made: what is out with a stage counts as spent until
-the stage reports. A pipeline with a final stage keeps one hop back for it, so N−1 other hops are permitted.
+N permits exactly N. Calls and tokens are reserved before they are made: a grant counts as spent until its stage
+reports. A pipeline with a final stage keeps one hop back for it, so N−1 other hops are permitted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIRST_LLM_CALLS = 1
 FIRST_TOOL_CALLS = 8
 FIRST_TOKENS = 16_000
 
-# The bounds of every pipeline that a caller may lower; a pipeline's context bounds come on top.
+# The bounds of every pipeline that a caller may lower, besides a pipeline's own context bounds.
 LIMITS = ("max_iterations", "max_llm_calls", "max_agent_hops", "max_tool_calls", "max_tokens")
 
 REASON_OF_BOUND: dict[str, TerminalReason] = {
@@ -30,7 +30,7 @@ REASON_OF_BOUND: dict[str, TerminalReason] = {
 
 
 class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a stage may spend; it was reserved before the stage was told. `tokens` None: no limit."""
+    """Limits what a stage may spend, reserved before the stage starts. `tokens` None: no limit."""
 
     llm_calls: int = 0
     tool_calls: int = 0
@@ -38,24 +38,24 @@ class Grant(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Blocked(msgspec.Struct, frozen=True):
-    """A bound that forbids the next move: the terminal reason, and a sentence with actual and allowed."""
+    """Names the bound that forbids the next move: terminal reason, and a sentence with actual and allowed."""
 
     reason: TerminalReason
     detail: str
 
 
 def known_limits(config: PipelineConfig) -> tuple[str, ...]:
-    """What a request for this pipeline may lower, in a fixed order."""
+    """Return the bounds that a request for this pipeline may lower, in a fixed order."""
     return (*LIMITS, *config.context_bounds)
 
 
 def unknown_limits(config: PipelineConfig, request: Request) -> tuple[str, ...]:
-    """The names in the request's limits that no bound of the pipeline has, sorted."""
+    """Return the names in the request's limits that no bound of the pipeline has, sorted."""
     return tuple(sorted(set(request.limits) - set(known_limits(config))))
 
 
 def check_limits(config: PipelineConfig, request: Request) -> None:
-    """Return when every limit of the request names a bound. Raises InputError that names the known ones."""
+    """Check that every limit of the request names a bound. Raises InputError that lists the known ones."""
     unknown = unknown_limits(config, request)
     if unknown:
         known = known_limits(config)
@@ -67,7 +67,7 @@ def check_limits(config: PipelineConfig, request: Request) -> None:
 
 
 def bounds_for(config: PipelineConfig, request: Request, at_ms: int) -> Bounds:
-    """The bounds of a new run: the pipeline's, each lowered where the request asks for less, never raised."""
+    """Return the bounds of a new run: the pipeline's, each lowered where the request asks for less, never raised."""
 
     def lower(name: str, allowed: int) -> int:
         return max(0, min(allowed, request.limits.get(name, allowed)))
@@ -89,7 +89,7 @@ def bounds_for(config: PipelineConfig, request: Request, at_ms: int) -> Bounds:
 
 
 def grant_for(envelope: Envelope, reserved: Iterable[Grant]) -> Grant:
-    """All that is left after what was spent and what is reserved by stages in flight; never negative."""
+    """Return all that is left after spending and after the grants `reserved` by stages in flight; never negative."""
     taken = list(reserved)
     bounds, usage = envelope.bounds, envelope.usage
     tokens = None
@@ -104,11 +104,10 @@ def grant_for(envelope: Envelope, reserved: Iterable[Grant]) -> Grant:
 
 
 def first_grant(agent: AgentConfig, envelope: Envelope, reserved: Iterable[Grant]) -> Grant:
-    """What a stage is given to begin with: a model call with its tokens if it has a model, some tool calls if it has
-    tools.
+    """Return a stage's first grant: a model call with its tokens if it has a model, some tool calls if it has tools.
 
-    More is asked for while it works. Small first grants keep what a lost attempt costs small, and leave something for
-    the stages beside it.
+    It requests more while it works. Small first grants keep the cost of a lost attempt low, and leave something for the
+    stages that run beside it.
     """
     left = grant_for(envelope, reserved)
     first_tokens = (agent.max_tokens or FIRST_TOKENS) if agent.has_llm else 0
@@ -120,7 +119,7 @@ def first_grant(agent: AgentConfig, envelope: Envelope, reserved: Iterable[Grant
 
 
 def further_grant(envelope: Envelope, reserved: Iterable[Grant], asked: Grant) -> Grant:
-    """As much of what a stage asks for as is left."""
+    """Return as much of the requested grant as is left."""
     left = grant_for(envelope, reserved)
     return Grant(
         llm_calls=max(0, min(asked.llm_calls, left.llm_calls)),
@@ -130,7 +129,7 @@ def further_grant(envelope: Envelope, reserved: Iterable[Grant], asked: Grant) -
 
 
 def blocked_hop(config: PipelineConfig, envelope: Envelope, target: str) -> Blocked | None:
-    """Why no further stage execution is permitted, or None."""
+    """Return the bound that forbids one more stage execution, or None."""
     allowed = envelope.bounds.max_agent_hops
     kept_back = 1 if config.final_stage is not None and target != config.final_stage else 0
     if envelope.usage.agent_hops < allowed - kept_back:
@@ -143,12 +142,12 @@ def blocked_hop(config: PipelineConfig, envelope: Envelope, target: str) -> Bloc
 
 
 def is_loop_back(config: PipelineConfig, source: str, target: str) -> bool:
-    """True when the move goes to a stage earlier in stage_order: one iteration."""
+    """Return True when the move goes to a stage earlier in stage_order: one iteration."""
     return config.stages[target].stage_order < config.stages[source].stage_order
 
 
 def blocked_edge(config: PipelineConfig, envelope: Envelope, source: str, target: str) -> Blocked | None:
-    """Why the edge source → target may not be taken once more, or None."""
+    """Return the bound that forbids taking the edge source → target once more, or None."""
     name = edge_name(source, target)
     limit = config.edge_limit_of.get(name)
     taken = envelope.usage.edges.get(name, 0)
@@ -164,7 +163,7 @@ def blocked_edge(config: PipelineConfig, envelope: Envelope, source: str, target
 
 
 def soft_limits_passed(envelope: Envelope) -> frozenset[str]:
-    """Names of counters at or above 80 % of their bound (bounds of 0 and none are left out)."""
+    """Return the names of counters at or above 80 % of their bound (bounds of 0 and none are left out)."""
     bounds, usage = envelope.bounds, envelope.usage
     pairs = {
         "max_iterations": (usage.iterations, bounds.max_iterations),

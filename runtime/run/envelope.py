@@ -1,7 +1,7 @@
-"""The envelope: everything about one run, in one value that travels as MessagePack.
+"""Defines the envelope, which holds the state of one run in one value that travels as MessagePack.
 
 It is domain-free: outputs are whatever stages wrote under their output keys. The parts are frozen structs; only
-`runtime.supervision` makes the next envelope from the last. Fields that a newer version wrote and this one does not
+`runtime.supervision` derives the next envelope from the last. Fields that a newer version wrote and this one does not
 know survive a round trip in `extra`; a `schema_version` above ours is refused only where meaning would be lost.
 """
 
@@ -62,9 +62,9 @@ HistoryStatus = Literal["success", "error", "skipped", "cancelled"]
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a caller asked. `metadata` is the capability's own (code_analysis: `repo`); `limits` only lower bounds.
+    """Holds a caller's request. `metadata` is the capability's own (code_analysis: `repo`); `limits` only lower bounds.
 
-    `wait`: the run waits when it has a question; without it, a question ends the run.
+    `wait`: the run waits when it has a question; otherwise a question ends the run.
     """
 
     pipeline: str
@@ -80,7 +80,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Limits of one run: N permits exactly N; `None` is no limit; `deadline_ms` is an instant since the epoch."""
+    """Limits one run: N permits exactly N; `None` is no limit; `deadline_ms` is an instant since the epoch."""
 
     max_iterations: int = 3
     max_llm_calls: int = 10
@@ -92,7 +92,7 @@ class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a run has spent. `edges`: "from->to" → traversals."""
+    """Counts what a run has spent. `edges`: "from->to" → traversals."""
 
     iterations: int = 0
     llm_calls: int = 0
@@ -104,7 +104,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class HistoryRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One finished attempt of a stage."""
+    """Records one finished attempt of a stage."""
 
     stage: StageName
     hop: int
@@ -121,7 +121,7 @@ class HistoryRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class InterruptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A question that only a person can answer."""
+    """Asks a person a question that only a person can answer."""
 
     kind: InterruptKind
     question: str
@@ -130,7 +130,7 @@ class InterruptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class InterruptResponse(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A person's answer. `approved` settles confirmations, `decision` reviews: approve, reject or modify."""
+    """Holds a person's answer. `approved` settles confirmations, `decision` reviews: approve, reject or modify."""
 
     text: str = ""
     approved: bool | None = None
@@ -140,7 +140,7 @@ class InterruptResponse(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A question that the run has put; `stage` is where it came from, `expires_at_ms` None: never."""
+    """Holds a question of the run; `stage` is the one that asked, `expires_at_ms` None: never."""
 
     id: str
     kind: InterruptKind
@@ -155,7 +155,7 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All state of one run. `outputs`: output key → field → value."""
+    """Holds all state of one run. `outputs`: output key → field → value."""
 
     run_id: RunId
     request: Request
@@ -183,7 +183,7 @@ _KNOWN = frozenset(field.encode_name for field in msgspec.structs.fields(Envelop
 
 
 def encode_envelope(envelope: Envelope) -> bytes:
-    """MessagePack of the envelope, with the fields in `extra` laid back beside the known ones."""
+    """Encode the envelope as MessagePack, with the fields in `extra` beside the known ones."""
     if not envelope.extra:
         return msgspec.msgpack.encode(envelope)
     known = msgspec.msgpack.decode(msgspec.msgpack.encode(msgspec.structs.replace(envelope, extra={})))
@@ -191,7 +191,7 @@ def encode_envelope(envelope: Envelope) -> bytes:
 
 
 def decode_envelope(data: bytes) -> Envelope:
-    """The envelope in `data`. Raises WireError when the bytes are no envelope."""
+    """Decode an envelope. Raises WireError when the bytes are no envelope."""
     try:
         raw = msgspec.msgpack.decode(data)
         unknown = {key: value for key, value in raw.items() if key not in _KNOWN}

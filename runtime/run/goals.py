@@ -1,7 +1,7 @@
-"""Goals of a run and the one way to change them.
+"""Defines the goals of a run, and `apply_patch`, the only function that changes them.
 
-A run has ordered goals, worked on in numbered rounds. An agent returns a `GoalsPatch`; `apply_patch` is the only code
-that turns one `GoalBoard` into the next. It is pure and total: a patch that names unknown goals changes nothing there.
+A run has ordered goals, worked on in numbered rounds. An agent returns a `GoalsPatch`; `apply_patch` derives the next
+`GoalBoard` from it. It is pure and total: where a patch names unknown goals, it changes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ OPEN: frozenset[str] = frozenset({"pending", "partial"})
 
 
 class Goal(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing to find out. `priority`: lower comes first. `depends_on` names goals that must be satisfied before."""
+    """Describes one thing to find out.
+
+    `priority`: lower comes first. `depends_on`: goals that must be satisfied before.
+    """
 
     id: GoalId
     text: str
@@ -28,9 +31,9 @@ class Goal(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RoundSummary(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a finished round, or one pass of a round, leaves behind. `number` counts rounds from 1.
+    """Summarises a finished round, or one pass of a round. `number` counts rounds from 1.
 
-    `evidence` counts distinct cited places; `is_redone`: the round goes on with another pass after this one.
+    `evidence` counts distinct cited places; `is_redone`: the round continues with another pass after this one.
     """
 
     number: int
@@ -41,7 +44,7 @@ class RoundSummary(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GoalsPatch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A change to the goals. Applied in this order: refine, statuses, drop, add, finish_round."""
+    """Describes a change to the goals, applied in this order: refine, statuses, drop, add, finish_round."""
 
     refine: dict[GoalId, str] = {}
     statuses: dict[GoalId, GoalStatus] = {}
@@ -51,7 +54,7 @@ class GoalsPatch(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GoalBoard(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All goals in order, the round at work (from 1), and what its finished passes and those of earlier rounds left."""
+    """Holds all goals in order, the current round (from 1), and summaries of the passes finished so far."""
 
     goals: tuple[Goal, ...] = ()
     round_number: int = 1
@@ -59,24 +62,24 @@ class GoalBoard(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def rounds_finished(self) -> int:
-        """How many rounds are over; passes that were done again are part of their round."""
+        """The number of finished rounds; repeated passes are part of their round."""
         return sum(not done.is_redone for done in self.finished_rounds)
 
     @property
     def remaining(self) -> tuple[Goal, ...]:
-        """Goals that are still to be worked on, in order."""
+        """The goals still to be worked on, in order."""
         return tuple(goal for goal in self.goals if goal.status in OPEN)
 
     @property
     def unanswered(self) -> tuple[Goal, ...]:
-        """Goals that a reader must be told are open: everything but satisfied and dropped."""
+        """The goals to report to a reader as open: all but satisfied and dropped ones."""
         return tuple(goal for goal in self.goals if goal.status not in {"satisfied", "dropped"})
 
     @property
     def ready(self) -> tuple[Goal, ...]:
-        """Remaining goals whose prerequisites no longer stand in the way, by priority and then order.
+        """The remaining goals whose prerequisites are no longer open, by priority and then order.
 
-        Goals that only wait for one another in a circle would never be ready: then all of them are.
+        Goals that only depend on one another in a cycle would never be ready: then all of them are.
         """
         waiting = {goal.id for goal in self.remaining}
         free = [goal for goal in self.remaining if not waiting.intersection(goal.depends_on)]
@@ -84,7 +87,7 @@ class GoalBoard(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def apply_patch(board: GoalBoard, patch: GoalsPatch) -> GoalBoard:
-    """The board after `patch`. A goal whose prerequisite was dropped is dropped with it; ids stay unique."""
+    """Return the board after `patch`. A goal whose prerequisite was dropped is dropped with it; ids stay unique."""
     goals = [_patched(goal, patch) for goal in board.goals]
     known = {goal.id for goal in goals}
     for goal in patch.add:
@@ -107,7 +110,7 @@ def _patched(goal: Goal, patch: GoalsPatch) -> Goal:
 
 
 def _without_orphans(goals: list[Goal]) -> tuple[Goal, ...]:
-    """The goals, with every direct or indirect dependant of a dropped one dropped too."""
+    """Return the goals, with every direct or indirect dependant of a dropped one dropped too."""
     dependants: dict[GoalId, list[GoalId]] = {}
     for goal in goals:
         for prerequisite in goal.depends_on:

@@ -1,13 +1,15 @@
-"""Interrupts: how long a question stays open, who may answer it, and what an answer means. Pure."""
+"""Reads questions from stage outputs, checks answers, and decides what an answer means. Pure."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
+from runtime.pipeline.config import INTERRUPT_TARGETS
 from runtime.pipeline.interrupt_kinds import InterruptKind
-from runtime.run.envelope import Interrupt, InterruptResponse, TerminalReason
+from runtime.run.envelope import Interrupt, InterruptRequest, InterruptResponse, TerminalReason
 
-# How a run ends whose caller said that it does not wait.
+# The terminal reason of a question in a run whose caller does not wait.
 REASON_WITHOUT_WAITING: dict[InterruptKind, TerminalReason] = {
     "clarification": "clarification_required",
     "confirmation": "confirmation_required",
@@ -22,7 +24,7 @@ Outcome = Literal["go_on", "denied"]
 
 
 def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_id: str, at_ms: int) -> str | None:
-    """Why an answer cannot be taken, or None when it can."""
+    """Return why an answer cannot be taken, or None when it can."""
     if interrupt is None or interrupt.id != interrupt_id:
         current = f"; {interrupt.id} is" if interrupt is not None and interrupt.status == "pending" else ""
         return f"interrupt {interrupt_id} is not open{current}"
@@ -35,8 +37,8 @@ def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_
     return None
 
 
-def lacking(kind: InterruptKind, response: InterruptResponse) -> str | None:
-    """What an answer must have and this one lacks, or None. For doors: silence about what was asked would mean no."""
+def missing_from_response(kind: InterruptKind, response: InterruptResponse) -> str | None:
+    """Return what this kind of interrupt requires and the response lacks, or None; for doors: silence would mean no."""
     if kind == "checkpoint":
         return None
     if kind == "clarification":
@@ -47,9 +49,17 @@ def lacking(kind: InterruptKind, response: InterruptResponse) -> str | None:
 
 
 def outcome(kind: InterruptKind, response: InterruptResponse) -> Outcome:
-    """What an answer means: a clarification always goes on; a yes-or-no question is denied unless it is approved."""
+    """Return the meaning of an answer: clarifications continue the run; other questions need approval."""
     if kind in {"clarification", "checkpoint"}:
         return "go_on"
     if kind == "agent_review":
         return "go_on" if response.decision in {"approve", "modify"} else "denied"
     return "go_on" if response.approved else "denied"
+
+
+def question_in(target: str, output: Mapping[str, Any]) -> InterruptRequest:
+    """Return the question that a stage left in its output for a routing target like `clarification`."""
+    kind = target if target in INTERRUPT_TARGETS else "clarification"
+    question = str(output.get(f"{kind}_question") or output.get("question") or "The run needs your answer to go on.")
+    data = output.get(f"{kind}_data")
+    return InterruptRequest(kind, question, data=data if isinstance(data, dict) else {})  # type: ignore[arg-type]

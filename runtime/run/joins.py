@@ -1,7 +1,7 @@
-"""Joins: which stages of a parallel run may start, which never can, and who lost a race. Pure look-ups.
+"""Decides which stages of a parallel run may start, which never can, and which lost a race. Pure.
 
-A stage of a parallel pipeline belongs to every run when it requires something, or when nothing routes to it; the others
-join a run when they are routed to. docs/semantics.md tells the rules with their tests.
+A stage of a parallel pipeline belongs to every run when it requires something, or when no route leads to it; other
+stages join a run when they are routed to. docs/semantics.md has the rules with their tests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNUSABLE: frozenset[str | None] = SETTLED - {"success"}
 
 
 def join_state(agent: AgentConfig, statuses: Statuses) -> JoinState:
-    """Whether what `agent` requires is there: all of it, or for `any` the first success."""
+    """Return whether the requirements of `agent` are met: all of them, or for `any` the first success."""
     if not agent.requires:
         return "ready"
     states = [statuses.get(name) for name in agent.requires]
@@ -35,7 +35,7 @@ def join_state(agent: AgentConfig, statuses: Statuses) -> JoinState:
 
 
 def is_held_back(agent: AgentConfig, config: PipelineConfig, statuses: Statuses) -> bool:
-    """True while a stage that `agent` comes `after` is part of the run and has not settled."""
+    """Return True while a stage that `agent` comes `after` is part of the run and has not settled."""
     return any(
         (name in statuses or name in config.scheduled_names) and statuses.get(name) not in SETTLED
         for name in agent.after
@@ -43,7 +43,7 @@ def is_held_back(agent: AgentConfig, config: PipelineConfig, statuses: Statuses)
 
 
 def startable(config: PipelineConfig, statuses: Statuses) -> list[str]:
-    """Scheduled stages that have not run and may start now, in stage order."""
+    """Return scheduled stages that have not run and may start now, in stage order."""
     return [
         agent.name
         for agent in config.scheduled
@@ -54,22 +54,22 @@ def startable(config: PipelineConfig, statuses: Statuses) -> list[str]:
 
 
 def unsatisfied(config: PipelineConfig, statuses: Statuses) -> list[str]:
-    """Scheduled stages that have not run; when nothing is in flight any more, they never will."""
+    """Return scheduled stages that have not run; when nothing is in flight any more, they never will."""
     return [agent.name for agent in config.scheduled if agent.name not in statuses]
 
 
 def losers(config: PipelineConfig, winner_of: AgentConfig, statuses: Statuses) -> list[str]:
-    """What a stage with join `any` no longer needs when it starts: the branches behind its other requirements."""
+    """Return stages that a started stage with join `any` makes needless: the branches of its other requirements."""
     if winner_of.join_strategy != "any":
         return []
     return _not_needed(config, list(winner_of.requires), {**statuses, winner_of.name: "active"})
 
 
-def lost_with(config: PipelineConfig, failed: str, statuses: Statuses) -> list[str] | None:
-    """What can never start, or is not needed, now that `failed` has failed, if the run can do without all of it.
+def lost_after_failure(config: PipelineConfig, failed: str, statuses: Statuses) -> list[str] | None:
+    """Return the stages that a failure makes impossible or needless, if the run can do without all of them.
 
-    It can when each stage that requires one that cannot start may start itself, or is in turn done without. None when
-    it cannot, and when nothing requires `failed`: then its failure is the run's.
+    It can when each stage that requires an impossible one can start without it, or is itself dispensable. Return None
+    when it cannot, and when nothing requires `failed`: then its failure is the run's.
     """
     after: dict[str, StageStatus] = {**statuses, failed: "failed"}
     lost: list[str] = []
@@ -89,7 +89,7 @@ def lost_with(config: PipelineConfig, failed: str, statuses: Statuses) -> list[s
 
 
 def _not_needed(config: PipelineConfig, candidates: list[str], statuses: Statuses) -> list[str]:
-    """Of the candidates and of what only feeds them, the stages that have not settled and that nobody waits for."""
+    """Return, of the candidates and the stages that only feed them, those unsettled that no stage waits for."""
     found: list[str] = []
     while candidates:
         name = candidates.pop(0)
@@ -106,12 +106,12 @@ def _not_needed(config: PipelineConfig, candidates: list[str], statuses: Statuse
 
 
 def _feeding(config: PipelineConfig, stage: str) -> list[str]:
-    """What `stage` requires, save what routes onwards by itself and so has a purpose of its own."""
+    """Return the requirements of `stage`, except stages that also route onwards and so serve another purpose."""
     return [name for name in config.stages[stage].requires if set(config.targets_of(config.stages[name])) == {END}]
 
 
 def dependants(config: PipelineConfig, stage: str) -> set[str]:
-    """Every stage that requires `stage`, or requires one that does: what a new visit of it makes stale."""
+    """Return every stage that requires `stage` directly or indirectly; a new visit of `stage` makes them stale."""
     found: set[str] = set()
     frontier = [stage]
     while frontier:

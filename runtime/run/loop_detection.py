@@ -1,6 +1,6 @@
-"""A run that repeats itself, noticed from its history before it burns its bounds. Pure.
+"""Detects a run that repeats itself from its history, before it exhausts its bounds. Pure.
 
-A first detector with one kind; `loop_detection` in a pipeline sets its threshold. Runs are read stage by stage, so
+A first detector with one kind; `loop_detection` in a pipeline sets its threshold. History is read stage by stage, so
 that parallel branches do not hide a loop.
 """
 
@@ -18,7 +18,7 @@ _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
 class Detection(msgspec.Struct, frozen=True):
-    """A loop that was found: which kind, how sure (0 to 1), and what shows it."""
+    """Describes a detected loop: its kind, the confidence (0 to 1), and the evidence."""
 
     kind: str
     confidence: float
@@ -26,12 +26,15 @@ class Detection(msgspec.Struct, frozen=True):
 
 
 def digest_of(output: Mapping[str, Any]) -> str:
-    """Names an output: equal outputs have equal digests, whatever the order of their keys."""
+    """Return a digest of an output; it does not depend on the order of keys."""
     return hashlib.blake2b(_ENCODER.encode(output), digest_size=8).hexdigest()
 
 
 def detect_loop(history: Sequence[HistoryRecord], stage: str, thresholds: Mapping[str, int]) -> Detection | None:
-    """The loop that the last visit of `stage` closes, or None. `identical_action` N: N visits in a row, same output."""
+    """Return the loop that the last visit of `stage` closes, or None.
+
+    `identical_action` N: N consecutive visits with the same output.
+    """
     wanted = thresholds.get("identical_action")
     digests = [record.digest for record in reversed(history) if record.stage == stage and record.digest]
     if not wanted or not digests:

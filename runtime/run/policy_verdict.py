@@ -1,4 +1,4 @@
-"""Judges a stage's result before it takes effect: approved, denied, or to be confirmed by a person."""
+"""Defines the verdict of a policy on a stage's result: approved, denied, or subject to confirmation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class PolicyVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a policy says of a stage's result before it takes effect."""
+    """Holds a policy's decision on a stage's result, made before the result takes effect."""
 
     decision: Literal["approved", "denied", "requires_confirmation"]
     reason: str = ""

@@ -1,4 +1,4 @@
-"""Which stage comes next: rules in order, first match wins, then `default_next`, then the end.
+"""Chooses the next stage: rules in order, first match wins, then `default_next`, then the end.
 
 Values are compared as JSON is: 1 equals 1.0, true does not equal 1, lists and maps compare by content, and a key that
 is missing matches nothing, not even null.
@@ -17,7 +17,7 @@ _MISSING = object()
 
 
 class Move(msgspec.Struct, frozen=True):
-    """Where a run goes: the target, the output keys to drop on the way, and the rule that decided (None: default)."""
+    """Names the target of a route, the output keys to drop on the way, and the rule that matched (None: default)."""
 
     target: str
     clear: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class Move(msgspec.Struct, frozen=True):
 
 
 def next_move(agent: AgentConfig, output: Mapping[str, Any]) -> Move:
-    """The move after `agent` succeeded with `output`; pure and total."""
+    """Return the move after `agent` succeeded with `output`; pure and total."""
     for number, rule in enumerate(agent.routing_rules):
         if same_value(output.get(rule.condition, _MISSING), rule.value):
             return Move(rule.target, rule.clear, number)
@@ -33,7 +33,7 @@ def next_move(agent: AgentConfig, output: Mapping[str, Any]) -> Move:
 
 
 def same_value(left: object, right: object) -> bool:
-    """True when both are the same JSON value."""
+    """Return True when both are the same JSON value."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, int | float) and isinstance(right, int | float):

@@ -1,7 +1,7 @@
-"""What one stage may spend: taken from its grant first, then asked for, and refused when the run has no more.
+"""Bounds the spending of one stage: draws on its grant, then requests more until the run has no more.
 
-Everything is taken *before* it is spent. Several calls of one stage may race: asking is serialised, and who was given
-nothing does not ask again, so that a refusal is final and nothing is asked for twice.
+Everything is reserved *before* it is spent. Calls of one stage may race: requests are serialised, and after an empty
+grant no further request is made, so that a refusal is final and nothing is requested twice.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from runtime.run.bounds import Grant
 ASKED_TOOL_CALLS = 8
 ASKED_LLM_CALLS = 1
 
-AskForMore = Callable[[Grant], Awaitable[Grant]]
+RequestGrant = Callable[[Grant], Awaitable[Grant]]
 
 
 class StageBudget:
-    """The purse of one attempt of a stage."""
+    """Tracks the budget of one attempt of a stage."""
 
-    def __init__(self, grant: Grant, more: AskForMore | None = None) -> None:
+    def __init__(self, grant: Grant, more: RequestGrant | None = None) -> None:
         self._llm_calls = grant.llm_calls
         self._tool_calls = grant.tool_calls
         self._tokens = grant.tokens
@@ -34,16 +34,11 @@ class StageBudget:
         self.tokens_in = 0
         self.tokens_out = 0
 
-    @property
-    def tool_calls_granted(self) -> int:
-        """Tool calls that were granted so far."""
-        return self._tool_calls
-
     async def take_tool_call(self) -> bool:
-        """Reserve one tool call; False when the run has none left."""
+        """Reserve one tool call; return False when the run has none left."""
         async with self._asking:
             if self.tool_calls >= self._tool_calls and not self._is_refused["tool_calls"]:
-                given = (await self._asked(Grant(tool_calls=ASKED_TOOL_CALLS))).tool_calls
+                given = (await self._request_more(Grant(tool_calls=ASKED_TOOL_CALLS))).tool_calls
                 self._tool_calls += given
                 self._is_refused["tool_calls"] = given == 0
             if self.tool_calls >= self._tool_calls:
@@ -55,7 +50,7 @@ class StageBudget:
         """Reserve one model call of at most `tokens`. Raises BudgetExhaustedError that names the bound."""
         async with self._asking:
             if self.llm_calls >= self._llm_calls and not self._is_refused["llm_calls"]:
-                given = (await self._asked(Grant(llm_calls=ASKED_LLM_CALLS))).llm_calls
+                given = (await self._request_more(Grant(llm_calls=ASKED_LLM_CALLS))).llm_calls
                 self._llm_calls += given
                 self._is_refused["llm_calls"] = given == 0
             if self.llm_calls >= self._llm_calls:
@@ -69,18 +64,18 @@ class StageBudget:
             return
         spent = self.tokens_in + self.tokens_out + self._tokens_reserved
         if spent + tokens > self._tokens:
-            self._tokens += (await self._asked(Grant(tokens=spent + tokens - self._tokens))).tokens or 0
+            self._tokens += (await self._request_more(Grant(tokens=spent + tokens - self._tokens))).tokens or 0
         if spent + tokens > self._tokens:
             raise BudgetExhaustedError(f"{spent} tokens spent, {tokens} more would be too many", bound="tokens")
 
     def book_tokens(self, reserved: int, tokens_in: int, tokens_out: int) -> None:
-        """Note what a model call really took of the tokens that were reserved for it; the rest is free again."""
+        """Record the tokens that a model call used of those reserved for it; the rest is free again."""
         self._tokens_reserved -= reserved
         self.tokens_in += tokens_in
         self.tokens_out += tokens_out
 
-    def book_kept(self, tokens_in: int, tokens_out: int) -> None:
-        """Note what a call took that an attempt before this one made and could not report.
+    def book_replayed(self, tokens_in: int, tokens_out: int) -> None:
+        """Record the tokens of a call that an earlier attempt made and could not report.
 
         The call itself was booked with that attempt's grant, and so were its tokens where they are bounded.
         """
@@ -88,5 +83,5 @@ class StageBudget:
             self.tokens_in += tokens_in
             self.tokens_out += tokens_out
 
-    async def _asked(self, asked: Grant) -> Grant:
+    async def _request_more(self, asked: Grant) -> Grant:
         return Grant(tokens=0) if self._more is None else await self._more(asked)

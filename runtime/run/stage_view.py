@@ -1,19 +1,21 @@
-"""Shows one stage what it may see of its run."""
+"""Defines the view of a run that one stage receives."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from runtime.run.envelope import Interrupt, TerminalReason
+from runtime.run.envelope import HistoryRecord, Interrupt, StageStatus, TerminalReason
 from runtime.run.goals import GoalBoard
 
 
 class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a stage sees of its run: the request, what earlier stages wrote, the goals, and how much room is left.
+    """Holds a stage's view of its run: the request, earlier outputs, the goals, and the remaining room.
 
-    `item` and `item_index` are set in a fan-out; `interrupt` is the last question of the run, with its answer.
+    `item` and `item_index` are set in a fan-out; `interrupt` is the last question of the run, with its answer;
+    `failures` is what `handled_failures` gives.
     """
 
     raw_input: str
@@ -29,11 +31,18 @@ class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
     item: Any = None
     item_index: int | None = None
     interrupt: Interrupt | None = None
+    failures: dict[str, str] = {}
+
+
+def handled_failures(stages: Mapping[str, StageStatus], history: Sequence[HistoryRecord]) -> dict[str, str]:
+    """Map each stage whose failure took its error route, and that was not run again since, to its last error."""
+    handled = [name for name, status in stages.items() if status == "handled"]
+    return {name: next((r.error or "" for r in reversed(history) if r.stage == name), "") for name in handled}
 
 
 _VIEW_DECODER = msgspec.msgpack.Decoder(StageView)
 
 
 def decode_view(data: bytes) -> StageView:
-    """The view in a RunStage command."""
+    """Decode the view in a RunStage command."""
     return _VIEW_DECODER.decode(data)

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
+from runtime.agents.reporter import Report, StagePayload
 from runtime.bus.outbox import Inbox, NewestAttempts
 from runtime.effects.journal import Journal
 from runtime.errors import StateStorageError
-from runtime.primitives.ids import MessageId, StageKey
+from runtime.primitives.ids import Address, MessageId, StageKey
 from runtime.simulator.ground_truth import Books
-from runtime.simulator.reports import Report, StagePayload
 from runtime.simulator.resending_process import Speaker
 from runtime.simulator.scripts import CallModel, CallTool, Failed, StageScript, Step, Succeeded, Wait, play
 from runtime.simulator.stage_calls import RETRY_MS, Calls, Work
@@ -74,9 +74,7 @@ class SimulatedAgent(Speaker):
         if message.kind == "ack":
             self.outbox.acknowledge(message.body)
             return
-        if message.kind != "run":
-            self.acknowledge(message)
-        if self._place.habits.dedup and self._inbox.is_double(message.id):
+        if self._place.habits.dedup and self._inbox.is_duplicate(message.id):
             return
         self._inbox.note(message.id)
         if message.kind == "run":
@@ -89,7 +87,7 @@ class SimulatedAgent(Speaker):
     def _take_up(self, command: RunStage) -> None:
         key = command.key
         admission = self._newest.admit(key)
-        if admission == "outdated" or (admission == "double" and self._place.habits.dedup):
+        if admission == "outdated" or (admission == "duplicate" and self._place.habits.dedup):
             return
         for other in [work for work in self._working.values() if work.key.effect_key == key.effect_key]:
             self._drop(other)
@@ -107,7 +105,7 @@ class SimulatedAgent(Speaker):
             return
         if not begins:
             self._drop(work)
-            self._tell("refused", Report(self.address, self.life, StageStarted(work.key)))
+            self._tell("report", self._report_of(work.key, was_refused=True))
             return
         self._place.books.begun(work.key)
         self._report(StageStarted(work.key))
@@ -146,7 +144,10 @@ class SimulatedAgent(Speaker):
             self._report(StageFailed(work.key, end.kind, end.error, end.bound, True, usage))
 
     def _report(self, payload: StagePayload) -> None:
-        self._tell("report", Report(self.address, self.life, payload))
+        self._tell("report", self._report_of(payload.key, payload))
+
+    def _report_of(self, key: StageKey, *payloads: StagePayload, was_refused: bool = False) -> Report:
+        return Report(key, Address(self.address), str(self.life), payloads, was_refused)
 
     def _tell(self, kind: str, body: Any) -> None:
         self._said += 1

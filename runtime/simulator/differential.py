@@ -3,7 +3,8 @@
 - a run that its user cancelled is not compared: it had got so far, or not; nor is one in which failures and questions
   race, so that who is first decides what is asked;
 - where a call was refused for lack of budget, results are compared only when the order of calls was given (sequential,
-  no fan-out) and no attempt was lost: what a lost attempt was granted counts as spent, so less may be left;
+  no fan-out) and no attempt or grant was lost: what a lost attempt was granted, or what was granted twice, counts as
+  spent, so less may be left;
 - a parallel run that ends otherwise than completed is compared by its terminal reason: what its branches had done by
   then depends on who was first;
 - of a race (join `any`) the outputs of the racers are not compared.
@@ -39,6 +40,7 @@ def level_of(system: System, twin: System, record: Record) -> Level:
     if system.books.runs[run_id].refusals or twin.books.runs[run_id].refusals:
         given_order = not config.is_parallel and all(agent.foreach is None for agent in config.agents)
         lost = any(isinstance(event.payload, ActorLost | RunAdopted) for event in record.log)
+        lost = lost or system.books.runs[run_id].asked_again > 0
         if lost or not given_order:
             return "none"
     if config.is_parallel and twin.envelope(run_id).terminal_reason != "completed":

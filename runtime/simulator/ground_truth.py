@@ -14,7 +14,7 @@ from runtime.simulator.world import Process
 
 
 class RunBook:
-    """What one run really spent. `refusals`: calls that the run had no room for."""
+    """What one run really spent. `refusals`: calls that the run had no room for; `asked_again`: for grants."""
 
     def __init__(self) -> None:
         self.llm_calls = 0
@@ -22,6 +22,7 @@ class RunBook:
         self.tool_calls = 0
         self.reported_calls = 0
         self.refusals = 0
+        self.asked_again = 0
         self.begun: Counter[StageKey] = Counter()
 
     @property
@@ -53,6 +54,10 @@ class Books:
     def refused(self, key: StageKey) -> None:
         """A stage was told that the run has no room for its call."""
         self.runs[key.run_id].refusals += 1
+
+    def asked_again(self, key: StageKey) -> None:
+        """A stage had no answer to what it asked for, and asked once more."""
+        self.runs[key.run_id].asked_again += 1
 
     def reported_call(self, key: StageKey) -> None:
         """An agent told the supervisor of a tool call (for the first time)."""

@@ -1,4 +1,4 @@
-"""What agents and people say to a supervisor."""
+"""What people say to a supervisor; what agents say is `runtime.agents.reporter.Report`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,6 @@ import msgspec
 
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
-from runtime.supervision.events import BudgetRequested, StageFailed, StageStarted, StageSucceeded, ToolCalled
-
-StagePayload = StageStarted | ToolCalled | BudgetRequested | StageSucceeded | StageFailed
-
-
-class Report(msgspec.Struct, frozen=True, gc=False):
-    """What an agent says of a stage, and in which of its lives."""
-
-    agent: str
-    life: int
-    payload: StagePayload
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from runtime.primitives.ids import MessageId
 from runtime.simulator.world import Message, Process, World
 
 FIRST_WAIT_MS = 500
-LONGEST_WAIT_MS = 4_000
+MAX_WAIT_MS = 4_000
 
 
 class Speaker(Process):
@@ -17,7 +17,7 @@ class Speaker(Process):
 
     def __init__(self, world: World, address: str) -> None:
         super().__init__(world, address)
-        self.outbox: Outbox[Message] = Outbox(first_wait_ms=FIRST_WAIT_MS, longest_wait_ms=LONGEST_WAIT_MS)
+        self.outbox: Outbox[Message] = Outbox(first_wait_ms=FIRST_WAIT_MS, max_wait_ms=MAX_WAIT_MS)
         self._is_armed = False
 
     def say(self, message_id: MessageId, kind: str, target: str, body: Any, epoch: int | None = None) -> None:

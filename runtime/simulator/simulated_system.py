@@ -6,9 +6,11 @@ started once its lease is over. The stopped one wakes up later and does not know
 
 from __future__ import annotations
 
+from runtime.hosting.report_inbox import Arrival, ReportInbox
 from runtime.hosting.run_table import RunTable
+from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.pipeline.config import PipelineConfig
-from runtime.primitives.ids import RunId
+from runtime.primitives.ids import MessageId, RunId
 from runtime.run.envelope import Envelope
 from runtime.simulator.agent import Habits, SimulatedAgent, Workplace
 from runtime.simulator.clients import Caller
@@ -16,19 +18,34 @@ from runtime.simulator.faults import LIVES_OF_AN_AGENT, Fault, FaultPlan
 from runtime.simulator.ground_truth import Books
 from runtime.simulator.scenarios import Scenario
 from runtime.simulator.storage import Disk, DiskJournal, NoJournal, WriteBehind
-from runtime.simulator.supervisor import LEASE_MS, SUPERVISOR, Supervisor
+from runtime.simulator.supervisor import AGENTS, LEASE_MS, SUPERVISOR, OpenHost, Supervisor, open_host
 from runtime.simulator.world import Process, WallClock, World
 
 MOST_SKEW_MS = 10_000
 PROTECTIONS = ("dedup", "fencing", "journal", "write_ahead", "reserve", "join")
 
 
-class System:
-    """One scenario, under one plan of faults, with at most one protection `broken`."""
+class TrustingInbox(ReportInbox):
+    """What a supervisor has when deduplication is broken: every copy of a report is new."""
 
-    def __init__(self, scenario: Scenario, plan: FaultPlan, broken: str | None = None) -> None:
+    def arrives(self, report_id: MessageId) -> Arrival:
+        return "new"
+
+
+def trusting_host(table: RunTable) -> SupervisorHost:
+    """A host that looks for no doubles."""
+    return SupervisorHost(table, AGENTS, table.check_owner, TrustingInbox())
+
+
+class System:
+    """One scenario, under one plan of faults, with at most one protection `broken`, or with a host of its own."""
+
+    def __init__(
+        self, scenario: Scenario, plan: FaultPlan, broken: str | None = None, host_over: OpenHost = open_host
+    ) -> None:
         self.scenario = scenario
         self.broken = broken
+        self._host_over = host_over
         self.world = World(plan, self._strike)
         self.disk = Disk(self.world, is_fenced=broken != "fencing")
         self.journal = (NoJournal if broken == "journal" else DiskJournal)(self.world, self.disk)
@@ -83,7 +100,8 @@ class System:
             pipelines = {self.config.name: self.config}
             return RunTable(pipelines, behind or log, self._clock, self.scenario.quotas, owner=name)
 
-        supervisor = Supervisor(self.world, open_table, self._recorded, self._died, is_trusting=self.broken == "dedup")
+        host_over = trusting_host if self.broken == "dedup" else self._host_over
+        supervisor = Supervisor(self.world, open_table, self._recorded, self._died, host_over)
         if behind is not None:
             self._logs[id(supervisor)] = behind
         self._supervisors.append(supervisor)

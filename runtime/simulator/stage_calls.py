@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from runtime.agents.reporter import StagePayload
 from runtime.effects.journal import Journal, effect_key, resolve
 from runtime.errors import FencedError, StateStorageError
 from runtime.run.bounds import Grant
 from runtime.simulator.ground_truth import Books
-from runtime.simulator.reports import StagePayload
 from runtime.simulator.scripts import CallModel, CallTool, Steps
 from runtime.simulator.world import Process
 from runtime.supervision.commands import RunStage
@@ -25,6 +25,8 @@ MODEL_MS = 40
 TOOL_MS = 15
 OPERATOR_MS = 3_000
 ASKED_TOOL_CALLS = 8
+ASK_AGAIN_MS = 5_000
+MOST_ASKED = 6
 MADE = b"made"
 
 
@@ -118,7 +120,20 @@ class Calls:
             then(more.llm_calls >= lacks.llm_calls and tools and (more.tokens or 0) >= (lacks.tokens or 0))
 
         work.on_grant = given
-        self._report(BudgetRequested(work.key, wanted.llm_calls, wanted.tool_calls, wanted.tokens or 0))
+        self._ask(work, BudgetRequested(work.key, wanted.llm_calls, wanted.tool_calls, wanted.tokens or 0), given)
+
+    def _ask(self, work: Work, wanted: BudgetRequested, given: Callable[[Grant], None], asked: int = 0) -> None:
+        """Ask until the grant comes, as it may get lost; no answer in time is a no."""
+        if work.is_dropped or work.on_grant is not given:
+            return
+        if asked == MOST_ASKED:
+            work.grant(Grant(tokens=0))
+            return
+        if asked:
+            self._books.asked_again(work.key)
+        self._report(wanted)
+        if not self._agent.world.is_perfect:
+            self._agent.after(ASK_AGAIN_MS, self._ask, work, wanted, given, asked + 1)
 
     def _look_up(self, work: Work, step: CallTool) -> None:
         """Reuse what the journal has; otherwise make the call, or find out first whether it was made."""

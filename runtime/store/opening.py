@@ -1,86 +1,36 @@
-"""Opens the stores that the settings ask for: one SQLite file each, or one PostgreSQL schema each.
-
-`StoreOptions` is plain data, so that actors can be given it without the settings.
-"""
+"""Opens the parts of the store where the options say: one SQLite file each, or one PostgreSQL schema each."""
 
 from __future__ import annotations
 
-import importlib
-import re
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
-import msgspec
-
-from runtime.database.database import Backend, Database, Durability
-from runtime.database.sqlite_database import SqliteDatabase
-from runtime.errors import StateStorageError
-from runtime.memory.cache import CacheStore
-from runtime.memory.entity_relations import RelationStore
-from runtime.memory.sessions import SessionStore
-from runtime.memory.tool_metrics import ToolMetricsStore
+from runtime.bus.queries import QueryHandler
+from runtime.database.database import Database
+from runtime.database.store_part import AnyPart, StorePart
+from runtime.errors import DuplicateHandlerError
 from runtime.primitives.clock import Clock
-from runtime.store.run_log import SqlRunLog
-from runtime.store.sql_journal import SqlJournal
-from runtime.store.sql_work_queue import SqlWorkQueue
+from runtime.store.backends.registry import backend_of
+from runtime.store.options import StoreOptions
+from runtime.store.run_log_part import RUN_LOGS
+from runtime.store.sql_run_log import SqlRunLog
 
-if TYPE_CHECKING:
-    from runtime.settings import Settings
-
-_SCHEMA_PREFIX = "jeeves"
-
-
-class StoreOptions(msgspec.Struct, frozen=True):
-    """Where state is kept: below `folder`, or on the server that `dsn` names, in schemas that begin with `schema`."""
-
-    folder: str
-    backend: Backend = "sqlite"
-    dsn: str = ""
-    durability: Durability = "full"
-    schema: str = _SCHEMA_PREFIX
-
-    def __repr__(self) -> str:
-        """Without the dsn, which may hold a password."""
-        return f"StoreOptions(folder={self.folder!r}, backend={self.backend!r}, durability={self.durability!r})"
+Opened = TypeVar("Opened")
 
 
 class Stores:
-    """What all agents of a system share, each part in a database of its own, opened when it is first asked for."""
+    """Opens the parts that all agents of a system share, each in its database, and closes them together."""
 
     def __init__(self, options: StoreOptions, clock: Clock) -> None:
         self._options = options
         self._clock = clock
         self._opened: list[Database] = []
 
-    def sessions(self) -> SessionStore:
-        """Turns of users' sessions."""
-        return SessionStore(self._open("sessions", "sessions"))
-
-    def journal(self) -> SqlJournal:
-        """Effects of stages."""
-        return SqlJournal(self._open("journal", "journal"))
-
-    def work_queue(self) -> SqlWorkQueue:
-        """Tasks for workers."""
-        return SqlWorkQueue(self._open("queues", "work queues"), self._clock)
-
-    def cache(self) -> CacheStore:
-        """Results worth keeping."""
-        return CacheStore(self._open("cache", "cache"))
-
-    def relations(self) -> RelationStore:
-        """What evidence showed of how symbols and files are related."""
-        return RelationStore(self._open("relations", "relations"), self._clock)
-
-    def tool_metrics(self) -> ToolMetricsStore:
-        """How tools fared on each repository."""
-        return ToolMetricsStore(self._open("tool_metrics", "tool metrics"), self._clock)
-
-    def _open(self, name: str, label: str) -> Database:
-        database = open_database(self._options, name, label)
+    def part(self, part: StorePart[Opened]) -> Opened:
+        """Open a part for writing. Raises StateStorageError."""
+        database = open_database(self._options, part.database, part.label)
         self._opened.append(database)
-        return database
+        return part.open(database, self._clock)
 
     def close(self) -> None:
         """Release all of it."""
@@ -88,58 +38,63 @@ class Stores:
             database.close()
 
 
-def store_options(settings: Settings) -> StoreOptions:
-    """What the settings say about the store."""
-    store = settings.store
-    folder = store.path or settings.state_dir
-    dsn = store.dsn.get_secret_value() if store.dsn is not None else ""
-    return StoreOptions(str(folder), store.backend, dsn, store.durability)
-
-
 def open_store(options: StoreOptions, clock: Clock) -> Stores:
     """The stores that all agents share. Parts raise StateStorageError when they are opened and cannot be."""
     return Stores(options, clock)
 
 
+def store_queries(parts: Iterable[AnyPart], open_part: Callable[[AnyPart], object]) -> dict[str, QueryHandler]:
+    """Return the handlers of the parts by message type; parts without handlers are not opened.
+
+    Raises DuplicateHandlerError for a type that two of them answer, and what `open_part` raises.
+    """
+    found: dict[str, QueryHandler] = {}
+    for part in parts:
+        if part.handlers is None:
+            continue
+        for type_, handler in part.handlers(open_part(part)).items():
+            if type_ in found:
+                raise DuplicateHandlerError(f"two parts of the store answer '{type_}'", type=type_)
+            found[type_] = handler
+    return found
+
+
 def open_run_log(options: StoreOptions, name: str, readonly: bool = False) -> SqlRunLog:
     """The run log `name` (such as `local` or `supervisor-0`). Raises StateStorageError."""
-    return SqlRunLog(open_database(options, f"runs/{name}", "run log", readonly))
+    return SqlRunLog(open_database(options, f"{RUN_LOGS.name}/{name}", RUN_LOGS.label, readonly))
 
 
 def run_log_names(options: StoreOptions) -> list[str]:
     """The names of the run logs that are there, sorted. Raises StateStorageError when a server cannot be asked."""
-    if options.backend == "sqlite":
-        return sorted(path.stem for path in (Path(options.folder) / "runs").glob("*.sqlite"))
-    prefix = _schema_of(options, "runs/")
-    return [name.removeprefix(prefix) for name in _postgres().schemas(options.dsn, prefix)]
+    return backend_of(options).names(options, RUN_LOGS.name)
+
+
+def databases_of(options: StoreOptions, part: AnyPart) -> list[str]:
+    """Return the existing databases of a part. Raises StateStorageError if a server cannot be asked."""
+    if part.is_family:
+        return [f"{part.name}/{name}" for name in backend_of(options).names(options, part.name)]
+    return [part.database] if has_database(options, part.database) else []
+
+
+def part_state(options: StoreOptions, part: AnyPart) -> str:
+    """Describe the state of a part without creating it. Raises StateStorageError if it cannot be read."""
+    names = databases_of(options, part)
+    if part.is_family:
+        return f"{len(names)} databases"
+    if not names:
+        return "not made yet"
+    database = open_database(options, part.database, part.label, readonly=True)
+    try:
+        return f"schema {part.schema.version_in(database)} of {len(part.schema.migrations)}"
+    finally:
+        database.close()
 
 
 def has_database(options: StoreOptions, name: str) -> bool:
     """True when that file or schema is there. Raises StateStorageError when a server cannot be asked."""
-    if options.backend == "sqlite":
-        return (Path(options.folder) / f"{name}.sqlite").exists()
-    schema = _schema_of(options, name)
-    return schema in _postgres().schemas(options.dsn, schema)
+    return backend_of(options).has(options, name)
 
 
 def open_database(options: StoreOptions, name: str, label: str, readonly: bool = False) -> Database:
-    """The file `name`.sqlite, or the schema of that name. Raises StateStorageError."""
-    if options.backend == "sqlite":
-        return SqliteDatabase(Path(options.folder) / f"{name}.sqlite", options.durability, readonly, label)
-    schema = _schema_of(options, name)
-    database: Database = _postgres().PostgresDatabase(options.dsn, schema, options.durability, readonly, label)
-    return database
-
-
-def _schema_of(options: StoreOptions, name: str) -> str:
-    return f"{options.schema}_{re.sub(r'[^a-z0-9_]', '_', name.lower())}"
-
-
-def _postgres() -> ModuleType:
-    """The module for PostgreSQL, whose driver is not always installed. Raises StateStorageError."""
-    try:
-        return importlib.import_module("runtime.database.postgres_database")
-    except ImportError as error:
-        raise StateStorageError(
-            f"store.backend is postgres, but psycopg cannot be loaded ({error}); pip install 'jeeves[postgres]'"
-        ) from error
+    """Open the database of that name on the configured backend. Raises StateStorageError."""
+    return backend_of(options).open_database(options, name, label, readonly)

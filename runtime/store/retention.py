@@ -1,4 +1,4 @@
-"""What goes when it is old: finished runs and what belongs to them, sessions, cached results, dead letters.
+"""Drops what is old from the parts of the store, as each of them declares it.
 
 Every part is dropped in short transactions beside those who write, so a system may be up meanwhile. What cannot be had
 again never goes: runs that are not over stay, whatever their age, and their journals with them.
@@ -6,94 +6,97 @@ again never goes: runs that are not over stay, whatever their age, and their jou
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from runtime.database.database import Database
-from runtime.errors import OwnedError, StateStorageError
-from runtime.memory.cache import CacheStore
-from runtime.memory.entity_relations import RelationStore
-from runtime.memory.sessions import SessionStore
-from runtime.memory.tool_metrics import ToolMetricsStore
+from runtime.database.store_part import AnyPart, Counted, Dropped, SweepTask
+from runtime.errors import StateStorageError
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId
-from runtime.store.opening import StoreOptions, has_database, open_database, open_run_log, run_log_names
-from runtime.store.sql_journal import SqlJournal
-from runtime.store.sql_work_queue import SqlWorkQueue
-
-RUNS_AT_ONCE = 200
-ONE_OFF_PREFIX = "one-off-"
-LEASE_MS = 60_000
-
-Part = TypeVar("Part")
+from runtime.store.backends.registry import backend_of
+from runtime.store.opening import databases_of, open_database, open_run_log, run_log_names
+from runtime.store.options import StoreOptions
 
 
 class Swept(msgspec.Struct):
-    """How much of everything went, or would go; `freed_bytes` came back to the machine."""
+    """Counts what was dropped, or would be, by the keys of the parts; `freed_bytes` were given back to the machine."""
 
-    runs: int = 0
-    logs: int = 0
-    journals: int = 0
-    sessions: int = 0
-    cached: int = 0
-    relations: int = 0
-    dead_letters: int = 0
-    abandoned_tasks: int = 0
+    counts: dict[str, int]
     freed_bytes: int = 0
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add what was dropped from one database."""
+        for key, count in counts.items():
+            self.counts[key] += count
+
+
+def counted_by(parts: Sequence[AnyPart]) -> list[Counted]:
+    """Return what the parts count, each key once, in their order."""
+    return list({each.key: each for part in parts for each in part.counted}.values())
 
 
 class Sweep:
-    """One sweep of a store: everything that was last touched before `before_ms` (exclusive).
+    """Sweeps a store once: drops what was last touched before `before_ms` (exclusive).
 
     `dry_run` opens everything to look only. `disposable_queues`: tasks of queues whose names begin so go as well when
     nobody works on them; whoever made them can make them again.
     """
 
     def __init__(
-        self, options: StoreOptions, clock: Clock, before_ms: int, dry_run: bool, disposable_queues: str
+        self,
+        options: StoreOptions,
+        parts: Sequence[AnyPart],
+        clock: Clock,
+        before_ms: int,
+        dry_run: bool,
+        disposable_queues: str,
     ) -> None:
         self._options = options
+        self._parts = parts
         self._clock = clock
         self._before_ms = before_ms
         self._dry_run = dry_run
         self._disposable_queues = disposable_queues
-        self.swept = Swept()
+        self.swept = Swept({each.key: 0 for each in counted_by(parts)})
 
     def run(self) -> Swept:
         """Sweep all of it. Raises StateStorageError; what was dropped before that stays dropped."""
-        # Before the runs: a run whose journal is seen here is in a log already, if it is under way.
-        self._part("journal", "journal", SqlJournal, self._sweep_journal)
-        for name in run_log_names(self._options):
-            self._sweep_log(name)
-        self._part("sessions", "sessions", SessionStore, self._sweep_sessions)
-        self._part("cache", "cache", CacheStore, self._sweep_cache)
-        self._part("relations", "relations", lambda opened: RelationStore(opened, self._clock), self._sweep_relations)
-        self._part(
-            "tool_metrics", "tool metrics", lambda opened: ToolMetricsStore(opened, self._clock), self._sweep_counts
-        )
-        self._part("queues", "work queues", lambda opened: SqlWorkQueue(opened, self._clock), self._sweep_queues)
+        for part in self._parts:
+            if part.sweep is not None:
+                for name in databases_of(self._options, part):
+                    self._sweep(part, part.sweep, name)
         return self.swept
 
-    def _part(self, name: str, label: str, opened: Callable[[Database], Part], sweep: Callable[[Part], int]) -> None:
-        """Sweep a part that is there, and give its room back when something went."""
-        if not has_database(self._options, name):
-            return
-        database = open_database(self._options, name, label, readonly=self._dry_run)
+    def _sweep(self, part: AnyPart, sweep: Callable[[Any, SweepTask], Dropped], name: str) -> None:
+        """Sweep one database, and give its room back when something went."""
+        database = open_database(self._options, name, part.label, readonly=self._dry_run)
         try:
-            if sweep(opened(database)) and not self._dry_run:
-                self.swept.freed_bytes += _compacted(database.compact)
+            dropped = sweep(part.open(database, self._clock), self._task(name))
+            self.swept.add(dropped.counts)
+            if not self._dry_run:
+                self.swept.freed_bytes += self._taken_back(name, database, dropped)
         finally:
             database.close()
 
-    def _sweep_journal(self, journal: SqlJournal) -> int:
-        over = set(journal.run_ids()) - self._unfinished()
-        for run_id in over if not self._dry_run else ():
-            journal.forget(run_id)
-        self.swept.journals = len(over)
-        return len(over)
+    def _taken_back(self, name: str, database: Database, dropped: Dropped) -> int:
+        remove = backend_of(self._options).remove
+        if dropped.is_spent and remove is not None:
+            return remove(self._options, name)
+        return _compacted(database.compact) if dropped.leaves_room else 0
+
+    def _task(self, name: str) -> SweepTask:
+        return SweepTask(
+            database=name,
+            before_ms=self._before_ms,
+            now_ms=self._clock.now_ms(),
+            is_dry=self._dry_run,
+            can_remove=backend_of(self._options).remove is not None,
+            disposable_queues=self._disposable_queues,
+            unfinished_runs=self._unfinished,
+        )
 
     def _unfinished(self) -> set[RunId]:
         found: set[RunId] = set()
@@ -104,73 +107,6 @@ class Sweep:
             finally:
                 log.close()
         return found
-
-    def _sweep_log(self, name: str) -> None:
-        log = open_run_log(self._options, name, readonly=self._dry_run)
-        try:
-            if self._dry_run:
-                self.swept.runs += len(log.finished_before(self._before_ms))
-                self.swept.logs += _is_spent(name) and len(log.runs(2**31)) == len(log.finished_before(self._before_ms))
-                return
-            dropped = 0
-            while log.finished_before(self._before_ms, 1):
-                dropped += len(log.drop_finished(self._before_ms, RUNS_AT_ONCE))
-            self.swept.runs += dropped
-            if _is_spent(name) and self._options.backend == "sqlite" and not log.runs(1):
-                self._remove(name)
-            elif dropped and log.lease(self._clock.now_ms()) is None:
-                self.swept.freed_bytes += _compacted(log.compact)  # an owner at work takes the room itself
-        finally:
-            log.close()
-
-    def _remove(self, name: str) -> None:
-        """Take away the log of a one-off system that is gone. Who comes for it meanwhile finds it owned."""
-        path = Path(self._options.folder) / "runs" / f"{name}.sqlite"
-        log = open_run_log(self._options, name)
-        try:
-            log.take_over("jeeves gc", self._clock.now_ms(), LEASE_MS)
-            if log.runs(1):
-                return
-            for suffix in ("", "-wal", "-shm"):
-                part = path.with_name(path.name + suffix)
-                self.swept.freed_bytes += part.stat().st_size if part.exists() else 0
-                part.unlink(missing_ok=True)
-            self.swept.logs += 1
-        except OwnedError:
-            return
-        finally:
-            log.close()
-
-    def _sweep_sessions(self, sessions: SessionStore) -> int:
-        act = sessions.unused if self._dry_run else sessions.drop_unused
-        self.swept.sessions = len(act(self._before_ms))
-        return self.swept.sessions
-
-    def _sweep_cache(self, cache: CacheStore) -> int:
-        act = cache.unused if self._dry_run else cache.drop_unused
-        self.swept.cached = act(self._before_ms)
-        return self.swept.cached
-
-    def _sweep_relations(self, relations: RelationStore) -> int:
-        act = relations.unused if self._dry_run else relations.drop_unused
-        self.swept.relations = act(self._before_ms)
-        return self.swept.relations
-
-    def _sweep_counts(self, metrics: ToolMetricsStore) -> int:
-        """Counts of tools are told with the cached results."""
-        act = metrics.unused if self._dry_run else metrics.drop_unused
-        counted = act(self._before_ms)
-        self.swept.cached += counted
-        return counted
-
-    def _sweep_queues(self, queue: SqlWorkQueue) -> int:
-        old = queue.old_tasks(self._before_ms, self._disposable_queues, drop=not self._dry_run)
-        self.swept.dead_letters, self.swept.abandoned_tasks = old
-        return sum(old)
-
-
-def _is_spent(name: str) -> bool:
-    return name.startswith(ONE_OFF_PREFIX)
 
 
 def _compacted(compact: Callable[[], int]) -> int:

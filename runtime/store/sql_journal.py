@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from runtime.database.database import Database, Migration, migrate
-from runtime.effects.journal import EffectKey, JournalRecord, overtaken
+from runtime.database.database import Database, Schema
+from runtime.database.store_part import Counted, Dropped, StorePart, SweepTask
+from runtime.effects.journal import JOURNAL_QUERIES, EffectKey, JournalRecord, overtaken
+from runtime.effects.remote_journal import journal_queries
 from runtime.primitives.ids import RunId, StageKey
 
 _THE_CALL = "run_id = ? AND hop = ? AND item = ? AND call = ? AND request_hash = ?"
@@ -28,7 +30,7 @@ class SqlJournal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        migrate(database, "journal", MIGRATIONS)
+        SCHEMA.apply(database)
 
     def begin(self, key: StageKey, by: str) -> bool:
         visit = (key.run_id, key.hop, key.item)
@@ -72,12 +74,40 @@ def _row(key: EffectKey) -> tuple[object, ...]:
     return (key.run_id, key.hop, key.item, key.call, key.request_hash)
 
 
-MIGRATIONS: tuple[Migration, ...] = (
+SCHEMA = Schema(
+    "journal",
     (
-        "CREATE TABLE journal_visits (run_id TEXT NOT NULL, hop BIGINT NOT NULL, item BIGINT NOT NULL,"
-        " attempt BIGINT NOT NULL, holder TEXT NOT NULL, PRIMARY KEY (run_id, hop, item))",
-        "CREATE TABLE journal_calls (run_id TEXT NOT NULL, hop BIGINT NOT NULL, item BIGINT NOT NULL,"
-        " call BIGINT NOT NULL, request_hash TEXT NOT NULL, attempt BIGINT NOT NULL, result BYTEA,"
-        " PRIMARY KEY (run_id, hop, item, call, request_hash))",
+        (
+            "CREATE TABLE journal_visits (run_id TEXT NOT NULL, hop BIGINT NOT NULL, item BIGINT NOT NULL,"
+            " attempt BIGINT NOT NULL, holder TEXT NOT NULL, PRIMARY KEY (run_id, hop, item))",
+            "CREATE TABLE journal_calls (run_id TEXT NOT NULL, hop BIGINT NOT NULL, item BIGINT NOT NULL,"
+            " call BIGINT NOT NULL, request_hash TEXT NOT NULL, attempt BIGINT NOT NULL, result BYTEA,"
+            " PRIMARY KEY (run_id, hop, item, call, request_hash))",
+        ),
     ),
+)
+
+
+def _sweep(journal: SqlJournal, task: SweepTask) -> Dropped:
+    """Drop the journals of finished runs, whatever their age.
+
+    The unfinished runs are read after the journals were listed: a run that has a journal by then is in a log.
+    """
+    over = set(journal.run_ids()) - task.unfinished_runs()
+    for run_id in over if not task.is_dry else ():
+        journal.forget(run_id)
+    return Dropped({_COUNTED.key: len(over)}, bool(over))
+
+
+_COUNTED = Counted("journals", "journal of a run that is over", "journals of runs that are over")
+
+JOURNAL = StorePart(
+    name="journal",
+    label="journal",
+    schema=SCHEMA,
+    open=lambda database, clock: SqlJournal(database),
+    queries=JOURNAL_QUERIES,
+    handlers=journal_queries,
+    counted=(_COUNTED,),
+    sweep=_sweep,
 )

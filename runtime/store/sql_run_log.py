@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from runtime.database.database import Database, Migration, Transaction, migrate
+from runtime.database.database import Database, Schema, Transaction
 from runtime.errors import WireError
 from runtime.primitives.ids import RunId
 from runtime.store import blobs
@@ -84,7 +84,7 @@ class SqlRunLog:
         self._database = database
         self.location = database.location
         try:
-            migrate(database, "run_log", MIGRATIONS)
+            SCHEMA.apply(database)
         except BaseException:
             database.close()
             raise
@@ -284,31 +284,34 @@ def _old_start(bodies: list[tuple[Any, ...]]) -> Started:
         return Started()  # whoever reads that run is told; the others stay readable
 
 
-MIGRATIONS: tuple[Migration, ...] = (
+SCHEMA = Schema(
+    "run_log",
     (
-        "CREATE TABLE IF NOT EXISTS events (run_id TEXT NOT NULL, seq BIGINT NOT NULL, at_ms BIGINT NOT NULL,"
-        " pipeline TEXT NOT NULL, body BYTEA NOT NULL, PRIMARY KEY (run_id, seq)) WITHOUT ROWID",
+        (
+            "CREATE TABLE IF NOT EXISTS events (run_id TEXT NOT NULL, seq BIGINT NOT NULL, at_ms BIGINT NOT NULL,"
+            " pipeline TEXT NOT NULL, body BYTEA NOT NULL, PRIMARY KEY (run_id, seq)) WITHOUT ROWID",
+        ),
+        (
+            "CREATE TABLE IF NOT EXISTS ended (run_id TEXT PRIMARY KEY) WITHOUT ROWID",
+            "CREATE TABLE IF NOT EXISTS owner (one INTEGER PRIMARY KEY, epoch INTEGER, name TEXT)",
+        ),
+        (
+            "ALTER TABLE owner ADD COLUMN lease_until_ms BIGINT NOT NULL DEFAULT 0",
+            "CREATE TABLE run_events (run_id TEXT NOT NULL, seq BIGINT NOT NULL, at_ms BIGINT NOT NULL,"
+            " body BYTEA NOT NULL, PRIMARY KEY (run_id, seq))",
+            "CREATE TABLE runs (run_id TEXT PRIMARY KEY, pipeline TEXT NOT NULL, started_at_ms BIGINT NOT NULL,"
+            " last_seq BIGINT NOT NULL, finished BIGINT NOT NULL, last_at_ms BIGINT NOT NULL, user_id TEXT NOT NULL,"
+            " session_id TEXT NOT NULL, config_hash TEXT NOT NULL, lifecycle TEXT NOT NULL, terminal_reason TEXT)",
+            "CREATE INDEX runs_by_start ON runs (started_at_ms)",
+            "CREATE INDEX runs_of_user ON runs (user_id, started_at_ms)",
+            "CREATE INDEX runs_unfinished ON runs (started_at_ms) WHERE finished = 0",
+            "CREATE TABLE run_snapshots (run_id TEXT PRIMARY KEY, seq BIGINT NOT NULL, state BYTEA NOT NULL,"
+            " config_hash TEXT NOT NULL)",
+            _copy_old_events,
+            "DROP TABLE events",
+            "DROP TABLE ended",
+        ),
+        ("CREATE TABLE run_rules (config_hash TEXT PRIMARY KEY, rules BYTEA NOT NULL)",),
+        blobs.TABLES,
     ),
-    (
-        "CREATE TABLE IF NOT EXISTS ended (run_id TEXT PRIMARY KEY) WITHOUT ROWID",
-        "CREATE TABLE IF NOT EXISTS owner (one INTEGER PRIMARY KEY, epoch INTEGER, name TEXT)",
-    ),
-    (
-        "ALTER TABLE owner ADD COLUMN lease_until_ms BIGINT NOT NULL DEFAULT 0",
-        "CREATE TABLE run_events (run_id TEXT NOT NULL, seq BIGINT NOT NULL, at_ms BIGINT NOT NULL,"
-        " body BYTEA NOT NULL, PRIMARY KEY (run_id, seq))",
-        "CREATE TABLE runs (run_id TEXT PRIMARY KEY, pipeline TEXT NOT NULL, started_at_ms BIGINT NOT NULL,"
-        " last_seq BIGINT NOT NULL, finished BIGINT NOT NULL, last_at_ms BIGINT NOT NULL, user_id TEXT NOT NULL,"
-        " session_id TEXT NOT NULL, config_hash TEXT NOT NULL, lifecycle TEXT NOT NULL, terminal_reason TEXT)",
-        "CREATE INDEX runs_by_start ON runs (started_at_ms)",
-        "CREATE INDEX runs_of_user ON runs (user_id, started_at_ms)",
-        "CREATE INDEX runs_unfinished ON runs (started_at_ms) WHERE finished = 0",
-        "CREATE TABLE run_snapshots (run_id TEXT PRIMARY KEY, seq BIGINT NOT NULL, state BYTEA NOT NULL,"
-        " config_hash TEXT NOT NULL)",
-        _copy_old_events,
-        "DROP TABLE events",
-        "DROP TABLE ended",
-    ),
-    ("CREATE TABLE run_rules (config_hash TEXT PRIMARY KEY, rules BYTEA NOT NULL)",),
-    blobs.TABLES,
 )

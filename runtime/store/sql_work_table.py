@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from runtime.database.database import Database, Migration, Transaction, migrate
+from runtime.database.database import Database, Schema, Transaction
 from runtime.pipeline.config import Priority
 from runtime.queues import work_table
 from runtime.queues.work_table import (
     KEPT_DEAD_TASKS,
-    MOST_LOST_LEASES,
+    MAX_LOST_LEASES,
     RANKS,
     Lease,
     LeaseId,
@@ -66,7 +66,7 @@ class SqlWorkTable:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        migrate(database, "work_queue", MIGRATIONS)
+        SCHEMA.apply(database)
 
     def enqueue(
         self,
@@ -83,7 +83,7 @@ class SqlWorkTable:
             for (seq,) in changes.rows(same, (queue, dedup_key)) if dedup_key is not None else ():
                 return TaskId(f"t-{seq}")
             for (pending,) in changes.rows("SELECT pending FROM queues WHERE queue = ?", (queue,)):
-                if pending >= work_table.MOST_PENDING_PER_QUEUE:
+                if pending >= work_table.MAX_PENDING_PER_QUEUE:
                     raise queue_full(queue, pending)
             seq = _number(changes)
             changes.execute(_ENQUEUE, (seq, queue, payload, RANKS[priority], max_retries, dedup_key, now_ms))
@@ -252,7 +252,7 @@ def _advance(changes: Transaction, now_ms: int) -> None:
         lost = "UPDATE tasks SET lost = lost + 1, error = ? WHERE state = 'leased' AND worker = ?"
         changes.execute(lost, (f"worker {worker} was lost", worker))
         poison = "SELECT seq, queue FROM tasks WHERE state = 'leased' AND worker = ? AND lost >= ? ORDER BY seq"
-        for seq, queue in changes.rows(poison, (worker, MOST_LOST_LEASES)):
+        for seq, queue in changes.rows(poison, (worker, MAX_LOST_LEASES)):
             _give_up(changes, seq, queue, now_ms)
         _forget_worker(changes, worker)
 
@@ -313,22 +313,25 @@ def _text(value: str) -> str:
     return value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
-MIGRATIONS: tuple[Migration, ...] = (
+SCHEMA = Schema(
+    "work_queue",
     (
-        "CREATE TABLE queue_numbers (one BIGINT PRIMARY KEY, number BIGINT NOT NULL)",
-        "CREATE TABLE queues (queue TEXT PRIMARY KEY, pending BIGINT NOT NULL, completed BIGINT NOT NULL,"
-        " dead BIGINT NOT NULL)",
-        "CREATE TABLE workers (worker TEXT PRIMARY KEY, lease_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL)",
-        "CREATE TABLE worker_queues (worker TEXT NOT NULL, queue TEXT NOT NULL, PRIMARY KEY (worker, queue))",
-        "CREATE TABLE tasks (seq BIGINT PRIMARY KEY, queue TEXT NOT NULL, payload BYTEA NOT NULL,"
-        " priority_rank BIGINT NOT NULL, max_retries BIGINT NOT NULL, dedup_key TEXT, state TEXT NOT NULL,"
-        " failures BIGINT NOT NULL, lost BIGINT NOT NULL, error TEXT, due_ms BIGINT NOT NULL, lease TEXT,"
-        " worker TEXT, died BIGINT)",
-        "CREATE INDEX tasks_ready ON tasks (queue, priority_rank, seq) WHERE state = 'ready'",
-        "CREATE INDEX tasks_delayed ON tasks (due_ms) WHERE state = 'delayed'",
-        "CREATE INDEX tasks_by_lease ON tasks (lease) WHERE state = 'leased'",
-        "CREATE INDEX tasks_of_worker ON tasks (worker) WHERE state = 'leased'",
-        "CREATE INDEX tasks_dead ON tasks (died) WHERE state = 'dead'",
-        "CREATE INDEX tasks_by_key ON tasks (queue, dedup_key) WHERE dedup_key IS NOT NULL",
+        (
+            "CREATE TABLE queue_numbers (one BIGINT PRIMARY KEY, number BIGINT NOT NULL)",
+            "CREATE TABLE queues (queue TEXT PRIMARY KEY, pending BIGINT NOT NULL, completed BIGINT NOT NULL,"
+            " dead BIGINT NOT NULL)",
+            "CREATE TABLE workers (worker TEXT PRIMARY KEY, lease_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL)",
+            "CREATE TABLE worker_queues (worker TEXT NOT NULL, queue TEXT NOT NULL, PRIMARY KEY (worker, queue))",
+            "CREATE TABLE tasks (seq BIGINT PRIMARY KEY, queue TEXT NOT NULL, payload BYTEA NOT NULL,"
+            " priority_rank BIGINT NOT NULL, max_retries BIGINT NOT NULL, dedup_key TEXT, state TEXT NOT NULL,"
+            " failures BIGINT NOT NULL, lost BIGINT NOT NULL, error TEXT, due_ms BIGINT NOT NULL, lease TEXT,"
+            " worker TEXT, died BIGINT)",
+            "CREATE INDEX tasks_ready ON tasks (queue, priority_rank, seq) WHERE state = 'ready'",
+            "CREATE INDEX tasks_delayed ON tasks (due_ms) WHERE state = 'delayed'",
+            "CREATE INDEX tasks_by_lease ON tasks (lease) WHERE state = 'leased'",
+            "CREATE INDEX tasks_of_worker ON tasks (worker) WHERE state = 'leased'",
+            "CREATE INDEX tasks_dead ON tasks (died) WHERE state = 'dead'",
+            "CREATE INDEX tasks_by_key ON tasks (queue, dedup_key) WHERE dedup_key IS NOT NULL",
+        ),
     ),
 )

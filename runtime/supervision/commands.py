@@ -1,4 +1,4 @@
-"""What the supervisor tells its host to do. Commands say everything that is needed; hosts decide nothing."""
+"""Defines the commands that a decision gives its host, each self-contained: hosts decide nothing."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ClientEventType = Literal[
     "run.finished",
 ]
 
-# What a stage is writing, before anything of it is checked: neither numbered nor recorded.
+# Text that a stage is still writing, before it is checked: neither numbered nor recorded.
 TEXT_EVENTS = frozenset({"text.snapshot", "text.delta"})
 
 
 class RunStage(msgspec.Struct, frozen=True, tag="run_stage"):
-    """Let the agent of `stage` work; `retries` counts the attempts of this visit that failed before."""
+    """Starts `stage` at its agent; `retries` counts the attempts of this visit that failed before."""
 
     key: StageKey
     stage: StageName
@@ -42,14 +42,14 @@ class RunStage(msgspec.Struct, frozen=True, tag="run_stage"):
 
 
 class CancelStage(msgspec.Struct, frozen=True, tag="cancel_stage"):
-    """Tell the agent of `stage` to drop what it does under `key`."""
+    """Makes the agent of `stage` stop the work under `key`."""
 
     key: StageKey
     stage: StageName
 
 
 class GiveGrant(msgspec.Struct, frozen=True, tag="give_grant"):
-    """Tell the agent of `stage` what more it may spend; all zero: nothing is left of what it asked for."""
+    """Grants the agent of `stage` a further budget; all zero: nothing is left of what it requested."""
 
     key: StageKey
     stage: StageName
@@ -57,14 +57,14 @@ class GiveGrant(msgspec.Struct, frozen=True, tag="give_grant"):
 
 
 class SetTimer(msgspec.Struct, frozen=True, tag="set_timer"):
-    """Report TimerFired(timer_id) at `due_ms`, once."""
+    """Requests one TimerFired(timer_id) event at `due_ms`."""
 
     timer_id: str
     due_ms: int
 
 
 class ClientEvent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a caller sees happen; `seq` counts from 1 per run without gaps, and is 0 for TEXT_EVENTS."""
+    """Reports progress of a run to its callers; `seq` counts from 1 per run without gaps, and is 0 for TEXT_EVENTS."""
 
     seq: int
     at_ms: int
@@ -77,13 +77,13 @@ class ClientEvent(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Emit(msgspec.Struct, frozen=True, tag="emit"):
-    """Show `event` to whoever watches the run."""
+    """Delivers `event` to the watchers of the run."""
 
     event: ClientEvent
 
 
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
-    """The run is over; its envelope is final."""
+    """Ends the run; its envelope is final."""
 
     run_id: RunId
     reason: TerminalReason

@@ -1,7 +1,7 @@
-"""The event log of a run as people and programs read it: who did what, when, of which kind.
+"""Projects a run's log onto events for people and programs: actor, time, kind and payload.
 
-Nothing is recorded twice: it is a view of the run's log, in its order. One entry of the log may be several of these,
-such as a result that changes the goals, took model calls and ended the run.
+Nothing is recorded twice: this is a view of the run's log, in its order. One entry of the log may become several
+events, such as a result that changes the goals, took model calls and ended the run.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ LoggedKind = Literal[
     "response",
 ]
 
-Said = tuple[LoggedKind, dict[str, Any]]
+Entry = tuple[LoggedKind, dict[str, Any]]
 
 
 class LoggedEvent(msgspec.Struct, frozen=True):
-    """One thing that happened in a run. `event_id` is unique, and tells the place in the run's log before its dot.
+    """Describes one event of a run. `event_id` is unique; the part before its dot is the position in the run's log.
 
-    `agent`: the stage whose doing it was; None for what callers, timers and the supervisor did. `envelope_id`: the run.
+    `agent`: the stage that caused it; None for callers, timers and the supervisor. `envelope_id`: the run.
     """
 
     event_id: str
@@ -66,24 +66,24 @@ class LoggedEvent(msgspec.Struct, frozen=True):
 
 
 def event_log(config: PipelineConfig, events: Iterable[Event]) -> Iterator[LoggedEvent]:
-    """What happened in a run, in order; `events` is its log from the beginning."""
+    """Yield the events of a run in order; `events` is its log from the beginning."""
     for event, before, decision in decisions(config, events):
         agent = _agent(before, event)
-        told = [*_SAID[type(event.payload)](event.payload), *_followed(before, decision)]
-        for number, (kind, payload) in enumerate(told, 1):
+        entries = [*_ENTRIES_OF[type(event.payload)](event.payload), *_consequences(before, decision)]
+        for number, (kind, payload) in enumerate(entries, 1):
             event_id = f"{event.run_id}:{event.seq}.{number}"
             whose = None if kind in {"response", "request"} else payload.pop("agent", agent)
             yield LoggedEvent(event_id, event.at_ms, kind, whose, payload, event.run_id)
 
 
 def _agent(before: RunState, event: Event) -> str | None:
-    """Who spoke; None for one that nobody waits for any more, and for what no stage said."""
+    """Return the stage that reported; None for late reports, and for events that no stage reported."""
     key = getattr(event.payload, "key", None)
     entry = before.in_flight.get(str(key)) if key is not None else None
     return entry.stage if entry is not None else None
 
 
-def _followed(before: RunState, decision: Decision) -> Iterator[Said]:
+def _consequences(before: RunState, decision: Decision) -> Iterator[Entry]:
     after = decision.state
     for command in decision.commands:
         if isinstance(command, RunStage):
@@ -97,44 +97,44 @@ def _followed(before: RunState, decision: Decision) -> Iterator[Said]:
         yield "response", {"terminal_reason": ended.terminal_reason, "detail": ended.terminal_detail}
 
 
-def _started(_: StageStarted) -> list[Said]:
+def _started(_: StageStarted) -> list[Entry]:
     return [("stage_transition", {"to": "started"})]
 
 
-def _succeeded(payload: StageSucceeded) -> list[Said]:
-    told: list[Said] = [*_model_calls(payload.usage)]
+def _succeeded(payload: StageSucceeded) -> list[Entry]:
+    entries: list[Entry] = [*_model_calls(payload.usage)]
     if payload.goals is not None and payload.goals != GoalsPatch():
-        told.append(("goal_update", _plain(payload.goals)))
+        entries.append(("goal_update", _plain(payload.goals)))
     usage = _plain(payload.usage)
-    return [*told, ("stage_transition", {"to": "succeeded", "gave": sorted(payload.output), "usage": usage})]
+    return [*entries, ("stage_transition", {"to": "succeeded", "gave": sorted(payload.output), "usage": usage})]
 
 
-def _failed(payload: StageFailed) -> list[Said]:
-    said = {"kind": payload.kind, "error": payload.error, "recoverable": payload.recoverable}
-    return [*_model_calls(payload.usage), ("error", said), ("stage_transition", {"to": "failed"})]
+def _failed(payload: StageFailed) -> list[Entry]:
+    failure = {"kind": payload.kind, "error": payload.error, "recoverable": payload.recoverable}
+    return [*_model_calls(payload.usage), ("error", failure), ("stage_transition", {"to": "failed"})]
 
 
-def _model_calls(usage: StageUsage) -> list[Said]:
+def _model_calls(usage: StageUsage) -> list[Entry]:
     if not usage.llm_calls:
         return []
     return [("llm_call", {"calls": usage.llm_calls, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out})]
 
 
 def _plain(value: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(value))  # lists, where it has tuples
+    plain: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(value))  # as on the wire: tuples become lists
     return plain
 
 
-def _told(kind: LoggedKind, what: str, *fields: str) -> Callable[[Any], list[Said]]:
-    """An event of one kind, with those fields of it."""
+def _entry_with(kind: LoggedKind, what: str, *fields: str) -> Callable[[Any], list[Entry]]:
+    """Return a function that makes one entry of that kind, with those fields of the payload."""
 
-    def told(payload: Any) -> list[Said]:
+    def entries(payload: Any) -> list[Entry]:
         return [(kind, {"what": what, **{name: getattr(payload, name) for name in fields}})]
 
-    return told
+    return entries
 
 
-_SAID: dict[type, Callable[[Any], list[Said]]] = {
+_ENTRIES_OF: dict[type, Callable[[Any], list[Entry]]] = {
     RunRequested: lambda payload: [
         ("request", {"pipeline": payload.request.pipeline, "raw_input": payload.request.raw_input})
     ],
@@ -144,15 +144,15 @@ _SAID: dict[type, Callable[[Any], list[Said]]] = {
     ToolCalled: lambda payload: [
         ("tool_call", {"tool": payload.tool, "status": payload.status, "duration_ms": payload.duration_ms})
     ],
-    BudgetRequested: _told("control", "budget_requested", "llm_calls", "tool_calls", "tokens"),
+    BudgetRequested: _entry_with("control", "budget_requested", "llm_calls", "tool_calls", "tokens"),
     InterruptAnswered: lambda payload: [
         ("interrupt", {"id": payload.interrupt_id, "answered_by": payload.user_id, **_plain(payload.response)})
     ],
-    RunAdmitted: _told("control", "admitted"),
-    RunAdopted: _told("control", "adopted", "reason"),
-    PauseRequested: _told("control", "pause_requested", "reason"),
-    CancelRequested: _told("control", "cancel_requested", "reason"),
-    QuotaExhausted: _told("error", "quota_exhausted", "bound", "detail"),
-    TimerFired: _told("control", "timer_fired", "timer_id"),
+    RunAdmitted: _entry_with("control", "admitted"),
+    RunAdopted: _entry_with("control", "adopted", "reason"),
+    PauseRequested: _entry_with("control", "pause_requested", "reason"),
+    CancelRequested: _entry_with("control", "cancel_requested", "reason"),
+    QuotaExhausted: _entry_with("error", "quota_exhausted", "bound", "detail"),
+    TimerFired: _entry_with("control", "timer_fired", "timer_id"),
     ActorLost: lambda payload: [("error", {"what": "agent_lost", "agent": payload.agent})],
 }

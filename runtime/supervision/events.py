@@ -1,4 +1,4 @@
-"""What can happen to a run. Each event is appended to the run log before anything follows from it.
+"""Defines the events of a run; each is appended to the run log before it takes effect.
 
 An event holds the instant at which it happened, so that deciding needs no clock; randomness never enters.
 """
@@ -20,7 +20,7 @@ Bound = Literal["llm_calls", "tokens"]
 
 
 class StageUsage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What one attempt of a stage spent, and how long it took."""
+    """Counts what one attempt of a stage spent, and its duration."""
 
     llm_calls: int = 0
     tool_calls: int = 0
@@ -30,7 +30,7 @@ class StageUsage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested", omit_defaults=True):
-    """A caller's request was accepted; `queued`: it begins when it is admitted. `config_hash` pins the rules."""
+    """Records an accepted request; `queued`: it begins when it is admitted. `config_hash` pins the pipeline version."""
 
     request: Request
     queued: bool = False
@@ -38,13 +38,13 @@ class RunRequested(msgspec.Struct, frozen=True, tag="run_requested", omit_defaul
 
 
 class StageStarted(msgspec.Struct, frozen=True, tag="stage_started", omit_defaults=True):
-    """An agent took up a stage."""
+    """Records that an agent started a stage."""
 
     key: StageKey
 
 
 class StageSucceeded(msgspec.Struct, frozen=True, tag="stage_succeeded", omit_defaults=True):
-    """A stage ended with an output, a change to the goals, or a question to a person."""
+    """Records a stage's result: an output, a change to the goals, or a question to a person."""
 
     key: StageKey
     output: dict[str, Any]
@@ -55,7 +55,7 @@ class StageSucceeded(msgspec.Struct, frozen=True, tag="stage_succeeded", omit_de
 
 
 class StageFailed(msgspec.Struct, frozen=True, tag="stage_failed", omit_defaults=True):
-    """A stage ended without an output. `bound` is set when a reservation was refused (kind `budget`)."""
+    """Records a stage that ended without an output; `bound` is set when a reservation was refused (kind `budget`)."""
 
     key: StageKey
     kind: FailureKind
@@ -66,22 +66,22 @@ class StageFailed(msgspec.Struct, frozen=True, tag="stage_failed", omit_defaults
 
 
 class TimerFired(msgspec.Struct, frozen=True, tag="timer_fired", omit_defaults=True):
-    """A timer that the run had set came due. `queued`: what follows from it waits until there is room for the run."""
+    """Records that a timer of the run came due. `queued`: its effects wait until there is room for the run."""
 
     timer_id: str
     queued: bool = False
 
 
 class CancelRequested(msgspec.Struct, frozen=True, tag="cancel_requested", omit_defaults=True):
-    """A caller wants the run to stop."""
+    """Records a caller's request to stop the run."""
 
     reason: str = ""
 
 
 class ActorLost(msgspec.Struct, frozen=True, tag="actor_lost", omit_defaults=True):
-    """The process behind an agent died; what it had in hand may or may not have run.
+    """Records the death of an agent's process; the attempts that it held may or may not have run.
 
-    `keys`: the attempts that died with it; without any, all that the agent of that stage has.
+    `keys`: those attempts; when empty, all that the agent of that stage has.
     """
 
     agent: str
@@ -89,24 +89,24 @@ class ActorLost(msgspec.Struct, frozen=True, tag="actor_lost", omit_defaults=Tru
 
 
 class RunAdmitted(msgspec.Struct, frozen=True, tag="run_admitted"):
-    """There is room for the run: it may begin, or go on after it waited."""
+    """Records that there is room for the run: it may begin, or continue after it waited."""
 
 
 class RunAdopted(msgspec.Struct, frozen=True, tag="run_adopted", omit_defaults=True):
-    """A supervisor took the run up from its log: what was in flight is issued again; `queued`: once there is room."""
+    """Records that a supervisor took over the run: stages in flight are reissued; `queued`: once there is room."""
 
     reason: str = ""
     queued: bool = False
 
 
 class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_defaults=True):
-    """A caller wants the run to hold at the next step."""
+    """Records a caller's request to hold the run at its next step."""
 
     reason: str = ""
 
 
 class InterruptAnswered(msgspec.Struct, frozen=True, tag="interrupt_answered", omit_defaults=True):
-    """A person answered; `user_id` must be the one who asked. `queued`: the run goes on once there is room for it."""
+    """Records a person's answer; `user_id` must own the run. `queued`: the run continues once there is room for it."""
 
     interrupt_id: str
     user_id: str
@@ -115,14 +115,14 @@ class InterruptAnswered(msgspec.Struct, frozen=True, tag="interrupt_answered", o
 
 
 class QuotaExhausted(msgspec.Struct, frozen=True, tag="quota_exhausted"):
-    """The runs of this user have spent all that the user may spend for now; `detail` says how much of what."""
+    """Records that this user's runs have spent the user's quota for now; `detail` has the numbers."""
 
     bound: Bound
     detail: str
 
 
 class BudgetRequested(msgspec.Struct, frozen=True, tag="budget_requested", omit_defaults=True):
-    """A stage has used up what it was granted and asks for more."""
+    """Records that a stage has used up its grant and requests more."""
 
     key: StageKey
     llm_calls: int = 0
@@ -131,7 +131,7 @@ class BudgetRequested(msgspec.Struct, frozen=True, tag="budget_requested", omit_
 
 
 class ToolCalled(msgspec.Struct, frozen=True, tag="tool_called", omit_defaults=True):
-    """A stage reports a tool call while it works; callers see it as it happens."""
+    """Records a tool call of a stage at work; callers see it as it happens."""
 
     key: StageKey
     tool: str
@@ -158,7 +158,7 @@ Payload = (
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One entry of a run's log; `seq` counts from 1 without gaps."""
+    """Stores one entry of a run's log; `seq` counts from 1 without gaps."""
 
     run_id: RunId
     seq: int
@@ -170,12 +170,12 @@ EVENT_CODEC = msgspec.msgpack.Decoder(Event)
 
 
 def encode_event(event: Event) -> bytes:
-    """MessagePack of an event."""
+    """Encode an event as MessagePack."""
     return msgspec.msgpack.encode(event)
 
 
 def decode_event(data: bytes) -> Event:
-    """The event in `data`. Raises WireError when the bytes are none."""
+    """Decode an event. Raises WireError when the bytes are none."""
     try:
         return EVENT_CODEC.decode(data)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:

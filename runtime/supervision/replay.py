@@ -1,7 +1,7 @@
-"""A run's log, read again: its state, what callers saw, and why each thing happened.
+"""Replays a run's log: derives its state, its client events, and the reason for each step.
 
-State is the fold of the log: the same events give the same state, so any of these can be had at any time, from the log
-and the pipeline alone.
+State is the fold of the log: the same events give the same state, so all of these can be derived at any time, from the
+log and the pipeline alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from runtime.supervision.state import Decision, FanOut, RunState, new_state
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """One step of a run: what happened at `seq`, and what followed from it."""
+    """Explains one step of a run: the event at `seq`, and its consequences."""
 
     seq: int
     at_ms: int
@@ -47,7 +47,7 @@ class Reason(msgspec.Struct, frozen=True):
 def decisions(
     config: PipelineConfig, events: Iterable[Event], state: RunState | None = None
 ) -> Iterator[tuple[Event, RunState, Decision]]:
-    """Each event with the state before it and the decision on it, from `state`, or from a log that begins at 1."""
+    """Yield each event with the state before it and its decision, from `state`, or from a log that begins at 1."""
     for event in events:
         before = state or new_state(event.run_id)
         decision = decide(config, before, event)
@@ -56,19 +56,19 @@ def decisions(
 
 
 def fold(config: PipelineConfig, events: Sequence[Event]) -> RunState:
-    """The state after all of `events`, of which there is at least one."""
+    """Return the state after all of `events`, of which there is at least one."""
     *_, (_, _, last) = decisions(config, events)
     return last.state
 
 
-def shown(config: PipelineConfig, events: Iterable[Event]) -> Iterator[ClientEvent]:
-    """What callers saw of a run."""
+def client_events_of(config: PipelineConfig, events: Iterable[Event]) -> Iterator[ClientEvent]:
+    """Yield the events that callers saw of a run."""
     for _, _, decision in decisions(config, events):
         yield from (command.event for command in decision.commands if isinstance(command, Emit))
 
 
-def renamed(event: Event, run_id: RunId) -> Event:
-    """The same event as one of another run: keys, timers and interrupts carry the id of their run, too."""
+def with_run_id(event: Event, run_id: RunId) -> Event:
+    """Return the same event as one of another run: keys, timers and interrupts contain their run's id, too."""
     changes: dict[str, Any] = {}
     key = getattr(event.payload, "key", None)
     if isinstance(key, StageKey):
@@ -82,24 +82,24 @@ def renamed(event: Event, run_id: RunId) -> Event:
 
 
 def _named(text: str, field: str) -> tuple[str, str, str]:
-    """What a timer is for, and what it is named after; an interrupt has no kind before its name."""
+    """Split a timer's id into its kind and the name of its subject; an interrupt's id has no kind."""
     return text.partition(":") if field == "timer_id" else ("", "", text)
 
 
 def explain(config: PipelineConfig, events: Sequence[Event]) -> list[Reason]:
-    """The chain of decisions that led a run to where it is, one line for each event from which something followed."""
+    """Return the chain of decisions behind a run's state, one entry for each event with consequences."""
     reasons = []
     for event, before, decision in decisions(config, events):
-        what = _what(before, decision)
+        what = _consequences(before, decision)
         if what:
             name = str(event.payload.__struct_config__.tag)
             why = _why(config, before, event, decision.state)
-            reasons.append(Reason(event.seq, event.at_ms, name, _stage(before, event), "; ".join(what), why))
+            reasons.append(Reason(event.seq, event.at_ms, name, _stage_of(before, event), "; ".join(what), why))
     return reasons
 
 
-def _what(before: RunState, decision: Decision) -> list[str]:
-    """What followed from an event, in few words; empty when nothing did."""
+def _consequences(before: RunState, decision: Decision) -> list[str]:
+    """Return the consequences of an event in few words; empty when there are none."""
     after = decision.state
     what = []
     if after.ending is not None and before.ending is None:
@@ -113,7 +113,7 @@ def _what(before: RunState, decision: Decision) -> list[str]:
                 what.append(f"the run waits for an answer: {command.event.data['question']}")
         elif isinstance(command, Emit) and command.event.type == "interrupt.resolved":
             if command.event.data["status"] == "cancelled" and after.envelope.lifecycle in {"waiting", "ready"}:
-                what.append("the open question was withdrawn, whoever asked it was called off")
+                what.append("the open question was withdrawn, because the stage that asked was cancelled")
         elif isinstance(command, Finish):
             detail = after.envelope.terminal_detail
             what.append(f"the run ended: {command.reason}" + (f" ({detail})" if detail else ""))
@@ -123,7 +123,7 @@ def _what(before: RunState, decision: Decision) -> list[str]:
     return what
 
 
-def _stage(before: RunState, event: Event) -> StageName | None:
+def _stage_of(before: RunState, event: Event) -> StageName | None:
     key = getattr(event.payload, "key", None)
     entry = before.in_flight.get(str(key)) if key is not None else None
     return entry.stage if entry else None
@@ -131,7 +131,7 @@ def _stage(before: RunState, event: Event) -> StageName | None:
 
 def _why(config: PipelineConfig, before: RunState, event: Event, after: RunState) -> str:
     payload = event.payload
-    stage = _stage(before, event)
+    stage = _stage_of(before, event)
     if isinstance(payload, StageSucceeded) and stage is not None:
         return _why_after_success(config, before, stage, payload, after)
     if isinstance(payload, StageFailed):
@@ -140,14 +140,14 @@ def _why(config: PipelineConfig, before: RunState, event: Event, after: RunState
         return _why_after_timer(before, payload.timer_id)
     if isinstance(payload, InterruptAnswered):
         return _why_after_answer(before, payload)
-    told = _TOLD.get(type(payload))
-    return told(payload) if told else str(payload.__struct_config__.tag).replace("_", " ")
+    explanation = _WHY.get(type(payload))
+    return explanation(payload) if explanation else str(payload.__struct_config__.tag).replace("_", " ")
 
 
 def _why_after_success(
     config: PipelineConfig, before: RunState, stage: StageName, payload: StageSucceeded, after: RunState
 ) -> str:
-    """Why things went on as they did after a stage gave a result: the first of these that decided."""
+    """Return the reason for the next step after a stage's result: the first of these that applies."""
     record = after.envelope.history[len(before.envelope.history)]
     fan_out = before.fan_outs.get(stage)
     if record.status == "error":
@@ -161,7 +161,7 @@ def _why_after_success(
         return f"the policy of '{stage}' wants a person's word before its result takes effect"
     if before.ending is not None:
         return f"'{stage}' gave the answer at the limit ({before.ending.detail})"
-    if _went_in_a_circle(after):
+    if _ended_by_loop(after):
         return f"'{stage}' succeeded, and does again what it has done before"
     if payload.interrupt is not None:
         return f"'{stage}' asks: {payload.interrupt.question}"
@@ -169,13 +169,13 @@ def _why_after_success(
     return _why_routed(config, stage, output)
 
 
-def _went_in_a_circle(after: RunState) -> bool:
+def _ended_by_loop(after: RunState) -> bool:
     reason = after.ending.reason if after.ending is not None else after.envelope.terminal_reason
     return reason == "loop_detected"
 
 
 def _parts(fan_out: FanOut | None, last: StageSucceeded) -> list[StageSucceeded]:
-    """A result, with those of the other items of its fan-out, in the order of the items."""
+    """Return a result with those of the other items of its fan-out, in the order of the items."""
     results = {**(fan_out.results if fan_out else {}), last.key.item: last}
     return [results[index] for index in sorted(results)]
 
@@ -212,20 +212,20 @@ _TIMERS = {
 
 def _why_after_answer(before: RunState, payload: InterruptAnswered) -> str:
     response, interrupt = payload.response, before.envelope.interrupt
-    said = response.decision or {True: "yes", False: "no", None: response.text}[response.approved]
-    return f"'{payload.user_id}' answered '{interrupt.question if interrupt else ''}': {said or 'go on'}"
+    answer = response.decision or {True: "yes", False: "no", None: response.text}[response.approved]
+    return f"'{payload.user_id}' answered '{interrupt.question if interrupt else ''}': {answer or 'go on'}"
 
 
-def _reasoned(text: str) -> Callable[[Any], str]:
+def _with_reason(text: str) -> Callable[[Any], str]:
     return lambda payload: f"{text}: {payload.reason}" if payload.reason else text
 
 
-_TOLD: dict[type, Callable[[Any], str]] = {
+_WHY: dict[type, Callable[[Any], str]] = {
     RunRequested: lambda payload: "a caller asked" + ("; the run waits to be admitted" if payload.queued else ""),
     RunAdmitted: lambda payload: "there was room for the run",
-    RunAdopted: _reasoned("a supervisor took the run up"),
-    PauseRequested: _reasoned("a caller wanted the run to hold"),
+    RunAdopted: _with_reason("a supervisor took the run up"),
+    PauseRequested: _with_reason("a caller wanted the run to hold"),
     QuotaExhausted: lambda payload: payload.detail,
-    CancelRequested: _reasoned("a caller wanted the run to stop"),
+    CancelRequested: _with_reason("a caller wanted the run to stop"),
     ActorLost: lambda payload: f"the process of agent '{payload.agent}' died",
 }

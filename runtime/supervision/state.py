@@ -1,4 +1,4 @@
-"""The state of one run as the supervisor keeps it: the fold of the run's log."""
+"""Defines the state of one run, which the supervisor folds from the run's log."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from runtime.supervision.events import StageSucceeded
 
 
 class InFlight(msgspec.Struct, frozen=True):
-    """A stage that was told to run and has not reported; `waiting_retry` while its next attempt waits for a timer.
+    """Tracks a stage that was issued and has not reported; `waiting_retry` while its next attempt waits for a timer.
 
-    `tool_calls` counts what it has reported while it works, for the book of an attempt that never reports its end.
+    `tool_calls` counts those reported so far, to account for an attempt that never reports its end.
     """
 
     key: StageKey
@@ -31,7 +31,7 @@ class InFlight(msgspec.Struct, frozen=True):
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """A bound that has ended the run, at `at_ms`, while the final stage still collects what was found."""
+    """Records the bound that has ended the run, at `at_ms`, while the final stage still collects what was found."""
 
     reason: TerminalReason
     detail: str
@@ -39,7 +39,7 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class FanOut(msgspec.Struct, frozen=True):
-    """A stage that runs once per item. `results`: index → output; `next_item` is the first that was not issued."""
+    """Tracks a stage that runs once per item. `results`: index → output; `next_item` is the first not issued."""
 
     hop: int
     items: tuple[Any, ...]
@@ -48,7 +48,7 @@ class FanOut(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What a stage wants to know of a person; a pause is a question of no stage.
+    """Holds a stage's question to a person; a pause is a question without a stage.
 
     `unapproved`: the stage's result, which takes effect when it is approved; `failure`: how the run ends if the answer
     is no.
@@ -61,10 +61,10 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What waits while the run does: `entries` are stages to enter once it goes on.
+    """Holds back work while the run waits: `entries` are stages to enter once it continues.
 
-    `questions` are put one after the other; the first is the one that the run waits for. While the run is `ready`, the
-    first may be one that was answered: it is the one whose stage the envelope's interrupt names.
+    `questions` are raised one after the other; the run waits for the first. While the run is `ready`, the first may be
+    an answered one: it is the one whose stage the envelope's interrupt names.
     """
 
     entries: tuple[StageName, ...] = ()
@@ -72,10 +72,11 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """Everything that deciding needs about one run.
+    """Holds all that deciding needs about one run.
 
-    `timers`: timer id → due instant in ms; `fan_outs`: stage → its fan-out under way; `revisits`: stages of a parallel
-    run that were routed to and cannot be entered yet: they are at work, or held back by a stage that they come after.
+    `timers`: timer id → due instant in ms; `fan_outs`: stage → its fan-out in progress; `revisits`: stages of a
+    parallel run that were routed to and cannot be entered yet: they are at work, or held back by a stage that they come
+    after.
     """
 
     envelope: Envelope
@@ -90,7 +91,7 @@ class RunState(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What follows from one event. `ignored` says why an event changed nothing."""
+    """Holds the consequences of one event. `ignored` is the reason why an event changed nothing."""
 
     state: RunState
     commands: tuple[Command, ...] = ()
@@ -98,5 +99,5 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def new_state(run_id: RunId) -> RunState:
-    """A run that nothing has happened to."""
+    """Return the state of a run before its first event."""
     return RunState(Envelope(run_id=run_id, request=Request(pipeline="", raw_input="")))

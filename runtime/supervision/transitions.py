@@ -1,8 +1,8 @@
-"""The steps that decisions are made of: issue a stage, settle a result, put a question, end the run.
+"""Collects the state changes and commands that follow from one event.
 
-A `Turn` collects what one event changes. It starts from a state, is changed by the steps below, and gives the next
-state and the commands; the state that it started from is never touched. Which step follows is decided in
-`runtime.supervision.flow`.
+A `Transition` starts from a state and is changed by its methods: issue a stage, settle a result, set a timer, end the
+run. It yields the next state and the commands, and never touches the state that it started from. Which step comes next
+is decided in `runtime.supervision.flow`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from runtime.run.envelope import (
     TerminalReason,
 )
 from runtime.run.goals import GoalBoard
-from runtime.run.stage_view import StageView
+from runtime.run.stage_view import StageView, handled_failures
 from runtime.supervision.commands import (
     CancelStage,
     ClientEvent,
@@ -50,8 +50,8 @@ NO_USAGE = StageUsage()
 replace = msgspec.structs.replace
 
 
-class Turn:
-    """One event being decided."""
+class Transition:
+    """Accumulates the changes and commands of one event."""
 
     def __init__(self, config: PipelineConfig, state: RunState, at_ms: int) -> None:
         self.config = config
@@ -71,7 +71,7 @@ class Turn:
         self._commands: list[Command] = []
 
     def decision(self) -> Decision:
-        """The state after the turn, and its commands in order."""
+        """Return the state after the event, and its commands in order."""
         state = RunState(
             envelope=replace(self.envelope, stages=self.stages),
             in_flight=self.in_flight,
@@ -87,12 +87,12 @@ class Turn:
 
     @property
     def is_over(self) -> bool:
-        """True once the run has ended, in this turn or before."""
+        """True once the run has ended, by this event or before."""
         return self.envelope.lifecycle == "terminated"
 
     @property
     def has_begun(self) -> bool:
-        """True once a stage was told to run: what is `ready` then goes on, and does not begin."""
+        """True once a stage was issued: a `ready` run then continues, and does not begin."""
         return self.envelope.usage.agent_hops > 0
 
     @property
@@ -102,7 +102,7 @@ class Turn:
         return list(dict.fromkeys(visits))
 
     def emit(self, type_: ClientEventType, entry: InFlight | None = None, data: dict[str, Any] | None = None) -> None:
-        """Show callers that something happened, under the next number."""
+        """Emit a client event under the next number."""
         event = ClientEvent(
             seq=self._next_event_seq,
             at_ms=self.at_ms,
@@ -116,12 +116,12 @@ class Turn:
         self._commands.append(Emit(event))
 
     def set_timer(self, timer_id: str, due_ms: int) -> None:
-        """Ask to be told when `due_ms` has come."""
+        """Set a timer that fires at `due_ms`."""
         self.timers[timer_id] = due_ms
         self._commands.append(SetTimer(timer_id, due_ms))
 
     def mark(self, stage: str, status: StageStatus) -> None:
-        """Note how a stage stands."""
+        """Set the status of a stage."""
         self.stages[stage] = status
 
     def clear(self, keys: tuple[str, ...]) -> None:
@@ -139,7 +139,7 @@ class Turn:
         self.envelope = replace(self.envelope, outputs=outputs)
 
     def issue(self, entry: InFlight) -> None:
-        """Reserve what the stage may spend, and tell its agent to run."""
+        """Reserve the stage's first grant, and issue it to its agent."""
         agent = self.config.stages[entry.stage]
         grant = first_grant(agent, self.envelope, (other.grant for other in self.in_flight.values()))
         if self.ending is not None:
@@ -174,10 +174,11 @@ class Turn:
             item=fan_out.items[entry.key.item] if fan_out else None,
             item_index=entry.key.item if fan_out else None,
             interrupt=envelope.interrupt,
+            failures=handled_failures(self.stages, envelope.history),
         )
 
     def give(self, entry: InFlight, more: Grant) -> None:
-        """Reserve more for a stage at work, and tell its agent."""
+        """Reserve a further grant for a stage at work, and send it to its agent."""
         tokens = None if entry.grant.tokens is None else entry.grant.tokens + (more.tokens or 0)
         total = Grant(entry.grant.llm_calls + more.llm_calls, entry.grant.tool_calls + more.tool_calls, tokens)
         self.in_flight[str(entry.key)] = replace(entry, grant=total)
@@ -191,10 +192,10 @@ class Turn:
         error: str | None = None,
         digest: str = "",
     ) -> None:
-        """Book what an attempt spent, give back what it did not, and record how it ended.
+        """Book what an attempt spent, release the rest of its grant, and record how it ended.
 
         `spent` None: it was lost or cut off and reports nothing. Then all that was reserved for it counts as spent: it
-        may go on calling until it learns of it.
+        may make calls until the cancellation arrives.
         """
         booked = _unreported(entry) if spent is None else spent
         calls = max(booked.tool_calls, min(entry.tool_calls, entry.grant.tool_calls))
@@ -250,7 +251,7 @@ class Turn:
         self.issue(following)
 
     def cancel_stage(self, entry: InFlight) -> None:
-        """Tell the agent to stop."""
+        """Send its agent a cancellation."""
         self._commands.append(CancelStage(entry.key, entry.stage))
 
     def drop(self, stage: str, status: StageStatus) -> None:
@@ -262,13 +263,13 @@ class Turn:
         self.mark(stage, status)
 
     def drop_all(self) -> None:
-        """Stop everything that is in flight."""
+        """Stop all stages in flight."""
         for stage in self.at_work:
             self.drop(stage, "cancelled")
 
     def _drop_entry(self, entry: InFlight) -> None:
         if entry.waiting_retry:
-            # Between two attempts nobody works on it, and its last attempt is in the record already.
+            # Between two attempts it is not at work, and its last attempt is recorded already.
             self._forget(entry)
             return
         self.cancel_stage(entry)
@@ -281,7 +282,7 @@ class Turn:
         self.timers.pop(f"retry:{key}", None)
 
     def close_interrupt(self, status: InterruptStatus, response: InterruptResponse | None = None) -> None:
-        """Note what became of the question that the run waits for, if it waits for one."""
+        """Record the outcome of the question that the run waits for, if it waits for one."""
         interrupt = self.envelope.interrupt
         if interrupt is None or interrupt.status != "pending" or self.envelope.lifecycle != "waiting":
             return
@@ -310,7 +311,7 @@ class Turn:
         self._commands.append(Finish(self.envelope.run_id, reason))
 
     def warn_of_bounds(self) -> None:
-        """Say once for each bound that 80 % of it is used."""
+        """Warn once for each bound that 80 % of it is used."""
         if self.is_over or self.envelope.usage is self._booked:
             return
         for name in sorted(soft_limits_passed(self.envelope) - self._warned):
@@ -324,14 +325,17 @@ def _unreported(entry: InFlight) -> StageUsage:
 
 
 def backoff_ms(key: StageKey, retries: int) -> int:
-    """Wait before the next attempt: 1 s × 2 per retry, at most 30 s, shortened by up to a quarter by the key's hash."""
+    """Return the wait before the next attempt: 1 s × 2 per retry, at most 30 s, shortened by up to a quarter.
+
+    The fraction comes from the key's hash, so that the wait is deterministic.
+    """
     full = min(BACKOFF_CAP_MS, BACKOFF_FIRST_MS * 2**retries)
     fraction = hashlib.sha256(str(key).encode()).digest()[0] / 255
     return int(full * (1 - 0.25 * fraction))
 
 
 def goals_summary(board: GoalBoard) -> dict[str, Any]:
-    """What a caller is shown of the goals."""
+    """Return the part of the goals that callers see."""
     return {
         "round": board.round_number,
         "goals": [{"id": goal.id, "text": goal.text, "status": goal.status} for goal in board.goals],

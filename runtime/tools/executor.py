@@ -98,7 +98,7 @@ class ToolExecutor:
         made: list[ToolResult] = []
         request = msgspec.msgpack.encode((tool.name, parameters))
         result = await effects.once(request, tool.effect, make, check if tool.was_done else None)
-        return made[-1] if result is None else msgspec.msgpack.decode(result, type=ToolResult)
+        return made[-1] if result is None else _decoded(tool, result)
 
     async def _run_tool(self, tool: Tool, subject: object, parameters: msgspec.Struct) -> ToolResult:
         name, limit = tool.name, None
@@ -115,3 +115,9 @@ class ToolExecutor:
                 return ToolResult("timeout", error=f"tool '{name}' took longer than {tool.timeout_s:g} s")
             log.exception("tool.failed", extra={"tool": name})
             return ToolResult("error", error=f"tool '{name}' failed: {type(error).__name__}: {error}")
+
+
+def _decoded(tool: Tool, data: bytes) -> ToolResult:
+    """Decode a journaled result, with evidence of the type that the tool names."""
+    result: ToolResult = msgspec.msgpack.decode(data, type=tool.result)
+    return result

@@ -25,7 +25,8 @@ class Tool(msgspec.Struct, frozen=True):
     A tool that is not `exposed` is left out of what agents are told of. `subject` is what the capability's tools work
     on (code_analysis: a `Codebase`). `effect` says what to do about a call of a tool that writes, when an earlier
     attempt may have made it or not; `was_done(subject, parameters)` looks, for `check_first`, and returns the result
-    that the call had, or None.
+    that the call had, or None. `result` is the type that `run` returns, evidence included, and that journaled
+    results are decoded to.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Tool(msgspec.Struct, frozen=True):
     effect: Declaration = "ask"
     was_done: Callable[[Any, Any], ToolResult | None] | None = None
     exposed: bool = True
+    result: Any = ToolResult
 
     def schema(self) -> dict[str, Any]:
         """JSON schema of the parameters."""

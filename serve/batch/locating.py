@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.semantics.similarity import open_semantics
 from runtime.codebase.tools.locate import locate
 from runtime.settings import Settings, open_state_dir
-from runtime.tools.result import ToolResult
 from serve.answer_document import DOCUMENT_SCHEMA_VERSION, Ask
-from serve.runtimes.answering import OnEvent, OnIndexing, OnInterrupt, ignore_event, ignore_indexing, leave_waiting
+from serve.runtimes.answering import UNHEARD, AskCallbacks
 from serve.wiring import agent_settings, index_service
 
 MAX_PLACES = 20
@@ -33,13 +33,7 @@ class LocateRuntime:
         self._allow_secrets = bool(shared["allow_secrets"])
         self._semantics = open_semantics(Path(shared["vectors"])) if shared["vectors"] else None
 
-    async def ask(
-        self,
-        ask: Ask,
-        on_event: OnEvent = ignore_event,
-        on_indexing: OnIndexing = ignore_indexing,
-        on_interrupt: OnInterrupt = leave_waiting,
-    ) -> dict[str, Any]:
+    async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         """The document: `citations` are {file, start_line, end_line}, at most 20. Raises what a refresh raises."""
         started_s = time.monotonic()
         refreshed = await self._index.refresh(ask.repo)

@@ -18,6 +18,7 @@ from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
 from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person, shown
+from serve.runtimes.answering import AskCallbacks
 
 
 def ask(
@@ -72,7 +73,7 @@ async def _answer(settings: Settings, asked: Ask, as_json: bool, with_clarificat
             return await put_to_person(interrupt)
 
         try:
-            document = await runtime.ask(asked, display.event, display.indexing, put)
+            document = await runtime.ask(asked, AskCallbacks(display.event, display.indexing, put))
             _hide(display)
             print_document(document, as_json)
             if not as_json:

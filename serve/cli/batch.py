@@ -19,7 +19,9 @@ import typer
 from runtime.errors import InputError
 from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings, load_settings
-from runtime.store.opening import open_store, store_options
+from runtime.store.opening import open_store
+from runtime.store.options import store_options
+from runtime.store.sql_work_queue import WORK_QUEUES
 from serve.answer_document import EXIT_FAILED, Ask
 from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
@@ -115,12 +117,13 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
             repo=checked_repository(job.repo_root / line.repo),
             pipeline=job.pipeline,
             id=line.id,
+            priority="low",
         )
         return await runtime.ask(ask)
 
     try:
         with closing(open_store(store_options(settings), SystemClock())) as stores:
-            queue = stores.work_queue()
+            queue = stores.part(WORK_QUEUES)
             (job.out.go_on if resume else job.out.begin)()
             todo = [line for line in job.lines if not job.out.has(line.id)]
             members = Members(settings.state_dir / "batch", job.queue)

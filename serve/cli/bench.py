@@ -50,13 +50,15 @@ def _measure(settings: Settings, models: ModelsFile, concurrent: tuple[int, ...]
     from ray import serve as ray_serve
 
     from actors.cluster import start_local
-    from actors.model_handle import application_name, handle_backend
+    from actors.model_handle import application_name
     from runtime.llm.client_opening import open_client
+    from runtime.llm.provider import all_providers
     from runtime.primitives.clock import SystemClock
+    from serve.contributions import providers
     from serve.llm.throughput_bench import compare
 
     async def measure() -> None:
-        client = open_client(models, SystemClock(), handle_backend)
+        client = open_client(models, SystemClock(), all_providers(providers()), has_cluster=True)
         server = ray_serve.get_app_handle(application_name(models.role("default").deployment))
         for count in concurrent:
             found = await compare(client, server, count, tokens, rounds)

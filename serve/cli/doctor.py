@@ -85,6 +85,28 @@ def _storage(settings: Settings) -> Iterator[Check]:
         yield Check("state folder", "ok", f"{settings.state_dir}, {free_gib:.1f} GiB free")
 
 
+def _store(settings: Settings) -> Iterator[Check]:
+    """Check that each existing part of the store can be read, and report the version of its schema."""
+    from runtime.store.opening import part_state
+    from runtime.store.options import store_options
+    from runtime.store.parts import all_parts
+    from serve.contributions import store_parts
+
+    options = store_options(settings)
+    try:
+        parts = [part for part in all_parts(store_parts()) if part.shares is None]
+    except JeevesError as error:
+        yield Check("store", "failed", error.message, "name a part that is installed, or take the package away")
+        return
+    for part in parts:
+        try:
+            yield Check(f"store {part.name}", "ok", part_state(options, part))
+        except JeevesError as error:
+            yield Check(f"store {part.name}", "failed", error.message, "docs/store.md tells what each problem asks for")
+            if error.values.get("problem") in ("away", "refused", None):
+                return  # the same for all of them
+
+
 def _pipelines(settings: Settings) -> Iterator[Check]:
     from serve.wiring import capability_spec, load_named_pipeline, pipeline_files
 
@@ -96,6 +118,48 @@ def _pipelines(settings: Settings) -> Iterator[Check]:
             yield Check(f"pipeline {name}", "failed", error.message, "jeeves validate FILE")
         else:
             yield Check(f"pipeline {name}", "ok", f"{len(pipeline.agents)} stages, {spec}")
+
+
+def _models(settings: Settings) -> Iterator[Check]:
+    """Check the deployments that roles of the model file use, without a request."""
+    if settings.models.file is None:
+        return
+    from runtime.llm.client_opening import check_deployment
+    from runtime.llm.provider import all_providers
+    from serve.contributions import providers
+    from serve.wiring import models_file
+
+    try:
+        known, models = all_providers(providers()), models_file(settings)
+    except JeevesError as error:
+        yield Check("models", "failed", error.message, "jeeves validate FILE")
+        return
+    used = {} if models is None else {name: models.deployments[name] for name in models.used_deployments()}
+    for name, deployment in used.items():
+        try:
+            check_deployment(deployment, known)
+        except JeevesError as error:
+            yield Check(f"model {name}", "failed", error.message)
+        else:
+            yield Check(f"model {name}", "ok", known[deployment.backend].told(name, deployment).partition(": ")[2])
+
+
+def _capabilities(settings: Settings) -> Iterator[Check]:
+    from runtime.agents.capability import load_capability
+    from serve.wiring import installed_capabilities, pipeline_files
+
+    installed, files = installed_capabilities(), pipeline_files(settings)
+    for name in settings.capabilities:
+        try:
+            capability = load_capability(installed.get(name, ""))
+        except JeevesError as error:
+            detail = error.message if name in installed else f"not installed; installed: {', '.join(sorted(installed))}"
+            yield Check(f"capability {name}", "failed", detail, "pip install the package, or change `capabilities`")
+            continue
+        lacking = [pipeline for pipeline in capability.pipelines if pipeline not in files]
+        detail = f"no file of pipeline {', '.join(lacking)}" if lacking else f"{len(capability.pipelines)} pipelines"
+        mend = "put it into pipelines/ of config_dir"
+        yield Check(f"capability {name}", "failed" if lacking else "ok", detail, mend)
 
 
 def _programs(settings: Settings) -> Iterator[Check]:
@@ -119,7 +183,10 @@ LOOKS: tuple[Callable[[Settings], Iterator[Check]], ...] = (
     _packages,
     _code,
     _storage,
+    _store,
+    _capabilities,
     _pipelines,
+    _models,
     _programs,
     _warm_system,
 )

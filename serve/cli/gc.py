@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
+from runtime.database.store_part import Counted
 from runtime.errors import InputError
 from runtime.primitives.clock import SystemClock
 from runtime.settings import MAX_DAYS, load_settings
-from runtime.store.opening import store_options
-from runtime.store.retention import Sweep, Swept
+from runtime.store.options import store_options
+from runtime.store.parts import all_parts
+from runtime.store.retention import Sweep, Swept, counted_by
 from serve.batch.shared_work import QUEUE_PREFIX
+from serve.contributions import store_parts
 
 MS_PER_DAY = 86_400_000
-
-# What is counted → how one and several of them are called.
-_NAMES = {
-    "runs": ("finished run", "finished runs"),
-    "logs": ("one-off log", "one-off logs"),
-    "journals": ("journal of a run that is over", "journals of runs that are over"),
-    "sessions": ("session", "sessions"),
-    "cached": ("cached result", "cached results"),
-    "relations": ("relation of symbols and files", "relations of symbols and files"),
-    "dead_letters": ("dead letter", "dead letters"),
-    "abandoned_tasks": ("task of an abandoned batch", "tasks of abandoned batches"),
-}
 
 
 def gc(
@@ -53,15 +44,16 @@ def gc(
         raise InputError(f"--older-than takes 0 to {MAX_DAYS} days, not {days:g}")
     clock = SystemClock()
     before_ms = clock.now_ms() - round(days * MS_PER_DAY)
-    swept = Sweep(store_options(settings), clock, before_ms, dry_run, QUEUE_PREFIX).run()
-    document = {"older_than_days": days, "dry_run": dry_run, **msgspec.to_builtins(swept)}
-    sys.stdout.write(json.dumps(document) + "\n" if as_json else told(swept, days, dry_run))
+    parts = all_parts(store_parts())
+    swept = Sweep(store_options(settings), parts, clock, before_ms, dry_run, QUEUE_PREFIX).run()
+    document = {"older_than_days": days, "dry_run": dry_run, **swept.counts, "freed_bytes": swept.freed_bytes}
+    sys.stdout.write(json.dumps(document) + "\n" if as_json else told(swept, counted_by(parts), days, dry_run))
 
 
-def told(swept: Swept, days: float, dry_run: bool) -> str:
+def told(swept: Swept, counted: Iterable[Counted], days: float, dry_run: bool) -> str:
     """Return a summary of what was deleted."""
-    counts = {field: int(getattr(swept, field)) for field in _NAMES}
-    parts = [f"{count} {_NAMES[field][count != 1]}" for field, count in counts.items() if count]
+    counts = [(swept.counts[each.key], each) for each in counted]
+    parts = [f"{count} {each.one if count == 1 else each.several}" for count, each in counts if count]
     verb = "would be deleted" if dry_run else "deleted"
     lines = [f"{', '.join(parts) or 'nothing'} {verb}, unused for {days:g} days"]
     if not dry_run:

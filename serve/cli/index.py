@@ -57,15 +57,17 @@ def _tools(settings: Settings, root: str) -> list[dict[str, Any]]:
     """Return the success of each tool on this repository so far: {tool, calls, usable, mean_ms}."""
     import msgspec
 
+    from runtime.memory.tool_metrics import TOOL_METRICS
     from runtime.primitives.clock import SystemClock
-    from runtime.store.opening import has_database, open_store, store_options
+    from runtime.store.opening import has_database, open_store
+    from runtime.store.options import store_options
 
     options = store_options(settings)
-    if not has_database(options, "tool_metrics"):
+    if not has_database(options, TOOL_METRICS.database):
         return []
     stores = open_store(options, SystemClock())
     try:
-        found: list[dict[str, Any]] = msgspec.to_builtins(stores.tool_metrics().of(root))
+        found: list[dict[str, Any]] = msgspec.to_builtins(stores.part(TOOL_METRICS).of(root))
     finally:
         stores.close()
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from runtime.errors import QuestionError, RepositoryError, SettingsError
@@ -67,9 +66,9 @@ def with_models(settings: Settings, reasoner: str | None, models: str | None) ->
 
 def _check_models(settings: Settings) -> None:
     # Imported here: questions without a model need none of it.
-    from runtime.llm.client_opening import counter_of, used_deployments
-    from runtime.llm.model_file import OpenAIDeployment, api_key
-    from runtime.llm.openai_client import trusting
+    from runtime.llm.client_opening import check_deployment
+    from runtime.llm.provider import all_providers
+    from serve.contributions import providers
     from serve.wiring import models_file
 
     models = models_file(settings)
@@ -78,15 +77,9 @@ def _check_models(settings: Settings) -> None:
             "the reasoner llm needs a model: name a model file with --models or as models.file in the settings, "
             "or use --reasoner rules"
         )
-    for name in used_deployments(models):
-        deployment = models.deployments[name]
-        counter_of(deployment)
-        if isinstance(deployment, OpenAIDeployment):
-            api_key(deployment)
-            if deployment.ca_file is not None:
-                trusting(deployment.ca_file)
-            if importlib.util.find_spec("aiohttp") is None:
-                raise SettingsError("an OpenAI-compatible endpoint needs the extra 'llm': pip install 'jeeves[llm]'")
+    known = all_providers(providers())
+    for name in models.used_deployments():
+        check_deployment(models.deployments[name], known)
 
 
 def limits_from(**given: int | None) -> dict[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,13 +26,14 @@ from runtime.run.envelope import Envelope, Interrupt, InterruptResponse
 from runtime.run.interrupts import refusal
 from runtime.settings import Settings, load_settings
 from runtime.supervision.commands import ClientEvent
+from runtime.supervision.replay import client_events_of as client_events
 from runtime.supervision.replay import fold
 from serve.answer_document import LOCAL_USER, asked_in, document_of, exit_status
 from serve.cli.ask import print_document
 from serve.cli.questions import shown
 from serve.run_control import check_response, open_question
 from serve.run_logs import log_to_go_on_with, recorded_run
-from serve.runtimes.answering import ignore_event
+from serve.runtimes.answering import OnEvent, ignore_event
 from serve.runtimes.warm import WarmRuntime, read_record
 
 Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
@@ -45,15 +47,18 @@ def watch(
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    """Show what happens in a run of the system that is up, to its end; exit status as that of `ask`."""
+    """Show what happens in a run, to its end; exit status as that of `ask`.
+
+    Of a run that the system that is up does not drive, what its log has of it.
+    """
+    settings = load_settings(config)
 
     def show(event: ClientEvent) -> None:
         told = msgspec.json.encode(event).decode() if as_json else shown(_line_of(event))
         sys.stdout.write(told + "\n")
         sys.stdout.flush()
 
-    document = asyncio.run(_system(load_settings(config)).watch(run_id, after, show))
-    raise typer.Exit(exit_status(document))
+    raise typer.Exit(exit_status(_watched(settings, RunId(run_id), after, show)))
 
 
 def cancel(
@@ -112,6 +117,19 @@ def response_of(text: str, approve: bool, reject: bool, modify: str | None) -> I
     if approve or reject:
         return InterruptResponse(text, approved=approve, decision="approve" if approve else "reject")
     return InterruptResponse(text)
+
+
+def _watched(settings: Settings, run_id: RunId, after_seq: int, show: OnEvent) -> dict[str, Any]:
+    """Show the events after `after_seq`, as they come or as they are recorded; the run's document then."""
+    if read_record(settings.state_dir) is not None:
+        with suppress(UnknownNameError):  # it ran elsewhere: its log may have it
+            return asyncio.run(_system(settings).watch(run_id, after_seq, show))
+    run = recorded_run(settings, run_id)
+    for event in client_events(run.rules, run.events):
+        if event.seq > after_seq:
+            show(event)
+    envelope = fold(run.rules, run.events).envelope
+    return document_of(asked_in(envelope.request), envelope, settings.reasoner)
 
 
 def _system(settings: Settings) -> WarmRuntime:

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from runtime.codebase.knowledge.relation import Relation
 from runtime.errors import ToolArgumentsError
-from runtime.memory.relation import Relation
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import checked_repository
 
@@ -48,15 +48,17 @@ def _arguments(text: str) -> dict[str, Any]:
 
 def _remembered(settings: Settings, root: str, symbol: str) -> list[Relation]:
     """What the entity graph of the repository knows of a symbol, as the agents are told; nothing makes a store."""
+    from runtime.codebase.knowledge.relation_store import RELATIONS
     from runtime.primitives.clock import SystemClock
-    from runtime.store.opening import has_database, open_store, store_options
+    from runtime.store.opening import has_database, open_store
+    from runtime.store.options import store_options
 
     options = store_options(settings)
-    if not symbol or not has_database(options, "relations"):
+    if not symbol or not has_database(options, RELATIONS.database):
         return []
     stores = open_store(options, SystemClock())
     try:
-        return stores.relations().about(root, [symbol])
+        return stores.part(RELATIONS).about(root, [symbol])
     finally:
         stores.close()
 
@@ -65,6 +67,7 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     import msgspec
 
     from runtime.agents.capability import load_capability
+    from runtime.codebase.tool_registry import remembered_of
     from runtime.run.bounds import Grant
     from runtime.run.stage_budget import StageBudget
     from runtime.tools.executor import ToolExecutor
@@ -77,8 +80,8 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     open_state_dir(settings.state_dir)
     repository = await index_service(settings).refresh(repo)
     codebase = capability.open_services(agent_settings(settings)).codebase(repository)
-    if name == "explore_symbol_usage":
-        codebase = codebase.remembering(_remembered(settings, str(codebase.root), str(given.get("symbol", ""))))
+    if symbol_in := remembered_of(name):
+        codebase = codebase.remembering(_remembered(settings, str(codebase.root), str(given.get(symbol_in, ""))))
     result = await ToolExecutor(capability.tools, frozenset({name}), StageBudget(Grant(tool_calls=1))).call(
         name, codebase, given
     )

@@ -19,6 +19,7 @@ import typer
 from runtime.errors import ClusterError, SettingsError
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.meaning import meaning, told_of_meaning
+from serve.cli.queue_state import as_document, queue_state, told_of_queues
 from serve.runtimes.warm import WarmRecord, WarmRuntime, is_locked, read_record, settings_digest, warm_dir
 
 UP_TIMEOUT_S = 180.0
@@ -70,14 +71,17 @@ def status(
     """Say whether a system is up, and what it is doing; exit status 1 when it is not."""
     settings = load_settings(config)
     record = read_record(settings.state_dir)
+    queues = queue_state(settings)
     if record is None:
-        sys.stdout.write(json.dumps({"up": False}) + "\n" if as_json else "not up\n")
+        document: dict[str, Any] = {"up": False, "queues": as_document(queues)}
+        sys.stdout.write(json.dumps(document) + "\n" if as_json else "not up\n" + told_of_queues(queues))
         raise typer.Exit(1)
     state = asyncio.run(WarmRuntime(record, record.code_version).status())
     if as_json:
-        sys.stdout.write(json.dumps({"up": True, **state, "meaning": meaning(settings)}) + "\n")
+        document = {"up": True, **state, "queues": as_document(queues), "meaning": meaning(settings)}
+        sys.stdout.write(json.dumps(document) + "\n")
         return
-    sys.stdout.write(_described(state) + told_of_meaning(meaning(settings)))
+    sys.stdout.write(_described(state) + told_of_queues(queues) + told_of_meaning(meaning(settings)))
 
 
 def _check_settings(record: WarmRecord, settings: Settings) -> None:
@@ -97,7 +101,16 @@ def _described(state: dict[str, Any]) -> str:
         f"{len(endpoints)} endpoints on the bus, away: {', '.join(away) or 'none'}; "
         f"{state['bus']['parked']} frames parked, {state['bus']['dead_letters']} dead letters, "
         f"{len(state['bus']['middleware'].get('circuit_breaker', {}))} types of queries failing\n"
+        f"{len(state['bus']['handlers'])} types of messages have a handler, "
+        f"{len(state['bus']['subscribers'])} types of events have subscribers\n"
+        f"{_models(state['models'])}"
     )
+
+
+def _models(breakers: dict[str, str]) -> str:
+    """Say where the breaker of each deployment stands; nothing where no model was asked."""
+    told = ", ".join(f"{deployment} {breaker}" for deployment, breaker in sorted(breakers.items()))
+    return f"breakers of models: {told}\n" if told else ""
 
 
 def _start(settings: Settings) -> WarmRecord:
@@ -113,7 +126,7 @@ def _start(settings: Settings) -> WarmRecord:
         )
     if daemon.stdin is not None:
         with suppress(BrokenPipeError), daemon.stdin as given:
-            given.write(settings.handed_over())
+            given.write(settings.json_with_secrets())
 
     def is_settled() -> bool:
         if read_record(settings.state_dir) is not None:

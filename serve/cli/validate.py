@@ -12,10 +12,12 @@ import typer
 from runtime.errors import DocumentFaults
 from runtime.llm.model_file import load_models
 from runtime.llm.prompts import read_prompt
+from runtime.llm.provider import all_providers
 from runtime.pipeline.config import END, INTERRUPT_TARGETS, PipelineConfig
 from runtime.pipeline.loading import load_pipeline
 from runtime.primitives.yaml_documents import load_yaml
 from runtime.settings import load_settings
+from serve.contributions import providers
 from serve.llm.resources import described
 
 
@@ -43,8 +45,8 @@ def _checked(file: Path, graph: bool) -> str:
         return f"{file}: prompt {read_prompt(file).label}, valid\n"
     data = load_yaml(file).data
     if isinstance(data, dict) and "deployments" in data:
-        models = load_models(file)
-        told = "".join(f"  {line}\n" for line in described(models))
+        models = load_models(file, contributed=providers())
+        told = "".join(f"  {line}\n" for line in described(models, all_providers(providers())))
         return f"{file}: {len(models.deployments)} models, {len(models.roles)} roles, valid\n{told}"
     if isinstance(data, dict) and "agents" in data and not isinstance(data["agents"], dict):
         pipeline = load_pipeline(file)

@@ -29,7 +29,7 @@ from runtime.errors import InputError, JeevesError, UnknownNameError
 from runtime.memory.sessions import check_session_id
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
-from runtime.store.opening import StoreOptions
+from runtime.store.options import StoreOptions
 from serve.answer_document import LOCAL_USER, Ask, asked_in, document_of
 from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics
 from serve.http.model_state import ModelState
@@ -50,7 +50,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     """Configures a replica, in plain data.
 
     `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
-    `store`: where the run logs are; `models`: the model file that agents reason with, if they do.
+    `store`: where the run logs are; `models`: the model file that agents reason with, if they do;
+    `providers`: those beside the kernel's own that it may name.
     """
 
     default_pipeline: str
@@ -60,6 +61,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     max_question_chars: int
     store: StoreOptions
     models: dict[str, Any] | None = None
+    providers: tuple[str, ...] = ()
 
 
 class ChatMessage(BaseModel):
@@ -154,7 +156,7 @@ class ChatService:
         self._metrics = RequestMetrics(CollectorRegistry())
         self._bus_metrics = BusMetrics(self._metrics.registry)
         self._model_metrics = ModelMetrics(self._metrics.registry)
-        self._models = None if self._spec.models is None else ModelState.open(self._spec.models)
+        self._models = None if self._spec.models is None else ModelState.open(self._spec.models, self._spec.providers)
 
     @api.post("/api/v1/chat/messages")
     async def chat(self, message: ChatMessage) -> dict[str, Any]:

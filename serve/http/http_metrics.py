@@ -1,12 +1,12 @@
-"""What the HTTP service counts, and what the bus behind it does, under the names that docs/metrics.md lists.
+"""Exports the metrics of the HTTP service, the bus behind it and the agents' processes to Prometheus.
 
-Labels take few values.
+Metrics are declared in `runtime.primitives.metrics`; docs/metrics.md lists them.
 """
 
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import accumulate
 from typing import Any
@@ -16,10 +16,26 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from runtime.bus.circuit_breaker import State
-from runtime.llm.call_metrics import BOUNDS_S, COUNTERS, HISTOGRAMS, ModelStats, together
-from runtime.primitives.counters import MOST_VALUES_PER_LABEL
-
-LATENCY_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+from runtime.llm.call_metrics import ModelStats, together
+from runtime.primitives.counters import MAX_VALUES_PER_LABEL
+from runtime.primitives.metrics import (
+    BUS_BREAKERS,
+    BUS_ENDPOINTS,
+    BUS_MESSAGES,
+    BUS_PARKED,
+    BUS_TROUBLE,
+    BUS_UP,
+    HOPS,
+    IN_FLIGHT,
+    MODEL_BREAKERS,
+    REQUEST_S,
+    REQUESTS,
+    TOOL_CALLS,
+    CounterMetric,
+    GaugeMetric,
+    HistogramMetric,
+    metrics_of,
+)
 
 # What the bus counts of frames that took no straight way.
 BUS_TROUBLES = ("dead_letter", "dropped", "parked", "doubled", "stopped", "handler_failed")
@@ -28,37 +44,42 @@ BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
 MOST_LIVES = 500
 PRESENCES = ("connected", "away", "dead")
 
+# Values of labels, in the order of the metric's labels, with what was counted under them.
+Values = list[tuple[Sequence[str], float]]
+
 
 class RequestMetrics:
     """Counters of one replica, in a registry of their own."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self._in_flight = Gauge(
-            "orchestrator_inflight_requests", "Questions being answered right now.", registry=registry
-        )
-        self._requests = Counter(
-            "orchestrator_requests", "Questions answered, by how the run ended.", ["terminal_reason"], registry=registry
-        )
-        self._latency = Histogram(
-            "orchestrator_request_latency_seconds",
-            "From question to answer.",
-            buckets=LATENCY_BUCKETS_S,
-            registry=registry,
-        )
-        self._hops = Counter("jeeves_hops", "Stage executions.", registry=registry)
-        self._tool_calls = Counter("jeeves_tool_calls", "Tool calls.", registry=registry)
+        self._gauges = {
+            each: Gauge(each.name, each.help, each.labels, registry=registry)
+            for each in metrics_of("requests", GaugeMetric)
+        }
+        self._counters = {
+            each: Counter(each.name, each.help, each.labels, registry=registry)
+            for each in metrics_of("requests", CounterMetric)
+        }
+        self._histograms = {
+            each: Histogram(each.name, each.help, each.labels, buckets=each.bounds, registry=registry)
+            for each in metrics_of("requests", HistogramMetric)
+        }
 
     def in_flight(self) -> AbstractContextManager[None]:
         """Counts a question while it is being answered."""
-        return self._in_flight.track_inprogress()
+        return self._gauges[IN_FLIGHT].track_inprogress()
 
     def answered(self, document: dict[str, Any], latency_s: float) -> None:
         """Book an answer document."""
-        self._requests.labels(document["terminal_reason"] or "waiting").inc()
-        self._latency.observe(latency_s)
-        self._hops.inc(document["usage"]["hops"])
-        self._tool_calls.inc(document["usage"]["tool_calls"])
+        self._count(REQUESTS, 1, document["terminal_reason"] or "waiting")
+        self._histograms[REQUEST_S].observe(latency_s)
+        self._count(HOPS, document["usage"]["hops"])
+        self._count(TOOL_CALLS, document["usage"]["tool_calls"])
+
+    def _count(self, metric: CounterMetric, by: float, *labels: str) -> None:
+        counter = self._counters[metric]
+        (counter.labels(*labels) if labels else counter).inc(by)
 
 
 class BusMetrics(Collector):
@@ -74,19 +95,14 @@ class BusMetrics(Collector):
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
         """The families that Prometheus is shown; without an answer of the bus only that it is not up."""
-        yield GaugeMetricFamily("jeeves_bus_up", "Whether the bus answers.", value=float(self._stats is not None))
+        yield _gauge(BUS_UP, [((), float(self._stats is not None))])
         if self._stats is None:
             return
-        counts, middleware = self._stats["counts"], self._stats["middleware"]
-        yield GaugeMetricFamily("jeeves_bus_parked_frames", "Frames waiting now.", value=self._stats["parked"])
-        troubles = CounterMetricFamily("jeeves_bus_trouble", "Frames that took no straight way.", labels=["kind"])
-        for kind in BUS_TROUBLES:
-            troubles.add_metric([kind], counts.get(kind, 0))
-        yield troubles
-        yield _endpoints(self._stats["endpoints"])
-        if "metrics" in middleware:
-            yield _messages(middleware["metrics"]["jeeves_bus_messages"])
-        yield _breakers(middleware.get("circuit_breaker", {}))
+        for gauge, read in _BUS_GAUGES.items():
+            yield _gauge(gauge, read(self._stats))
+        for counter, read in _BUS_COUNTERS.items():
+            if counter is not BUS_MESSAGES or "metrics" in self._stats["middleware"]:
+                yield _counter(counter, read(self._stats))
 
 
 class ModelMetrics(Collector):
@@ -109,51 +125,67 @@ class ModelMetrics(Collector):
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
         """The families that Prometheus is shown."""
         counted = together([self._gone, *self._lives.values()])
-        for name, (labels, told) in COUNTERS.items():
-            family = CounterMetricFamily(name, told, labels=list(labels))
-            for sample in counted.counters[name]:
-                family.add_metric([sample.labels[label] for label in labels], sample.value)
+        for counter in metrics_of("models", CounterMetric):
+            samples = counted.counters[counter.name]
+            yield _counter(counter, [(_in_order(counter, each.labels), each.value) for each in samples])
+        for histogram in metrics_of("models", HistogramMetric):
+            family = HistogramMetricFamily(histogram.name, histogram.help, labels=histogram.labels)
+            for found in counted.histograms[histogram.name]:
+                buckets = _cumulative(histogram, found.counts)
+                family.add_metric(_in_order(histogram, found.labels), buckets, found.total)
             yield family
-        for name, told in HISTOGRAMS.items():
-            histogram = HistogramMetricFamily(name, told, labels=["deployment"])
-            for found in counted.histograms[name]:
-                histogram.add_metric([found.labels["deployment"]], _cumulative(found.counts), found.total)
-            yield histogram
-        states = GaugeMetricFamily(
-            "jeeves_model_breaker_state", "Deployments: 0 closed, 1 half open, 2 open.", labels=["deployment"]
-        )
-        for deployment, state in sorted(self._breakers.items()):
-            states.add_metric([deployment], BREAKER_STATES[state])
-        yield states
+        states = sorted(self._breakers.items())
+        yield _gauge(MODEL_BREAKERS, [((name,), BREAKER_STATES[state]) for name, state in states])
 
 
-def _cumulative(counts: list[int]) -> list[tuple[str, float]]:
-    bounds = [*(str(bound) for bound in BOUNDS_S), "+Inf"]
+def _in_order(metric: CounterMetric | HistogramMetric, labels: Mapping[str, str]) -> list[str]:
+    return [labels[label] for label in metric.labels]
+
+
+def _cumulative(metric: HistogramMetric, counts: list[int]) -> list[tuple[str, float]]:
+    bounds = [*(str(bound) for bound in metric.bounds), "+Inf"]
     return [(bound, float(total)) for bound, total in zip(bounds, accumulate(counts), strict=True)]
 
 
-def _endpoints(presence_of: Mapping[str, str]) -> GaugeMetricFamily:
-    tally = Tally(presence_of.values())
-    family = GaugeMetricFamily("jeeves_bus_endpoints", "Endpoints by presence.", labels=["presence"])
-    for presence in PRESENCES:
-        family.add_metric([presence], tally[presence])
+def _gauge(metric: GaugeMetric, values: Values) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(metric.name, metric.help, labels=metric.labels)
+    for labels, value in values:
+        family.add_metric(labels, value)
     return family
 
 
-def _messages(samples: list[dict[str, Any]]) -> CounterMetricFamily:
-    labels = ["kind", "type", "outcome"]
-    family = CounterMetricFamily("jeeves_bus_messages", "Messages by outcome.", labels=labels)
-    for sample in samples:
-        family.add_metric([sample["labels"][label] for label in labels], sample["value"])
+def _counter(metric: CounterMetric, values: Values) -> CounterMetricFamily:
+    family = CounterMetricFamily(metric.name, metric.help, labels=metric.labels)
+    for labels, value in values:
+        family.add_metric(labels, value)
     return family
 
 
-def _breakers(failing: Mapping[str, Mapping[str, Any]]) -> GaugeMetricFamily:
+def _endpoints(stats: Mapping[str, Any]) -> Values:
+    tally = Tally(stats["endpoints"].values())
+    return [((presence,), tally[presence]) for presence in PRESENCES]
+
+
+def _messages(stats: Mapping[str, Any]) -> Values:
+    samples = stats["middleware"]["metrics"][BUS_MESSAGES.name]
+    return [(_in_order(BUS_MESSAGES, sample["labels"]), sample["value"]) for sample in samples]
+
+
+def _breakers(stats: Mapping[str, Any]) -> Values:
     """Types that fail now, worst first, and no more of them than a label may have values."""
-    family = GaugeMetricFamily(
-        "jeeves_bus_breaker_state", "Types that fail now: 0 closed, 1 half open, 2 open.", labels=["type"]
-    )
+    failing: Mapping[str, Mapping[str, Any]] = stats["middleware"].get("circuit_breaker", {})
     states = [(BREAKER_STATES[breaker["state"]], type_) for type_, breaker in failing.items()]
-    for state, type_ in sorted(states, key=lambda pair: (-pair[0], pair[1]))[:MOST_VALUES_PER_LABEL]:
-        family.add_metric([type_], state)
-    return family
+    worst = sorted(states, key=lambda pair: (-pair[0], pair[1]))[:MAX_VALUES_PER_LABEL]
+    return [((type_,), state) for state, type_ in worst]
+
+
+# How each metric is read from the statistics of the bus.
+_BUS_GAUGES: dict[GaugeMetric, Callable[[Mapping[str, Any]], Values]] = {
+    BUS_PARKED: lambda stats: [((), stats["parked"])],
+    BUS_ENDPOINTS: _endpoints,
+    BUS_BREAKERS: _breakers,
+}
+_BUS_COUNTERS: dict[CounterMetric, Callable[[Mapping[str, Any]], Values]] = {
+    BUS_TROUBLE: lambda stats: [((kind,), stats["counts"].get(kind, 0)) for kind in BUS_TROUBLES],
+    BUS_MESSAGES: _messages,
+}

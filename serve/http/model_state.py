@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from actors.model_handle import handle_backend
 from runtime.errors import ModelDownError
-from runtime.llm.client_opening import used_deployments
-from runtime.llm.model_file import ModelsFile, OpenAIDeployment
-from runtime.llm.openai_client import OpenAIBackend
+from runtime.llm.model_file import ModelsFile, read_models
 from runtime.llm.protocol import ModelBackend
+from runtime.llm.provider import Opening, all_providers
 from runtime.llm.tokens import ByteCounter
 from runtime.primitives.clock import SystemClock, wait_at_most
 
@@ -28,15 +26,16 @@ class ModelState:
         self._clock = SystemClock()
 
     @classmethod
-    def open(cls, told: Mapping[str, Any]) -> ModelState:
-        """For a model file as plain data. No keys are needed: an endpoint that refuses an asker answers."""
-        models, backends = ModelsFile.model_validate(told), dict[str, ModelBackend]()
-        for name in used_deployments(models):
-            deployment, counter = models.deployments[name], ByteCounter()
-            if isinstance(deployment, OpenAIDeployment):
-                backends[name] = OpenAIBackend(deployment, counter)
-            else:
-                backends[name] = handle_backend(name, deployment, counter)
+    def open(cls, told: Mapping[str, Any], contributed: Iterable[str] = ()) -> ModelState:
+        """For a model file as plain data, and the providers beside the kernel's own that it may name.
+
+        No keys are needed: an endpoint that refuses an asker answers.
+        """
+        providers, clock = all_providers(contributed), SystemClock()
+        models, backends = read_models(told, providers), dict[str, ModelBackend]()
+        for name in models.used_deployments():
+            deployment = models.deployments[name]
+            backends[name] = providers[deployment.backend].open(Opening(name, deployment, ByteCounter(), clock))
         return cls(models, backends)
 
     async def look(self) -> dict[str, str]:

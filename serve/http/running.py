@@ -13,12 +13,13 @@ from ray import serve as ray_serve
 from ray.serve.config import HTTPOptions
 
 from runtime.agents.stage_runner import MODEL_REASONER
-from runtime.errors import SettingsError
-from runtime.llm.model_file import ModelsFile, VllmDeployment
+from runtime.llm.model_file import ModelsFile
+from runtime.llm.provider import all_providers
 from runtime.pipeline.config import PipelineConfig
 from runtime.run.bounds import known_limits
 from runtime.settings import Settings
-from runtime.store.opening import store_options
+from runtime.store.options import store_options
+from serve.contributions import providers
 from serve.http.app import ChatService, ServiceSpec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
 from serve.wiring import models_file
@@ -44,6 +45,7 @@ def run_service(
             max_question_chars=settings.limits.max_question_chars,
             store=store_options(settings),
             models=None if models is None else models.model_dump(mode="json"),
+            providers=providers(),
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
@@ -61,16 +63,12 @@ def run_service(
 
 
 def _deploy_models(models: ModelsFile | None) -> None:
-    """Bring up the models that agents reason with, where they are vLLM on Ray Serve. Raises SettingsError."""
-    if models is None or not any(isinstance(each, VllmDeployment) for each in models.deployments.values()):
-        return
-    try:
-        from serve.llm.model_server import deploy
-    except ImportError as error:
-        raise SettingsError(
-            f"vLLM cannot be imported here ({error}); install the extra 'gpu', or use the environment of `make llm-env`"
-        ) from error
-    deploy(models)
+    """Bring up the models that agents reason with, where their provider runs them on the cluster. Raises SettingsError
+    and ClusterError."""
+    named = set() if models is None else {each.backend for each in models.deployments.values()}
+    for name, provider in all_providers(providers()).items():
+        if models is not None and name in named and provider.deploy is not None:
+            provider.deploy(models)
 
 
 async def _until_signalled() -> None:

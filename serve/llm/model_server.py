@@ -28,13 +28,13 @@ from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 from actors.model_handle import REFUSED, application_name
 from actors.origin import check_origin
 from runtime.errors import ClusterError
-from runtime.llm.client_opening import used_deployments
 from runtime.llm.fair_share import FairShare
 from runtime.llm.messages import Completion, FinishReason, ModelRequest, Piece, TextDelta
-from runtime.llm.model_file import ModelsFile, VllmDeployment
+from runtime.llm.model_file import ModelsFile
 from serve.llm.resources import lacking, llm_config_of
 from serve.llm.start_failure import cause_in
 from serve.llm.throughput_bench import all_at_once
+from serve.llm.vllm_provider import VllmDeployment
 from serve.replica_port import keep_to_the_node
 
 # Pieces that come within this time of the last go out together, for each answer that is streamed right now: a message
@@ -184,11 +184,9 @@ def deploy(models: ModelsFile) -> list[str]:
     # It has a handler of its own, on standard error.
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     deployed = []
-    for name in used_deployments(models):
-        deployment = models.deployments[name]
-        if isinstance(deployment, VllmDeployment):
-            _bring_up(name, deployment)
-            deployed.append(application_name(name))
+    for name, deployment in models.used_of(VllmDeployment).items():
+        _bring_up(name, deployment)
+        deployed.append(application_name(name))
     return deployed
 
 

@@ -10,25 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runtime.llm.client_opening import used_deployments
-from runtime.llm.model_file import ModelsFile, VllmDeployment
-
-CPU = "cpu"
-
-# How Ray binds a bundle to nodes of a kind of GPU without using that kind up.
-SHARE_OF_KIND = 0.001
+from runtime.llm.model_file import ModelsFile
+from runtime.llm.provider import Providers
+from serve.llm.vllm_provider import CPU, VllmDeployment, bundles
 
 # Requests that wait or run in one replica at most.
 MOST_WAITING = 10_000
-
-
-def bundles(deployment: VllmDeployment) -> list[dict[str, float]]:
-    """The resource bundles of one replica, one for each of its workers; the first one hosts the replica as well."""
-    if deployment.accelerator == CPU:
-        return [{"CPU": float(deployment.cpus_per_replica)}]
-    worker = {"GPU": 1.0, f"accelerator_type:{deployment.accelerator}": SHARE_OF_KIND}
-    first = {**worker, "CPU": float(deployment.cpus_per_replica)}
-    return [first, *({**worker} for _ in range(deployment.tensor_parallel - 1))]
 
 
 def lacking(models: ModelsFile, resources: Mapping[str, float]) -> list[str]:
@@ -36,10 +23,7 @@ def lacking(models: ModelsFile, resources: Mapping[str, float]) -> list[str]:
     for each deployment used by a role, or one for all if only their sum does not fit."""
     problems = []
     in_all: defaultdict[str, float] = defaultdict(float)
-    for name in used_deployments(models):
-        deployment = models.deployments[name]
-        if not isinstance(deployment, VllmDeployment):
-            continue
+    for name, deployment in models.used_of(VllmDeployment).items():
         asked: defaultdict[str, float] = defaultdict(float)
         for bundle in bundles(deployment):
             for key, amount in bundle.items():
@@ -61,20 +45,9 @@ def _short(asked: Mapping[str, float], resources: Mapping[str, float]) -> str:
     )
 
 
-def described(models: ModelsFile) -> list[str]:
+def described(models: ModelsFile, providers: Providers) -> list[str]:
     """A line for each deployment: what it is and what it asks for."""
-    lines = []
-    for name, deployment in models.deployments.items():
-        if not isinstance(deployment, VllmDeployment):
-            lines.append(f"{name}: {deployment.model} at {deployment.base_url}")
-            continue
-        counts = deployment.replicas
-        replicas = f"{counts.min} to {counts.max} replicas" if counts.min < counts.max else f"{counts.max} replicas"
-        if counts.min == counts.max == 1:
-            replicas = "1 replica"
-        asked = " + ".join(_told(bundle) for bundle in bundles(deployment))
-        lines.append(f"{name}: {deployment.model}, {replicas}, each {asked}")
-    return lines
+    return [providers[each.backend].told(name, each) for name, each in models.deployments.items()]
 
 
 def llm_config_of(name: str, deployment: VllmDeployment) -> dict[str, Any]:
@@ -111,7 +84,3 @@ def llm_config_of(name: str, deployment: VllmDeployment) -> dict[str, Any]:
     else:
         config["accelerator_type"] = deployment.accelerator
     return config
-
-
-def _told(bundle: dict[str, float]) -> str:
-    return "{" + ", ".join(f"{key}: {value:g}" for key, value in bundle.items()) + "}"

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from runtime.codebase.index.service import IndexService
 from runtime.errors import InterruptError
@@ -45,19 +45,24 @@ async def leave_waiting(_interrupt: dict[str, Any]) -> InterruptResponse | None:
     return None
 
 
+class AskCallbacks(NamedTuple):
+    """What a caller wants to hear of a question while it is answered; by default nothing, and nobody is asked."""
+
+    on_event: OnEvent = ignore_event
+    on_indexing: OnIndexing = ignore_indexing
+    on_interrupt: OnInterrupt = leave_waiting
+
+
+UNHEARD = AskCallbacks()
+
+
 class AskRuntime(Protocol):
     """Answers questions until it is closed."""
 
-    async def ask(
-        self,
-        ask: Ask,
-        on_event: OnEvent = ignore_event,
-        on_indexing: OnIndexing = ignore_indexing,
-        on_interrupt: OnInterrupt = leave_waiting,
-    ) -> dict[str, Any]:
+    async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         """The answer document; of a run that was left waiting, the document that says for what.
 
-        `on_interrupt` is asked only when `ask.wait` is set. Raises JeevesError for what could not be started.
+        Its `on_interrupt` is asked only when `ask.wait` is set. Raises JeevesError for what could not be started.
         """
 
     async def close(self) -> None:
@@ -92,6 +97,7 @@ def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
         limits=ask.limits,
         deadline_s=ask.deadline_s,
         wait=ask.wait,
+        priority=None if ask.priority == "normal" else ask.priority,
     )
 
 
@@ -103,18 +109,17 @@ async def follow(
     ask: Ask,
     repository: dict[str, Any],
     envelope_of: EnvelopeOf,
-    on_event: OnEvent,
-    on_interrupt: OnInterrupt,
+    callbacks: AskCallbacks,
 ) -> Envelope:
     """Submit a question and follow its run until it ends or is left waiting; cancellation cancels the run."""
     run_id = await host.submit(request_of(ask, repository))
     try:
         async with aclosing(host.watch(run_id)) as events:
             async for event in events:
-                on_event(event)
+                callbacks.on_event(event)
                 if event.type != "interrupt.raised" or not ask.wait or event.data["kind"] == "checkpoint":
                     continue  # whoever paused a run lets it go on
-                if not await _put(host, await envelope_of(run_id), str(event.data["id"]), on_interrupt):
+                if not await _put(host, await envelope_of(run_id), str(event.data["id"]), callbacks.on_interrupt):
                     break
     except asyncio.CancelledError:
         await asyncio.shield(host.cancel(run_id, "the caller went away"))
@@ -159,19 +164,13 @@ class LocalRuntime:
         self._runner: LocalRunner = local_runner(settings, pipeline, self._index)
         self._reasoner = settings.reasoner
 
-    async def ask(
-        self,
-        ask: Ask,
-        on_event: OnEvent = ignore_event,
-        on_indexing: OnIndexing = ignore_indexing,
-        on_interrupt: OnInterrupt = leave_waiting,
-    ) -> dict[str, Any]:
+    async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         async def progress() -> tuple[int, int]:
             state = self._index.progress(ask.repo)
             return state.done, state.total
 
-        repository = await prepared(self._index.refresh(ask.repo), progress, on_indexing)
-        envelope = await follow(self._runner, ask, repository, self._envelope, on_event, on_interrupt)
+        repository = await prepared(self._index.refresh(ask.repo), progress, callbacks.on_indexing)
+        envelope = await follow(self._runner, ask, repository, self._envelope, callbacks)
         return document_of(ask, envelope, self._reasoner)
 
     async def close(self) -> None:

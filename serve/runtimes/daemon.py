@@ -21,6 +21,7 @@ import msgspec
 from actors.origin import check_origin, code_version
 from runtime.bus.queries import error_to_wire
 from runtime.errors import InputError, JeevesError
+from runtime.llm.call_metrics import together
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, InterruptResponse
@@ -28,6 +29,7 @@ from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import LOCAL_USER, Ask, asked_in, document_of
 from serve.run_control import answer_run, cancel_run, pause_run
+from serve.runtimes.answering import AskCallbacks
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
 from serve.runtimes.warm import (
     LOCK_PATIENCE_S,
@@ -141,17 +143,17 @@ class Door:
 
     async def _ask(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
         ask = msgspec.convert(request["ask"], Ask)
-        document = await self._runtime.ask(ask, client.on_event, client.on_indexing, client.on_interrupt)
+        document = await self._runtime.ask(ask, AskCallbacks(client.on_event, client.on_indexing, client.on_interrupt))
         self.answered += 1
         return {"document": document}
 
     async def _status(self, _request: dict[str, Any], _client: Client) -> dict[str, Any]:
         running = await self._system.running()
         bus = await self._system.bus_stats()
+        models = together((await self._system.model_stats()).values()).breakers
         record = msgspec.to_builtins(self._record)
-        return {
-            "status": {**record, "questions_answered": self.answered, "runs_under_way": running, "bus": bus},
-        }
+        work = {"questions_answered": self.answered, "runs_under_way": running}
+        return {"status": {**record, **work, "bus": bus, "models": models}}
 
     async def _stop(self, _request: dict[str, Any], _client: Client) -> dict[str, Any]:
         self.stopping.set()

@@ -14,16 +14,7 @@ from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
 from runtime.settings import Settings
 from serve.answer_document import Ask, document_of
-from serve.runtimes.answering import (
-    OnEvent,
-    OnIndexing,
-    OnInterrupt,
-    follow,
-    ignore_event,
-    ignore_indexing,
-    leave_waiting,
-    prepared,
-)
+from serve.runtimes.answering import UNHEARD, AskCallbacks, follow, prepared
 from serve.wiring import system_parts
 
 log = logging.getLogger(__name__)
@@ -40,15 +31,9 @@ class RayRuntime:
         self.reasoner = reasoner
         self._coming_up: asyncio.Future[None] | None = None
 
-    async def ask(
-        self,
-        ask: Ask,
-        on_event: OnEvent = ignore_event,
-        on_indexing: OnIndexing = ignore_indexing,
-        on_interrupt: OnInterrupt = leave_waiting,
-    ) -> dict[str, Any]:
+    async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         coming_up = self._coming_up = self._coming_up or asyncio.ensure_future(self.system.ready())
-        answering = asyncio.ensure_future(self._answer(ask, on_event, on_indexing, on_interrupt))
+        answering = asyncio.ensure_future(self._answer(ask, callbacks))
         try:
             # Work proceeds while actors start; one that fails is reported at once, not when its stage times out.
             either: list[asyncio.Future[Any]] = [answering, coming_up]
@@ -61,14 +46,12 @@ class RayRuntime:
                 answering.cancel()
                 await asyncio.wait({answering})
 
-    async def _answer(
-        self, ask: Ask, on_event: OnEvent, on_indexing: OnIndexing, on_interrupt: OnInterrupt
-    ) -> dict[str, Any]:
+    async def _answer(self, ask: Ask, callbacks: AskCallbacks) -> dict[str, Any]:
         async def progress() -> tuple[int, int]:
             return await self.system.index_progress(ask.repo)
 
-        repository = await prepared(self.system.refresh_index(ask.repo), progress, on_indexing)
-        envelope = await follow(self.system, ask, repository, self.system.envelope, on_event, on_interrupt)
+        repository = await prepared(self.system.refresh_index(ask.repo), progress, callbacks.on_indexing)
+        envelope = await follow(self.system, ask, repository, self.system.envelope, callbacks)
         return document_of(ask, envelope, self.reasoner)
 
     async def close(self) -> None:

@@ -27,7 +27,7 @@ from runtime.run.envelope import InterruptResponse
 from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import Ask
-from serve.runtimes.answering import OnEvent, OnIndexing, OnInterrupt, ignore_event, ignore_indexing, leave_waiting
+from serve.runtimes.answering import UNHEARD, AskCallbacks, OnEvent
 
 log = logging.getLogger(__name__)
 
@@ -142,15 +142,9 @@ class WarmRuntime:
             )
         self.record = record
 
-    async def ask(
-        self,
-        ask: Ask,
-        on_event: OnEvent = ignore_event,
-        on_indexing: OnIndexing = ignore_indexing,
-        on_interrupt: OnInterrupt = leave_waiting,
-    ) -> dict[str, Any]:
+    async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         request = {"op": "ask", "ask": msgspec.to_builtins(ask)}
-        document: dict[str, Any] = (await self._exchange(request, on_event, on_indexing, on_interrupt))["document"]
+        document: dict[str, Any] = (await self._exchange(request, callbacks))["document"]
         return document
 
     async def watch(
@@ -158,7 +152,7 @@ class WarmRuntime:
     ) -> dict[str, Any]:
         """Report the events of a run until it ends, or waits for a person; return its document."""
         request = {"op": "watch", "run_id": run_id, "after_seq": after_seq, "until_it_waits": until_it_waits}
-        document: dict[str, Any] = (await self._exchange(request, on_event))["document"]
+        document: dict[str, Any] = (await self._exchange(request, AskCallbacks(on_event)))["document"]
         return document
 
     async def document(self, run_id: str) -> dict[str, Any]:
@@ -196,13 +190,7 @@ class WarmRuntime:
     async def close(self) -> None:
         """Do nothing: no resources are held between questions."""
 
-    async def _exchange(
-        self,
-        request: dict[str, Any],
-        on_event: OnEvent = ignore_event,
-        on_indexing: OnIndexing = ignore_indexing,
-        on_interrupt: OnInterrupt = leave_waiting,
-    ) -> dict[str, Any]:
+    async def _exchange(self, request: dict[str, Any], callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         reader, writer = await self._connected()
         try:
             writer.write(json.dumps(request).encode() + b"\n")
@@ -210,11 +198,11 @@ class WarmRuntime:
             while (line := await reader.readline()).endswith(b"\n"):
                 answer: dict[str, Any] = json.loads(line)
                 if "event" in answer:
-                    on_event(msgspec.convert(answer["event"], ClientEvent))
+                    callbacks.on_event(msgspec.convert(answer["event"], ClientEvent))
                 elif "indexing" in answer:
-                    on_indexing(*answer["indexing"])
+                    callbacks.on_indexing(*answer["indexing"])
                 elif "interrupt" in answer:
-                    response = await on_interrupt(answer["interrupt"])
+                    response = await callbacks.on_interrupt(answer["interrupt"])
                     reply = None if response is None else {"answer": msgspec.to_builtins(response)}
                     writer.write(json.dumps(reply).encode() + b"\n")
                 elif "error" in answer:

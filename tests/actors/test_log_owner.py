@@ -10,7 +10,7 @@ from actors.log_owner import LEASE_MS, LogOwner
 from runtime.errors import FencedError, OwnedError
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import Address, RunId
-from runtime.store.opening import StoreOptions
+from runtime.store.options import StoreOptions
 from runtime.supervision.events import CancelRequested, Event
 
 FIRST = Address("supervisor")

@@ -208,7 +208,7 @@ async def test_what_a_stage_writes_is_seen_by_all_who_watch_while_it_works(syste
 def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
     tmp_path: Path, system: Any, stage: str, error: type[Exception], word: str
 ) -> None:
-    from actors.actor_calls import called
+    from actors.actor_calls import call_actor
     from actors.agent_actor import AgentActor
     from actors.system import _create
     from runtime.pipeline.config import as_wire
@@ -222,7 +222,7 @@ def test_an_actor_that_cannot_be_made_is_named_by_what_it_raised(
     made = _create(AgentActor, address, address, config, capability, "rules", {})
 
     async def ping() -> None:
-        await called(made.ping.remote)
+        await call_actor(made.ping.remote)
 
     with pytest.raises(error, match=word):
         asyncio.run(ping())

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.attacks.repositories import Canary, git, grow
-from tests.capabilities.code_analysis.support import Desk
+from tests.capabilities.code_analysis.support import AnalysisHarness
 
 QUESTION = "Who changed alpha_thing last?"
 
 
 async def ask(root: Path, state: Path) -> dict[str, Any]:
-    desk = await Desk.open(root, state)
+    desk = await AnalysisHarness.open(root, state)
     return dict(await desk.ask(QUESTION))
 
 

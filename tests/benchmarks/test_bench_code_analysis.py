@@ -17,7 +17,7 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.tools.locate import locate
 from tests.benchmarks.conftest import Report
-from tests.capabilities.code_analysis.support import Desk
+from tests.capabilities.code_analysis.support import AnalysisHarness
 
 PACKAGE = "starlette"
 QUESTION = "How does the router match a request to an endpoint?"
@@ -80,7 +80,7 @@ def test_locating_in_a_warm_index(benchmark: Any, held_against: Report, codebase
 def test_a_whole_local_run_on_an_indexed_package(
     benchmark: Any, held_against: Report, root: Path, tmp_path: Path, codebase: Codebase
 ) -> None:
-    desk = asyncio.run(Desk.open(root, tmp_path / "state"))
+    desk = asyncio.run(AnalysisHarness.open(root, tmp_path / "state"))
     took_ms: list[int] = []
 
     def run() -> dict[str, Any]:

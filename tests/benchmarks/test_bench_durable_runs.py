@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from runtime.run.envelope import Request
-from runtime.store.opening import StoreOptions
+from runtime.store.options import StoreOptions
 from runtime.testing import PipelineBuilder
 from tests.benchmarks.conftest import Report
 from tests.faults.fault_site import Site

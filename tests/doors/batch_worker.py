@@ -16,7 +16,8 @@ from typing import Any
 
 from runtime.primitives.clock import SystemClock
 from runtime.queues.work_table import LeaseId, TaskId
-from runtime.store.opening import StoreOptions, open_database
+from runtime.store.opening import open_database
+from runtime.store.options import StoreOptions
 from runtime.store.sql_work_queue import SqlWorkQueue
 from serve.batch.members import Members
 from serve.batch.output_file import BatchFile

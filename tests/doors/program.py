@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.doors.fork_server import fork_server
+
 JEEVES = Path(sys.executable).with_name("jeeves")
 QUICK_S = 60.0
 PATIENT_S = 120.0
@@ -54,10 +56,17 @@ class Outcome:
 
 
 class Program:
-    """The program with a state folder and settings of its own."""
+    """The program with a state folder and settings of its own.
+
+    Without Ray, commands that are run to their end skip the start of Python (`tests.doors.fork_server`), unless `forks`
+    is False or something other than Jeeves' own settings is said to be different.
+    """
+
+    forks = True
 
     def __init__(self, state_dir: Path, **env: str) -> None:
         self.state_dir = state_dir
+        self.cwd = state_dir.parent
         self.env = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(state_dir.parent / "home"),
@@ -72,7 +81,7 @@ class Program:
         """The command, running."""
         return subprocess.Popen(
             [JEEVES, *args],
-            cwd=cwd or self.state_dir.parent,
+            cwd=cwd or self.cwd,
             env={**self.env, **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -92,6 +101,10 @@ class Program:
         **options: Any,
     ) -> Outcome:
         """The command, finished."""
+        whole = {**self.env, **(env or {})}
+        in_process = whole.get("JEEVES_RAY__MODE") == "in_process"
+        if self.forks and in_process and not options and all(name.startswith("JEEVES_") for name in env or {}):
+            return Outcome(*fork_server().run(args, cwd or self.cwd, whole, timeout_s))
         process = self.start(*args, cwd=cwd, env=env, **options)
         try:
             out, err = process.communicate(timeout=timeout_s)
@@ -111,7 +124,7 @@ def wait_until(condition: Callable[[], T], timeout_s: float = PATIENT_S) -> T:
     deadline_s = time.monotonic() + timeout_s
     while not (found := condition()):
         assert time.monotonic() < deadline_s, f"not within {timeout_s:g} s"
-        time.sleep(0.05)
+        time.sleep(0.02)
     return found
 
 

@@ -201,13 +201,20 @@ def test_a_deadline_ends_the_run_with_status_5(jeeves: Program, repo: Path) -> N
     assert document_faults(document, repo) == []
 
 
-def test_a_run_that_fails_has_status_1_and_says_why(jeeves: Program, repo: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("stage", "reason"), [("perception", "internal_error"), ("intent", "completed")])
+def test_a_run_that_fails_has_status_1_and_says_why(
+    jeeves: Program, repo: Path, tmp_path: Path, stage: str, reason: str
+) -> None:
     shipped = yaml.safe_load((shipped_config_dir() / "pipelines" / "code_analysis.yaml").read_text())
-    shipped["agents"][1]["required_output_fields"] = ["never_there"]
+    for agent in shipped["agents"]:
+        agent["required_output_fields"] = ["never_there"] if agent["name"] == stage else []
     env = own_pipeline(tmp_path / "config", agents=shipped["agents"])
     document = jeeves.ask(QUESTION, repo, env=env).answers(1).document
-    assert document["terminal_reason"] == "internal_error"
+    assert (document["terminal_reason"], document["partial"]) == (reason, True)
     assert "never_there" in document["terminal_detail"]
+    # What has an error route leaves it to integration to say so.
+    failed = [failure["stage"] for failure in document.get("failures", [])]
+    assert failed == ([stage] if reason == "completed" else [])
     assert document_faults(document, repo) == []
 
 

@@ -396,6 +396,7 @@ def test_a_full_disk_is_said_before_anything_is_written(jeeves: Program, repo: P
     assert list((tiny_disk / "state").rglob("*")) == []
 
 
+@pytest.mark.long
 def test_a_disk_that_fills_up_while_indexing_is_said_and_leaves_no_half_index(
     jeeves: Program, repo: Path, tiny_disk: Path
 ) -> None:

@@ -64,6 +64,19 @@ def test_every_line_is_answered_by_its_id_whatever_the_order(batch: Batch, repo:
     assert answers["q4"]["citations"] == []
 
 
+def test_a_batch_stands_behind_others_and_the_status_counts_its_tasks(batch: Batch, repo: Path) -> None:
+    assert batch.jeeves.run("status", "--json").answers(1).document == {"up": False, "queues": {}}
+    batch.write([*lines_for(repo, QUESTIONS[:1]), {"id": "bad", "question": "?", "repo": str(repo / "none")}])
+    batch.run()
+    run = batch.jeeves.run("runs", "show", batch.answers["q0"]["run_id"]).answers().document
+    assert run["request"]["priority"] == "low"
+    ((name, queue),) = batch.jeeves.run("status", "--json").answers(1).document["queues"].items()
+    counted = {state: queue[state] for state in ("ready", "leased", "delayed", "completed", "dead")}
+    assert counted == {"ready": 0, "leased": 0, "delayed": 0, "completed": 1, "dead": 1}
+    told = f"queue {name}: 0 ready, 0 under way, 0 to be tried again, 1 done, 1 given up\n"
+    assert batch.jeeves.run("status").answers(1).out == f"not up\n{told}"
+
+
 def test_more_at_once_changes_no_answer(batch: Batch, repo: Path, tmp_path: Path) -> None:
     batch.write(lines_for(repo, QUESTIONS))
     batch.run("--concurrency", "1")
@@ -203,6 +216,7 @@ def test_going_on_with_rubbish_keeps_nothing_of_it(batch: Batch, repo: Path) -> 
     assert list(batch.answers) == ["q0"]
 
 
+@pytest.mark.long
 def test_after_a_kill_everything_is_answered_once(batch: Batch, repo: Path) -> None:
     many = lines_for(repo, QUESTIONS * 40)
     batch.write(many)

@@ -20,7 +20,9 @@ import pytest
 from runtime.errors import OverloadedError
 from runtime.primitives.clock import FakeClock, SystemClock
 from runtime.queues.work_queue import MemoryWorkQueue
-from runtime.store.opening import StoreOptions, open_store
+from runtime.store.opening import open_store
+from runtime.store.options import StoreOptions
+from runtime.store.sql_work_queue import WORK_QUEUES
 from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
@@ -104,13 +106,13 @@ class Shift:
 
     def pending_tasks(self) -> int:
         stores = open_store(StoreOptions(str(self.folder / "state")), SystemClock())
-        table = stores.work_queue()._table
+        table = stores.part(WORK_QUEUES)._table
         stats = [table.stats(queue) for queue in table.queues()]
         stores.close()
         return sum(of.ready + of.leased + of.delayed for of in stats)
 
 
-@pytest.mark.parametrize("nth", [1, 2, LINES - 1, LINES])
+@pytest.mark.parametrize("nth", [1, *(pytest.param(nth, marks=pytest.mark.long) for nth in (2, LINES - 1)), LINES])
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_batch_that_was_killed_goes_on_where_it_was(tmp_path: Path, moment: str, nth: int) -> None:
     shift = Shift(tmp_path)
@@ -127,7 +129,7 @@ def test_a_batch_that_was_killed_goes_on_where_it_was(tmp_path: Path, moment: st
         assert shift.pending_tasks() == 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
 def test_a_batch_that_is_killed_again_and_again_ends_with_every_line_once(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     shift = Shift(tmp_path, 20)

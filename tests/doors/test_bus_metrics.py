@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from runtime.bus.builtin_middleware import build_chain
 from runtime.bus.dispatcher import Dispatcher
 from runtime.bus.frames import Frame, Header, encode_frame
-from runtime.bus.routing_table import BusTable
+from runtime.bus.routing_table import RoutingTable
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import Address, MessageId
 from runtime.settings import Settings
@@ -22,7 +22,7 @@ class Bus:
     """A bus, and what a scrape of its metrics shows: name with labels → value."""
 
     def __init__(self, **settings: Any) -> None:
-        self.table = BusTable()
+        self.table = RoutingTable()
         middleware = bus_middleware(Settings.model_validate({"state_dir": "/nowhere", "bus": settings}))
         clock = FakeClock()
         self.dispatcher = Dispatcher(self.table, build_chain(middleware, clock), clock)
@@ -33,7 +33,7 @@ class Bus:
     def send(self, kind: Any, type_: str, target: str | None = None) -> None:
         self._sent += 1
         header = Header(MessageId(f"m{self._sent}"), kind, type_, Address("asker"), Address(target) if target else None)
-        self.dispatcher.take(encode_frame(Frame(header, b"\x80")))
+        self.dispatcher.dispatch(encode_frame(Frame(header, b"\x80")))
 
     def scraped(self) -> dict[str, float]:
         self.metrics.update(self.dispatcher.stats())
@@ -77,7 +77,7 @@ def test_the_state_of_the_breaker_of_a_type_that_fails_is_shown(failures: int, s
         bus.table.connect(Address("weak"), handles=("ask",))
         bus.table.connect(Address("asker"))
         bus.send("query", "ask")
-        bus.dispatcher.lose(Address("weak"), bus.table.incarnation(Address("weak")), for_good=True)
+        bus.dispatcher.mark_lost(Address("weak"), bus.table.incarnation(Address("weak")), for_good=True)
     assert bus.scraped()['jeeves_bus_breaker_state{type="ask"}'] == state
 
 
@@ -85,7 +85,7 @@ def test_a_breaker_that_excludes_a_type_never_opens_for_it() -> None:
     bus = Bus(breaker={"failure_threshold": 1, "excluded_types": ["ask"]})
     bus.table.connect(Address("weak"), handles=("ask",))
     bus.send("query", "ask")
-    bus.dispatcher.lose(Address("weak"), 1, for_good=True)
+    bus.dispatcher.mark_lost(Address("weak"), 1, for_good=True)
     assert not [name for name in bus.scraped() if name.startswith("jeeves_bus_breaker_state")]
 
 

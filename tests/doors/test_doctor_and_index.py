@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from runtime.database.sqlite_database import SqliteDatabase
+from runtime.memory.sessions import SESSIONS
+from runtime.primitives.clock import FakeClock
 from tests.doors.program import Program
 
 
@@ -13,6 +16,7 @@ def test_a_sound_installation_has_nothing_to_mend(jeeves: Program) -> None:
     checks = {check["name"]: check for check in json.loads(outcome.out)}
     assert all(check["verdict"] == "ok" for check in checks.values() if check["needed"])
     assert {"python", "ray", "state folder", "pipeline code_analysis", "own code", "warm system"} <= set(checks)
+    assert checks["capability code_analysis"]["detail"] == "5 pipelines"
     assert jeeves.run("doctor").answers().out.count("\n") == len(checks)
 
 
@@ -23,6 +27,38 @@ def test_what_is_missing_is_told_with_status_1(jeeves: Program, tmp_path: Path) 
     assert failed == ["state folder"]
 
 
+def test_each_part_of_the_store_is_looked_at_and_none_is_made(jeeves: Program, tmp_path: Path) -> None:
+    state = tmp_path / "parts"
+    env = {"JEEVES_STATE_DIR": str(state)}
+    (state / "sessions.sqlite").parent.mkdir(parents=True)
+    SESSIONS.open(SqliteDatabase(state / "sessions.sqlite", "normal"), FakeClock()).close()
+    (state / "cache.sqlite").write_bytes(b"not a database, not at all" * 500)
+    outcome = jeeves.run("doctor", "--json", env=env)
+    checks = {check["name"]: check for check in json.loads(outcome.out)}
+    told = {name: check["detail"] for name, check in checks.items() if name.startswith("store ")}
+    assert (outcome.status, checks["store cache"]["verdict"]) == (1, "failed")
+    assert "not a database" in told.pop("store cache")
+    assert told.pop("store sessions") == "schema 2 of 2"
+    assert told.pop("store runs") == "0 databases"
+    assert set(told.values()) == {"not made yet"}
+    assert {"store journal", "store queues", "store relations", "store tool_metrics"} == set(told)
+    assert sorted(path.name for path in state.glob("*.sqlite")) == ["cache.sqlite", "sessions.sqlite"]
+
+
+def test_each_deployment_of_the_model_file_is_looked_at(jeeves: Program, tmp_path: Path) -> None:
+    endpoint = "backend: openai, base_url: 'http://127.0.0.1:9/v1', model: m, max_model_len: 4096"
+    text = f"{{deployments: {{main: {{{endpoint}, api_key_env: MY_KEY}}}}, roles: {{default: {{deployment: main}}}}}}"
+    (tmp_path / "models.yaml").write_text(text, encoding="utf-8")
+    env = {"JEEVES_MODELS__FILE": str(tmp_path / "models.yaml")}
+    outcome = jeeves.run("doctor", env=env)
+    assert outcome.status == 1
+    assert "the variable MY_KEY holds no usable key" in outcome.out
+    told = jeeves.run("doctor", env={**env, "MY_KEY": "abc"}).answers().out
+    assert "m at http://127.0.0.1:9/v1" in told
+    outcome = jeeves.run("doctor", env={"JEEVES_MODELS__FILE": "nowhere"})
+    assert outcome.status == 1
+
+
 def test_a_pipeline_with_faults_is_told(jeeves: Program, tmp_path: Path) -> None:
     (tmp_path / "config" / "pipelines").mkdir(parents=True)
     (tmp_path / "config" / "pipelines" / "mine.yaml").write_text("name: mine\nagents: []\n")
@@ -30,6 +66,14 @@ def test_a_pipeline_with_faults_is_told(jeeves: Program, tmp_path: Path) -> None
     assert outcome.status == 1
     assert "mine.yaml" in outcome.out
     assert "jeeves validate" in outcome.out
+
+
+def test_a_capability_that_is_not_installed_is_told(jeeves: Program) -> None:
+    outcome = jeeves.run("doctor", "--json", env={"JEEVES_CAPABILITIES": "code_analysis,other"})
+    assert outcome.status == 1
+    checks = {check["name"]: check for check in json.loads(outcome.out)}
+    assert checks["capability other"]["verdict"] == "failed"
+    assert "not installed; installed: code_analysis" in checks["capability other"]["detail"]
 
 
 def test_doctor_says_that_a_disk_is_full_or_settings_are_wrong_in_one_line(jeeves: Program) -> None:

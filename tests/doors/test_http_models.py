@@ -26,6 +26,7 @@ def served(answer: Answer) -> dict[str, float]:
     return found
 
 
+@pytest.mark.long
 async def test_the_service_tells_of_its_models_what_they_do_and_whether_they_answer(tmp_path: Path) -> None:
     endpoint = Endpoint(answers_well)
     await endpoint.start()

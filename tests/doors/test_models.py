@@ -18,7 +18,7 @@ from serve.answer_document import Ask, exit_status
 from serve.cli.ask import print_document
 from serve.cli.display import Drafts, with_text
 from serve.cli.inputs import with_models
-from serve.runtimes.answering import LocalRuntime, OnEvent, ignore_event
+from serve.runtimes.answering import AskCallbacks, LocalRuntime, OnEvent, ignore_event
 from serve.wiring import load_named_pipeline
 from tests.capabilities.code_analysis.model_desk import OPENINGS
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
@@ -120,7 +120,7 @@ async def asked(tmp_path: Path) -> AsyncGenerator[Asked, None]:
         settings = with_models(settings_with(tmp_path, endpoint_file(url, **more)), "llm", None)
         runtime = LocalRuntime(settings, load_named_pipeline(settings, "code_analysis"))
         try:
-            return await runtime.ask(Ask(QUESTION, str(repo), "code_analysis"), on_event), endpoint
+            return await runtime.ask(Ask(QUESTION, str(repo), "code_analysis"), AskCallbacks(on_event)), endpoint
         finally:
             await runtime.close()
 

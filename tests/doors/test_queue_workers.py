@@ -11,7 +11,7 @@ import pytest
 from runtime.errors import ClusterError, InputError
 from runtime.primitives.clock import FakeClock
 from runtime.queues.work_queue import MemoryWorkQueue
-from runtime.queues.work_table import MOST_LOST_LEASES, Task, WorkerId
+from runtime.queues.work_table import MAX_LOST_LEASES, Task, WorkerId
 from serve.batch.queue_workers import IDLE_S, MAX_RETRIES, QueueWorkers, error_in
 
 
@@ -115,7 +115,7 @@ async def test_a_task_that_another_worker_lost_too_often_is_told_as_dead() -> No
     thief = WorkerId("thief")
     working = asyncio.create_task(shop.workers.work_off([b"x"], 0))
     await shop.clock.advance(0)
-    for _ in range(MOST_LOST_LEASES):
+    for _ in range(MAX_LOST_LEASES):
         await shop.queue.register_worker(thief, ["q"], 1.0)
         assert await shop.queue.dequeue_task(thief, 0) is not None
         await shop.clock.advance(1)

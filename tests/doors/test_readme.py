@@ -8,18 +8,25 @@ import shutil
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN_HERE = ("make test",)
+SHORT = ("jeeves simulate", "in_process")
+"""What a block says that takes seconds; all others are run by `make check` alone."""
 TIMEOUT_S = 240
 
 
 def blocks() -> list[str]:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     return [block for block in BLOCK.findall(text) if block.strip() not in NOT_RUN_HERE]
+
+
+def marked(block: str) -> Any:
+    return pytest.param(block, marks=() if any(word in block for word in SHORT) else pytest.mark.long)
 
 
 def free_port() -> int:
@@ -36,7 +43,9 @@ def test_the_readme_shows_both_commands_and_every_door() -> None:
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("block", blocks(), ids=lambda block: block.strip().splitlines()[-1][:40])
+@pytest.mark.parametrize(
+    "block", [marked(block) for block in blocks()], ids=lambda block: block.strip().splitlines()[-1][:40]
+)
 def test_a_block_of_the_readme_runs_as_it_stands(block: str, tmp_path: Path) -> None:
     script = block.replace("/tmp/", f"{tmp_path}/").replace("8700", str(free_port()))
     environment = {

@@ -113,7 +113,7 @@ def test_without_wait_a_question_is_the_end(jeeves: Program, repo: Path) -> None
     assert outcome.document["terminal_reason"] == "confirmation_required"
 
 
-@pytest.mark.parametrize("command", ["watch", "cancel", "pause"])
+@pytest.mark.parametrize("command", ["cancel", "pause"])
 def test_without_a_system_it_is_said_that_none_is_up(jeeves: Program, command: str) -> None:
     jeeves.run("runs", command, "r-1").complains(2, "no system is up", "jeeves up")
 

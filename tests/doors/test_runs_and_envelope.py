@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from runtime.hosting.run_table import RunTable
 from runtime.pipeline.loading import load_pipeline
-from runtime.pipeline.pipeline_versions import rules_as_bytes
+from runtime.pipeline.pipeline_versions import encode_pipeline
 from runtime.primitives.clock import FakeClock, SystemClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
@@ -36,13 +36,14 @@ class Tree(Program):
 
     def __init__(self, state_dir: Path, **env: str) -> None:
         super().__init__(state_dir, JEEVES_RAY__MODE="in_process", PYTHONPATH=str(ROOT), **env)
+        self.cwd = ROOT
 
     def start(
         self, *args: str | bytes | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, **options: Any
     ) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "serve.cli.main", *args],
-            cwd=cwd or ROOT,
+            cwd=cwd or self.cwd,
             env={**self.env, **(env or {})},
             stdin=options.pop("stdin", subprocess.DEVNULL),
             stdout=subprocess.PIPE,
@@ -117,6 +118,16 @@ def test_why_as_json_is_a_list_of_steps_that_grow(asked: Asked) -> None:
     assert [reason["seq"] for reason in reasons] == sorted({reason["seq"] for reason in reasons})
     assert {"seq", "at_ms", "event", "stage", "what", "why"} == set(reasons[0])
     assert [reason["stage"] for reason in reasons][1:] == list(STAGES)
+
+
+def test_a_run_that_is_over_is_watched_again_from_any_event_on_without_a_system(asked: Asked) -> None:
+    events = [json.loads(line) for line in asked.runs("watch", asked.run_id, "--json").answers().out.splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert (events[0]["type"], events[-1]["type"]) == ("run.accepted", "run.finished")
+    for after in (1, len(events) - 1, len(events), len(events) + 1):
+        rest = asked.runs("watch", asked.run_id, "--json", "--after", str(after)).answers().out.splitlines()
+        assert [json.loads(line) for line in rest] == events[after:]
+    asked.runs("watch", "r-none").complains(2, "no run 'r-none'")
 
 
 def test_log_tells_the_events_of_a_run_as_lines_and_as_json(asked: Asked) -> None:
@@ -238,7 +249,7 @@ def begun_run(tree: Tree, repo: Path, keeps_rules: bool = True) -> RunId:
     runs = RunTable({config.name: config}, log, SystemClock())
     run_id, _ = runs.submit(Request(config.name, QUESTION, metadata={"repo": str(repo), "repository": {}}))
     if keeps_rules:
-        log.keep_rules(config.config_hash, rules_as_bytes(config))
+        log.keep_rules(config.config_hash, encode_pipeline(config))
     log.close()
     if not keeps_rules:
         with sqlite3.connect(tree.state_dir / "runs" / "local.sqlite") as db:
@@ -287,6 +298,7 @@ def test_a_run_that_todays_agents_do_not_fit_is_listed_and_shown_with_the_reason
     assert (shown["stays"], shown["lifecycle"]) == (why, "running")
 
 
+@pytest.mark.long
 def test_a_run_that_a_living_system_drives_is_not_taken_from_it(tree: Tree, repo: Path) -> None:
     run_id = begun_run(tree, repo)
     log = SqliteRunLog(tree.state_dir / "runs" / "local.sqlite")

@@ -10,7 +10,8 @@ import psycopg
 import pytest
 
 from runtime.primitives.clock import SystemClock
-from runtime.store.opening import StoreOptions, open_run_log, run_log_names
+from runtime.store.opening import open_run_log, run_log_names
+from runtime.store.options import StoreOptions
 from tests.doors.sample_repo import QUESTION
 from tests.doors.test_runs_and_envelope import Tree
 from tests.postgres_server import PASSWORD, PostgresServer

@@ -137,6 +137,7 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     assert after["bus"]["dead_letters"] == 0
     assert after["bus"]["parked"] == 0
     assert set(after["bus"]["middleware"]) >= {"deduplication", "metrics"}
+    assert (after["queues"], after["models"]) == ({}, {})
     assert (
         "10 endpoints on the bus, away: none; 0 frames parked, 0 dead letters, 0 types of queries failing"
         in warm.run("status").answers().out
@@ -254,7 +255,7 @@ def test_a_record_that_cannot_be_read_is_told_how_to_mend(warm: Program, warm_re
 
 def test_without_a_system_status_and_down_say_so(jeeves: Program) -> None:
     assert jeeves.run("status").answers(1).out == "not up\n"
-    assert jeeves.run("status", "--json").answers(1).document == {"up": False}
+    assert jeeves.run("status", "--json").answers(1).document == {"up": False, "queues": {}}
     assert jeeves.run("down").answers().out == "not up\n"
 
 
@@ -280,6 +281,7 @@ def test_two_that_start_at_the_same_time_get_one_system_and_down_ends_all_of_it(
     assert ray_jeeves.run("status").status == 1
 
 
+@pytest.mark.long
 def test_a_killed_system_leaves_no_process_and_its_record_is_passed_over(ray_jeeves: Program, repo: Path) -> None:
     ray_jeeves.run("up").answers()
     os.kill(record_of(ray_jeeves)["pid"], signal.SIGKILL)

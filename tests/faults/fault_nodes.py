@@ -71,7 +71,7 @@ class FarSite(Site):
         (private_dir / "cwd").mkdir()
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.cluster.token_path)}
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")} | token
-        with clusters._surroundings(NODE_IP, environment):
+        with clusters._ray_environment(NODE_IP, environment):
             self._node = _FarNode(self.cluster.address, self.folder / "ray", private_dir)
 
     def remove_node(self) -> None:

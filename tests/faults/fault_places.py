@@ -18,7 +18,8 @@ from runtime.hosting.local_runner import LocalRunner
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, InterruptResponse
-from runtime.store.opening import StoreOptions, open_run_log
+from runtime.store.opening import open_run_log
+from runtime.store.options import StoreOptions
 from runtime.supervision.commands import ClientEvent
 from tests.conformance.hosts import SAMPLE
 from tests.faults.fault_rounds import Round

@@ -14,7 +14,8 @@ import msgspec
 
 from runtime.pipeline.config import PipelineConfig
 from runtime.settings import RaySettings
-from runtime.store.opening import StoreOptions, open_run_log
+from runtime.store.opening import open_run_log
+from runtime.store.options import StoreOptions
 from runtime.store.run_log import SqlRunLog
 from tests.conformance.hosts import system_spec
 from tests.faults.fault_runs import fan_pipeline, steps_pipeline

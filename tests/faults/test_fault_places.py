@@ -37,7 +37,7 @@ def struck(folder: Path, name: str, numbers: tuple[int, ...]) -> list[Record]:
     ("name", "numbers"),
     [
         ("clock-step", (0, 1, 2, 3)),
-        ("disk-full", (0, 1)),
+        pytest.param("disk-full", (0, 1), marks=pytest.mark.long),
         pytest.param("postgres-restart", (0, 1, 3), marks=pytest.mark.slow),
         pytest.param("node-removed", (0, 1), marks=pytest.mark.slow),
     ],

@@ -18,10 +18,12 @@ pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
 # Numbers of rounds: in even ones runs wait while the fault strikes, in odd ones they flow.
 QUICK = {
     "kill-agent": (0, 1),
-    "kill-supervisor": (0, 1),
-    "kill-bus": (0, 1),
     "kill-store": (1,),
     "kill-index": (0,),
+}
+LONG = {
+    "kill-supervisor": (0, 1),
+    "kill-bus": (0, 1),
     "answers": (0, 1),
     "two-supervisors": (0,),
     "stop-supervisor": (1,),
@@ -54,9 +56,9 @@ async def _struck(site: Site, expected: dict[str, Outcome], name: str, numbers: 
         assert (record.ended, record.lost, record.doubled) == (record.accepted, 0, 0)
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.long) for name in LONG)])
 async def test_no_run_is_lost_or_doubled_and_all_end_as_undisturbed(up: Up, name: str) -> None:
-    await _struck(up.site, up.expected, name, QUICK[name])
+    await _struck(up.site, up.expected, name, (QUICK | LONG)[name])
 
 
 @pytest.mark.slow

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
-from runtime.llm.model_file import ModelsFile, VllmDeployment, load_models
+from runtime.llm.model_file import ModelsFile, load_models
 from runtime.settings import RaySettings, shipped_config_dir
+from serve.contributions import providers
+from serve.llm.vllm_provider import VllmDeployment
 
 collect_ignore_glob = [] if importlib.util.find_spec("vllm") else ["test_*.py"]
 
@@ -39,7 +41,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> ModelsFile:
         make_tiny_model(folder)
     path = folder.parent / "vllm_tiny.yaml"
     path.write_text(text.replace("model: tiny-model", f"model: {folder}"), encoding="utf-8")
-    return load_models(path)
+    return load_models(path, contributed=providers())
 
 
 @pytest.fixture(scope="session")

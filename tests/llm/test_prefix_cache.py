@@ -12,12 +12,13 @@ from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.model_handle import HandleBackend, handle_backend
 from runtime.llm.client_opening import counter_of
 from runtime.llm.messages import Completion, Message, ModelRequest, Piece, Sampling
-from runtime.llm.model_file import ModelsFile, VllmDeployment
+from runtime.llm.model_file import ModelsFile
 from runtime.llm.prompts import PromptRegistry
 from runtime.llm.protocol import drained
 from runtime.settings import shipped_config_dir
+from serve.llm.vllm_provider import VllmDeployment
 from tests.capabilities.code_analysis.model_desk import ModelDesk
-from tests.capabilities.code_analysis.support import Desk, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, write_files
 from tests.capabilities.code_analysis.test_evidence_chain import REPOSITORY
 from tests.runtime.test_fix_prompts import ACTIONS, FIX_STATES, shared_beginning
 
@@ -82,7 +83,7 @@ async def test_runs_of_code_analysis_find_what_their_prompts_share(
     backend: Watched, deployment: VllmDeployment, tiny: ModelsFile, tmp_path: Path
 ) -> None:
     write_files(tmp_path / "repo", REPOSITORY)
-    desk = await Desk.open(tmp_path / "repo", tmp_path / "state")
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
     seen = backend.watch()
     for question in ("How does deliver_parcel work?", "Where is MAX_PARCELS defined?", "Who calls is_full?"):
         await ModelDesk(desk, backend, CAPABILITY, models=tiny).ask(question)

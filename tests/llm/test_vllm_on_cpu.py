@@ -25,15 +25,17 @@ from actors.model_handle import HandleBackend, handle_backend
 from runtime.errors import ClusterError, ModelBrokeOffError, ModelDownError, ModelFailedError, ModelRefusedError
 from runtime.llm.client_opening import counter_of
 from runtime.llm.messages import Completion, Message, ModelRequest, Sampling, TextDelta
-from runtime.llm.model_file import ModelsFile, VllmDeployment, load_models
+from runtime.llm.model_file import ModelsFile, load_models
 from runtime.llm.protocol import drained
 from runtime.llm.structured import bounded_schema, read_object
 from runtime.llm.tokens import count_messages
 from runtime.settings import shipped_config_dir
-from serve.llm.resources import bundles, llm_config_of
+from serve.contributions import providers
+from serve.llm.resources import llm_config_of
 from serve.llm.throughput_bench import Measured, requests_of
+from serve.llm.vllm_provider import VllmDeployment, bundles
 from tests.capabilities.code_analysis.model_desk import ModelDesk
-from tests.capabilities.code_analysis.support import Desk, Produced, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, Produced, write_files
 from tests.capabilities.code_analysis.test_evidence_chain import REPOSITORY, document_faults, ending_faults
 
 ENDLESS = Sampling(max_tokens=3_000, temperature=1.0, seed=1)
@@ -188,7 +190,7 @@ async def test_whole_runs_with_random_weights_end_within_their_bounds_without_a_
 ) -> None:
     root = tmp_path / "repo"
     write_files(root, REPOSITORY)
-    desk, produced = await Desk.open(root, tmp_path / "state"), Produced(root)
+    desk, produced = await AnalysisHarness.open(root, tmp_path / "state"), Produced(root)
     models = tiny.model_copy(
         update={"roles": {"default": tiny.role("default").model_copy(update={"temperature": 1.0})}}
     )
@@ -207,7 +209,7 @@ def test_the_bundles_that_are_printed_are_those_that_ray_makes(served: Any) -> N
     from ray.serve.llm.deployment import LLMServer
 
     for path in sorted((shipped_config_dir() / "models").glob("vllm*.yaml")):
-        for name, each in load_models(path).deployments.items():
+        for name, each in load_models(path, contributed=providers()).deployments.items():
             assert isinstance(each, VllmDeployment)
             options = LLMServer.get_deployment_options(LLMConfig(**llm_config_of(name, each)))
             asked_for = options["placement_group_bundles"]
@@ -219,7 +221,7 @@ def test_a_model_for_gpus_is_not_waited_for_where_there_is_none(served: Any) -> 
     from serve.llm.model_server import deploy
 
     with pytest.raises(ClusterError, match=r"'main' asks for more than the cluster has: GPU 1 \(has 0\)"):
-        deploy(load_models(shipped_config_dir() / "models" / "vllm_h100.yaml"))
+        deploy(load_models(shipped_config_dir() / "models" / "vllm_h100.yaml", contributed=providers()))
 
 
 def test_an_engine_setting_that_there_is_not_is_told_with_the_deployment_and_what_is_wrong(

@@ -19,7 +19,7 @@ def box(**settings: int) -> Outbox[str]:
 
 
 def test_a_message_comes_due_after_waits_that_double_up_to_the_cap() -> None:
-    out = box(first_wait_ms=100, longest_wait_ms=400)
+    out = box(first_wait_ms=100, max_wait_ms=400)
     out.put(MessageId("m"), "hello", 0)
     sent = [now for now in range(0, 2_000, 10) if out.due(now)]
     assert sent == [100, 300, 700, 1_100, 1_500, 1_900]
@@ -54,7 +54,7 @@ def test_a_full_outbox_says_so_and_takes_more_once_something_was_acknowledged() 
 
 
 def test_a_host_that_was_asleep_sends_each_message_once_however_long_it_slept() -> None:
-    out = box(first_wait_ms=100, longest_wait_ms=200)
+    out = box(first_wait_ms=100, max_wait_ms=200)
     for name in "ab":
         out.put(MessageId(name), name, 0)
     assert out.due(1_000_000) == ["a", "b"]
@@ -65,7 +65,7 @@ def test_a_host_that_was_asleep_sends_each_message_once_however_long_it_slept() 
 def test_whatever_is_not_acknowledged_is_sent_again_and_nothing_else_ever(
     steps: list[tuple[str, MessageId, int]],
 ) -> None:
-    out, now, waiting = box(first_wait_ms=50, longest_wait_ms=300), 0, set()
+    out, now, waiting = box(first_wait_ms=50, max_wait_ms=300), 0, set()
     for step, message_id, passed in steps:
         now += passed
         if step == "put":
@@ -84,10 +84,10 @@ def test_whatever_is_not_acknowledged_is_sent_again_and_nothing_else_ever(
 
 def test_a_double_is_known_and_one_that_failed_half_way_is_not() -> None:
     inbox = Inbox()
-    assert not inbox.is_double(MessageId("m"))
-    assert not inbox.is_double(MessageId("m")), "only what was dealt with is noted"
+    assert not inbox.is_duplicate(MessageId("m"))
+    assert not inbox.is_duplicate(MessageId("m")), "only what was dealt with is noted"
     inbox.note(MessageId("m"))
-    assert inbox.is_double(MessageId("m"))
+    assert inbox.is_duplicate(MessageId("m"))
 
 
 @given(st.lists(ids, max_size=40), st.integers(1, 5))
@@ -97,20 +97,20 @@ def test_an_inbox_knows_the_newest_ids_and_never_more_than_its_capacity(noted: l
         inbox.note(message_id)
     newest = list(dict.fromkeys(reversed(noted)))[:capacity]
     assert len(inbox) == len(newest)
-    assert all(inbox.is_double(message_id) for message_id in newest)
+    assert all(inbox.is_duplicate(message_id) for message_id in newest)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 70), st.integers(0, 70))
 def test_over_a_bad_line_every_message_arrives_and_takes_effect_once(seed: int, lose: int, double: int) -> None:
     rng = random.Random(seed)
-    out, inbox, effects = box(first_wait_ms=10, longest_wait_ms=40), Inbox(), []
+    out, inbox, effects = box(first_wait_ms=10, max_wait_ms=40), Inbox(), []
     for number in range(8):
         out.put(MessageId(f"m{number}"), f"m{number}", 0)
     for now in range(0, 40_000, 10):
         for message in out.due(now):
             copies = 0 if rng.randrange(100) < lose else 1 + (rng.randrange(100) < double)
             for _ in range(copies):
-                if not inbox.is_double(MessageId(message)):
+                if not inbox.is_duplicate(MessageId(message)):
                     effects.append(message)
                     inbox.note(MessageId(message))
                 if rng.randrange(100) >= lose:
@@ -123,9 +123,9 @@ def test_over_a_bad_line_every_message_arrives_and_takes_effect_once(seed: int, 
 @pytest.mark.parametrize(
     ("attempts", "admitted"),
     [
-        ([1, 1], ["begin", "double"]),
+        ([1, 1], ["begin", "duplicate"]),
         ([1, 2, 1], ["begin", "begin", "outdated"]),
-        ([3, 2, 3, 4], ["begin", "outdated", "double", "begin"]),
+        ([3, 2, 3, 4], ["begin", "outdated", "duplicate", "begin"]),
     ],
 )
 def test_only_a_newer_attempt_of_a_visit_begins(attempts: list[int], admitted: list[str]) -> None:
@@ -139,5 +139,5 @@ def test_newest_attempts_are_bounded() -> None:
     newest = NewestAttempts(capacity=2)
     for hop in (1, 2, 3):
         newest.admit(StageKey(RunId("r"), hop))
-    assert newest.admit(StageKey(RunId("r"), 3)) == "double"
+    assert newest.admit(StageKey(RunId("r"), 3)) == "duplicate"
     assert newest.admit(StageKey(RunId("r"), 1)) == "begin", "the oldest was forgotten"

@@ -65,7 +65,7 @@ class Paper:
         return ToolResult("ok", data={"lines": len(self.lines)}) if line.text in self.lines else None
 
 
-class Desk:
+class WritingAttempts:
     """A tool that writes, and a journal that outlives the attempts that use it."""
 
     def __init__(self, effect: Declaration, checks: bool = True) -> None:
@@ -96,7 +96,7 @@ EVERY: tuple[Declaration, ...] = ("repeatable", "check_first", "ask")
 async def test_what_an_earlier_attempt_has_done_is_not_done_again_and_its_result_is_the_same(
     effect: Declaration,
 ) -> None:
-    desk = Desk(effect)
+    desk = WritingAttempts(effect)
     first, second = desk.attempt(1), desk.attempt(2)
     done = [await desk.write(first, text) for text in ("a", "b", "a")]
     again = [await desk.write(second, text) for text in ("a", "b", "a")]
@@ -108,7 +108,7 @@ async def test_what_an_earlier_attempt_has_done_is_not_done_again_and_its_result
 async def test_what_is_in_doubt_is_repeated_or_looked_for_as_the_tool_declares(
     effect: Declaration, lines: list[str]
 ) -> None:
-    desk = Desk(effect)
+    desk = WritingAttempts(effect)
     await desk.die_writing(1)
     assert (await desk.write(desk.attempt(2))).status == "ok"
     assert desk.paper.lines == lines
@@ -116,7 +116,7 @@ async def test_what_is_in_doubt_is_repeated_or_looked_for_as_the_tool_declares(
 
 
 async def test_what_was_looked_for_and_not_found_is_done() -> None:
-    desk = Desk("check_first")
+    desk = WritingAttempts("check_first")
     await desk.die_writing(1)
     desk.paper.lines.clear()
     assert (await desk.write(desk.attempt(2))).data == {"lines": 1}
@@ -126,7 +126,7 @@ async def test_what_was_looked_for_and_not_found_is_done() -> None:
 
 @pytest.mark.parametrize(("effect", "checks"), [("ask", True), ("check_first", False)])
 async def test_what_is_in_doubt_and_cannot_be_looked_for_is_left_to_a_person(effect: Declaration, checks: bool) -> None:
-    desk = Desk(effect, checks)
+    desk = WritingAttempts(effect, checks)
     await desk.die_writing(1)
     with pytest.raises(EffectInDoubtError, match="call 1 of hop 3 of run r-1 may have been made"):
         await desk.write(desk.attempt(2))
@@ -134,21 +134,21 @@ async def test_what_is_in_doubt_and_cannot_be_looked_for_is_left_to_a_person(eff
 
 
 async def test_a_refusal_of_the_tool_is_the_calls_result_for_good() -> None:
-    desk = Desk("ask")
+    desk = WritingAttempts("ask")
     desk.paper.mood = "refuse"
     assert [(await desk.write(desk.attempt(number))).error for number in (1, 2)] == ["no ink"] * 2
     assert desk.paper.lines == []
 
 
 async def test_another_question_under_the_same_number_is_another_call() -> None:
-    desk = Desk("ask")
+    desk = WritingAttempts("ask")
     await desk.die_writing(1)
     assert (await desk.write(desk.attempt(2), "other")).status == "ok"
     assert desk.paper.lines == ["a", "other"]
 
 
 async def test_an_attempt_that_a_newer_one_has_overtaken_makes_no_call() -> None:
-    desk = Desk("repeatable")
+    desk = WritingAttempts("repeatable")
     journal, newer = port(desk.journal), msgspec.structs.replace(KEY, attempt=2)
     assert await journal.begin(KEY, "first life")
     assert await journal.begin(newer, "second life")
@@ -164,7 +164,7 @@ async def test_an_attempt_is_begun_by_one_process_alone() -> None:
 
 
 async def test_reading_tools_and_refused_calls_leave_no_trace_in_the_journal() -> None:
-    desk = Desk("ask")
+    desk = WritingAttempts("ask")
     reader = Tool("read", "reads", Line, desk.paper.write)
     effects = StageEffects(port(desk.journal), KEY)
     tools = ToolExecutor(ToolRegistry([reader]), frozenset({"read"}), StageBudget(Grant(tool_calls=9)), effects=effects)

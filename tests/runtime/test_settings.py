@@ -11,7 +11,7 @@ from runtime.bus.builtin_middleware import SHIPPED, build_chain
 from runtime.errors import DocumentFaults, StateStorageError, UnknownNameError
 from runtime.primitives.clock import FakeClock
 from runtime.settings import MiddlewareName, Settings, load_settings, open_state_dir, shipped_config_dir
-from runtime.store.opening import store_options
+from runtime.store.options import store_options
 from serve.wiring import bus_middleware
 
 HOME_ENV = {"XDG_STATE_HOME": "/var/lib/state"}
@@ -48,7 +48,7 @@ def test_the_shipped_file_names_every_setting() -> None:
 def test_a_process_of_ours_is_handed_the_same_settings_secrets_included() -> None:
     dsn = "postgresql://jeeves:hunter2@127.0.0.1/db"
     given = load_settings(env=HOME_ENV | {"JEEVES_STORE__BACKEND": "postgres", "JEEVES_STORE__DSN": dsn})
-    again = Settings.model_validate_json(given.handed_over())
+    again = Settings.model_validate_json(given.json_with_secrets())
     assert again == given
     assert again.store.dsn is not None
     assert again.store.dsn.get_secret_value() == dsn

@@ -68,6 +68,7 @@ CAPABILITY = Capability(
                 "rules": synthesizer.by_rules,
                 "llm": model_or_rules("synthesizer", synthesis_by_model, synthesizer.by_rules),
             },
+            post_process=synthesizer.settle,
         ),
         "critic": AgentHooks(
             pre_process=critic.gather,

@@ -1,162 +1,138 @@
-"""Which language a file is written in, and which grammar reads it.
+"""Which language a file is written in, and what its record says.
 
-`language_of(path)` looks at the file name alone; `language_of_shebang(first_line)` serves scripts without an
-extension. Languages with a grammar are parsed with tree-sitter; every grammar is a package of its own that is imported
-when its first file is met, never before. Languages without one are read by text heuristics (`text_symbols`).
+Every module of `runtime.codebase.languages` declares languages; installed packages declare further ones by an entry
+point of the group `jeeves.languages`. They are listed when the first file is met. `language_of(path)` looks at the file
+name alone; scripts without an ending and headers of C++ are told by their text. A grammar is a package of its own that
+is imported when its first file is met, never before.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
+import pkgutil
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import entry_points
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
+
+from runtime.codebase import languages as declared
+from runtime.codebase.language_parts.language import Language
+from runtime.errors import SettingsError
 
 if TYPE_CHECKING:
     import tree_sitter
 
-
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """Where a tree-sitter grammar lies: a module, and the function in it that returns the language."""
-
-    module: str
-    function: str = "language"
-    tags_attribute: str = "TAGS_QUERY"
-
-
-GRAMMARS: dict[str, Grammar] = {
-    "python": Grammar("tree_sitter_python"),
-    "javascript": Grammar("tree_sitter_javascript"),
-    "typescript": Grammar("tree_sitter_typescript", "language_typescript"),
-    "tsx": Grammar("tree_sitter_typescript", "language_tsx"),
-    "go": Grammar("tree_sitter_go"),
-    "rust": Grammar("tree_sitter_rust"),
-    "java": Grammar("tree_sitter_java"),
-    "c": Grammar("tree_sitter_c"),
-    "cpp": Grammar("tree_sitter_cpp"),
-    "ruby": Grammar("tree_sitter_ruby"),
-    "php": Grammar("tree_sitter_php", "language_php"),
-    "c_sharp": Grammar("tree_sitter_c_sharp"),
-    "kotlin": Grammar("tree_sitter_kotlin"),
-    "shell": Grammar("tree_sitter_bash"),
-}
-
-# Languages whose code calls one another directly.
-_KIN = (
-    frozenset({"javascript", "typescript", "tsx", "vue", "svelte"}),
-    frozenset({"c", "cpp", "objc", "cuda"}),
-    frozenset({"java", "kotlin", "scala", "groovy", "clojure"}),
-    frozenset({"python", "cython"}),
-)
-
-_EXTENSIONS_BY_LANGUAGE: dict[str, str] = {
-    "python": "py pyi pyw",
-    "javascript": "js jsx mjs cjs",
-    "typescript": "ts mts cts",
-    "tsx": "tsx",
-    "go": "go",
-    "rust": "rs",
-    "java": "java",
-    "c": "c h",
-    "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp cu cuh",
-    "ruby": "rb rake gemspec ru",
-    "php": "php php5 phtml",
-    "c_sharp": "cs",
-    "kotlin": "kt kts",
-    "swift": "swift",
-    "scala": "scala sc",
-    "groovy": "groovy gradle",
-    "lua": "lua",
-    "perl": "pl pm",
-    "elixir": "ex exs",
-    "erlang": "erl hrl",
-    "haskell": "hs",
-    "julia": "jl",
-    "r": "r",
-    "dart": "dart",
-    "zig": "zig",
-    "cython": "pyx pxd pxi",
-    "shell": "sh bash zsh ksh",
-    "fish": "fish",
-    "powershell": "ps1 psm1",
-    "sql": "sql",
-    "proto": "proto",
-    "graphql": "graphql gql",
-    "terraform": "tf hcl",
-    "vue": "vue svelte",
-    "html": "html htm xhtml jinja j2",
-    "css": "css scss sass less",
-    "xml": "xml xsd xsl svg",
-    "markdown": "md markdown mdx",
-    "rst": "rst",
-    "text": "txt text adoc",
-    "yaml": "yaml yml",
-    "toml": "toml",
-    "ini": "ini cfg conf properties",
-    "json": "json jsonc json5 ipynb",
-    "csv": "csv tsv",
-    "make": "mk mak",
-}
-
-_LANGUAGE_BY_EXTENSION: dict[str, str] = {
-    extension: language for language, extensions in _EXTENSIONS_BY_LANGUAGE.items() for extension in extensions.split()
-}
-
-_LANGUAGE_BY_NAME: dict[str, str] = {
-    "makefile": "make",
-    "gnumakefile": "make",
-    "dockerfile": "docker",
-    "containerfile": "docker",
-    "jenkinsfile": "groovy",
-    "rakefile": "ruby",
-    "gemfile": "ruby",
-    "cmakelists.txt": "cmake",
-    "readme": "text",
-    "license": "text",
-    "changelog": "text",
-    "pipfile": "toml",
-    "go.mod": "text",
-}
-
-_LANGUAGE_BY_INTERPRETER: dict[str, str] = {
-    "python": "python",
-    "pypy": "python",
-    "node": "javascript",
-    "deno": "typescript",
-    "ruby": "ruby",
-    "php": "php",
-    "bash": "shell",
-    "sh": "shell",
-    "zsh": "shell",
-    "dash": "shell",
-    "perl": "perl",
-    "lua": "lua",
-}
+ENTRY_POINT_GROUP = "jeeves.languages"
 
 _INTERPRETER = re.compile(r"^#!\s*(?:\S*/)?([A-Za-z]+)[\d.]*(?:\s+(?:-\S+\s+)*([A-Za-z]+))?")
+_NO_LANGUAGE = Language(name="")
 
-_CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|std::", re.MULTILINE)
 
-PROSE: frozenset[str] = frozenset({"markdown", "rst", "text"})
-DATA: frozenset[str] = frozenset({"json", "yaml", "toml", "ini", "csv", "xml", "css", "html"})
+@functools.cache
+def languages() -> Mapping[str, Language]:
+    """Every language by its name. SettingsError when two declare the same name, ending or file name."""
+    return records_by_name((*_of_this_package(), *_of_others()))
+
+
+def records_by_name(records: Iterable[Language]) -> dict[str, Language]:
+    """The records by their names. SettingsError when two of them declare the same thing."""
+    known: dict[str, Language] = {}
+    owners: dict[str, str] = {}
+    for record in records:
+        claimed = [f"the name {record.name}", *(f"the ending .{ending}" for ending in record.extensions.split())]
+        claimed += [f"the file name {name}" for name in record.file_names.split()]
+        claimed += [f"the interpreter {program}" for program in record.interpreters.split()]
+        for thing in claimed:
+            if thing in owners:
+                raise SettingsError(
+                    f"two languages declare {thing}: {owners[thing]} and {record.name}; leave it to one of them"
+                )
+            owners[thing] = record.name
+        known[record.name] = record
+    return known
+
+
+def _of_this_package() -> Iterator[Language]:
+    for found in pkgutil.iter_modules(declared.__path__):
+        module = importlib.import_module(f"{declared.__name__}.{found.name}")
+        yield from _records(module, f"the module {module.__name__}")
+
+
+def _of_others() -> Iterator[Language]:
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
+        yield from _records(entry.load(), f"the entry point {entry.name} of {ENTRY_POINT_GROUP}")
+
+
+def _records(module: object, place: str) -> tuple[Language, ...]:
+    records = getattr(module, "LANGUAGES", None)
+    if not isinstance(records, tuple) or not all(isinstance(record, Language) for record in records):
+        raise SettingsError(f"{place} declares no languages; give it LANGUAGES, a tuple of records of type Language")
+    return records
+
+
+@functools.cache
+def languages_digest() -> str:
+    """A digest of what decides how files are read: an index that was made with other languages is made anew."""
+    told = [
+        (r.name, r.extensions, r.file_names, r.interpreters, r.role, r.grammar, r.tags, r.comment_marks, r.is_scoped)
+        for r in sorted(languages().values(), key=lambda record: record.name)
+    ]
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+@functools.cache
+def _by_extension() -> dict[str, str]:
+    return {ending: record.name for record in languages().values() for ending in record.extensions.split()}
+
+
+@functools.cache
+def _by_file_name() -> dict[str, str]:
+    return {name: record.name for record in languages().values() for name in record.file_names.split()}
+
+
+@functools.cache
+def _by_interpreter() -> dict[str, str]:
+    return {program: record.name for record in languages().values() for program in record.interpreters.split()}
+
+
+@functools.cache
+def _claims() -> dict[str, tuple[re.Pattern[str], str]]:
+    return {r.claims[0]: (r.claims[1], r.name) for r in languages().values() if r.claims is not None}
+
+
+@functools.cache
+def all_words(field: str) -> frozenset[str]:
+    """The words that the records of all languages have in a field."""
+    return frozenset(word for record in languages().values() for word in getattr(record, field).split())
 
 
 def language_of(path: str) -> str | None:
-    """The language that the file name tells, or None."""
+    """The name of the language that the file name tells, or None."""
     name = PurePosixPath(path).name.lower()
-    if name in _LANGUAGE_BY_NAME:
-        return _LANGUAGE_BY_NAME[name]
+    named = _by_file_name().get(name)
+    if named is not None:
+        return named
     _, dot, extension = name.rpartition(".")
-    return _LANGUAGE_BY_EXTENSION.get(extension) if dot else None
+    return _by_extension().get(extension) if dot else None
+
+
+def language_named(name: str | None) -> Language:
+    """The record of a language; one with nothing but defaults for None and for a name that nobody declares."""
+    return languages().get(name or "", _NO_LANGUAGE)
+
+
+def language_at(path: str) -> Language:
+    """The record of the language that the file name tells."""
+    return language_named(language_of(path))
 
 
 def may_call(file: str, other: str) -> bool:
     """False when code of one file does not call that of another by name: their languages are strangers."""
-    one, two = language_of(file), language_of(other)
-    return one == two or None in (one, two) or any({one, two} <= kin for kin in _KIN)
+    one, two = language_at(file), language_at(other)
+    return one is two or not one.name or not two.name or (one.family != "" and one.family == two.family)
 
 
 def language_of_shebang(first_line: str) -> str | None:
@@ -165,30 +141,33 @@ def language_of_shebang(first_line: str) -> str | None:
     if found is None:
         return None
     program, argument = found.groups()
-    return _LANGUAGE_BY_INTERPRETER.get(argument if program == "env" and argument else program)
+    return _by_interpreter().get(argument if program == "env" and argument else program)
 
 
 def language_of_content(path: str, by_name: str | None, text: str) -> str | None:
-    """The language of a file whose text is at hand: scripts by their first line, C++ headers by what they hold."""
+    """The language of a file whose text is at hand: scripts by their first line, others where a language claims them
+    by what they hold, as C++ does with headers."""
     if by_name is None:
         return language_of_shebang(text[:200].split("\n", 1)[0])
-    if by_name == "c" and path.endswith(".h") and _CPP_ONLY.search(text):
-        return "cpp"
-    return by_name
+    claim = _claims().get(path.rpartition(".")[2])
+    return claim[1] if claim is not None and claim[0].search(text) else by_name
 
 
 @functools.cache
 def load_grammar(language: str) -> tree_sitter.Language:
-    """The grammar of a language in `GRAMMARS`; imports its package on the first call. KeyError for any other."""
+    """The grammar of a language that has one; imports its package on the first call. KeyError for any other."""
     import tree_sitter
 
-    grammar = GRAMMARS[language]
+    grammar = languages()[language].grammar
+    if grammar is None:
+        raise KeyError(language)
     module = importlib.import_module(grammar.module)
     return tree_sitter.Language(getattr(module, grammar.function)())
 
 
-def bundled_tags_query(language: str) -> str:
-    """The tags query that the grammar's package brings along, or an empty string."""
-    grammar = GRAMMARS[language]
-    query = getattr(importlib.import_module(grammar.module), grammar.tags_attribute, None)
-    return query if isinstance(query, str) else ""
+def tags_query(language: Language) -> str:
+    """The tags query that the grammar's package brings along, with the further patterns of the record."""
+    if language.grammar is None:
+        return language.tags
+    query = getattr(importlib.import_module(language.grammar.module), language.grammar.tags_attribute, None)
+    return (query if isinstance(query, str) else "") + language.tags

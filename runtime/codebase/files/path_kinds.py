@@ -1,34 +1,19 @@
 """What a file is for, by its path: source, or something that an ordinary question does not mean.
 
-The first row of the table that matches wins; `source` is what remains. Ranking demotes the other kinds unless the
-question asks for them.
+The first row of the table that matches wins; `source` is what remains. To a row belong the patterns of that kind which
+the records of the languages have. Ranking demotes the other kinds unless the question asks for them.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from typing import Literal
 
-PathKind = Literal[
-    "source",
-    "test",
-    "docs",
-    "example",
-    "benchmark",
-    "vendored",
-    "generated",
-    "changelog",
-    "translation",
-    "declaration",
-    "data",
-]
+from runtime.codebase.files.languages import all_words, languages
+from runtime.codebase.language_parts.language import PathKind
 
-# Code may be called what stands for something else in prose: `history.py` is no list of changes.
-_NOT_CODE = (
-    r"^(?!.*\.(pyi?|pyx|go|[cm]?[jt]sx?|rs|java|c|h|cc|cpp|cxx|hh|hpp|rb|php|cs|kts?|swift|scala|lua|pl|pm|exs?|dart"
-    r"|vue)$)"
-)
+# Stands before a pattern that code is not meant by: `history.py` is no list of changes.
+_NOT_CODE = r"^(?!.*\.({code})$)"
 
 _TABLE: tuple[tuple[PathKind, str], ...] = (
     (
@@ -38,8 +23,8 @@ _TABLE: tuple[tuple[PathKind, str], ...] = (
     ),
     (
         "generated",
-        r"(\.min\.(js|css)|\.map|\.lock|-lock\.json|-lock\.yaml|(^|/)go\.sum|_pb2(_grpc)?\.pyi?|\.pb\.go|\.g\.cs"
-        r"|\.designer\.cs|\.generated\.\w+|\.bundle\.js|\.snap)$|(^|/)(generated|__generated__|__snapshots__)/",
+        r"(\.min\.css|\.map|\.lock|-lock\.json|-lock\.yaml|(^|/)go\.sum|\.generated\.\w+|\.snap)$"
+        r"|(^|/)(generated|__generated__|__snapshots__)/",
     ),
     (
         "changelog",
@@ -49,29 +34,24 @@ _TABLE: tuple[tuple[PathKind, str], ...] = (
     (
         "test",
         r"(^|/)(tests?|t|__tests__|__mocks__|mocks|e2e|specs?|testdata|test_data|fixtures|unittests?|integrationtest"
-        r"|testing_data|regress(ion)?)/"
-        r"|(^|/)(test[_-][^/]*\.(py|js|mjs|ts|c|cc|cpp|sh|rb|php|lua)|conftest\.py)$"
-        r"|_tests?\.(py|go|cc|cpp|c|rb|exs|dart)$|[._-](test|spec)s?\.[mc]?[jt]sx?$"
-        r"|(^|/)[^/]*(Tests?|TestCase|Spec)\.(java|kt|cs|scala|php|swift)$|_spec\.rb$|(^|/)tests?\.[a-z]+$",
+        r"|testing_data|regress(ion)?)/|(^|/)tests?\.[a-z]+$",
     ),
     ("benchmark", r"(^|/)(bench|benches|benchmarks?|perf|asv_bench|metrics-bench)/|(^|/)bench_[^/]*$|_bench\.\w+$"),
     ("example", r"(^|/)(examples?|samples?|demos?|tutorials?|playground|_examples|sandbox|templates/demo)/"),
     ("translation", r"(^|/)locales?/|\.(po|pot)$|" + _NOT_CODE + r".*(^|/)(i18n|l10n|translations?|lang)/"),
     (
         "docs",
-        r"(^|/)(docs?|documentation|doc-site|website|_docs|wiki|man)/|\.(md|markdown|mdx|rst|adoc|txt|[1-9])$|"
+        r"(^|/)(docs?|documentation|doc-site|website|_docs|wiki|man)/|\.[1-9]$|"
         + _NOT_CODE
         + r".*(^|/)(readme|license|licence|authors|contributors|copying|notice|contributing|security)([-_.][^/]*)?$",
     ),
-    ("declaration", r"\.d\.[cm]?ts$|\.pyi$"),
+    ("declaration", ""),
     (
         "data",
-        r"\.(json|jsonc|json5|ipynb|csv|tsv|xml|xsd|svg|html?|css|scss|sass|less|ya?ml|toml|ini|cfg|properties"
-        r"|sublime-\w+|tm(language|theme)|plist|patch|diff|log)$|(^|/)\.(github|gitlab|circleci|vscode|idea)/|(^|/)\.[^/.]+$",
+        r"\.(sublime-\w+|tm(language|theme)|plist|patch|diff|log)$|(^|/)\.(github|gitlab|circleci|vscode|idea)/"
+        r"|(^|/)\.[^/.]+$",
     ),
 )
-_COMPILED = tuple((kind, re.compile(pattern, re.IGNORECASE if kind != "test" else 0)) for kind, pattern in _TABLE)
-
 _LISTED_ONLY = re.compile(
     r"(\.min\.(js|css)|\.map|(^|/)(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|poetry\.lock"
     r"|uv\.lock|Pipfile\.lock|Cargo\.lock|go\.sum|composer\.lock|Gemfile\.lock))$"
@@ -98,10 +78,27 @@ _ASKING = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]{1,400}\?(?=\s|$)", re.MULTILIN
 _ASKED_COMPILED = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _ASKED_FOR.items()}
 
 
+@functools.cache
+def _compiled() -> tuple[tuple[PathKind, re.Pattern[str]], ...]:
+    """The rows of the table with what the languages add to each."""
+    code = "|".join(sorted(map(re.escape, all_words("code_extensions"))))
+    further: dict[PathKind, list[str]] = {}
+    for record in languages().values():
+        for kind, pattern in record.path_kinds:
+            further.setdefault(kind, []).append(pattern)
+    rows = []
+    for kind, own in _TABLE:
+        patterns = [own.replace("{code}", code), *further.get(kind, ())]
+        pattern = "|".join(filter(None, patterns))
+        if pattern:
+            rows.append((kind, re.compile(pattern, re.IGNORECASE if kind != "test" else 0)))
+    return tuple(rows)
+
+
 @functools.lru_cache(maxsize=65536)
 def kind_of_path(path: str) -> PathKind:
     """The first kind in the table whose pattern the path has."""
-    return next((kind for kind, pattern in _COMPILED if pattern.search(path)), "source")
+    return next((kind for kind, pattern in _compiled() if pattern.search(path)), "source")
 
 
 def kind_of_place(path: str, symbol: str | None) -> PathKind:

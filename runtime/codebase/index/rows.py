@@ -6,6 +6,7 @@ writes while a refresh holds the transaction.
 
 from __future__ import annotations
 
+import functools
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
@@ -13,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runtime.codebase.files.languages import DATA, GRAMMARS, language_of_content
+from runtime.codebase.files.languages import language_named, language_of_content, languages
 from runtime.codebase.files.path_kinds import is_listed_only
 from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.files.walk import FileEntry
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.parsing.chunks import Chunk, cut
+from runtime.codebase.parsing.chunks import COMMENT_MARKS, Chunk, cut
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import FileSyntax
@@ -26,9 +27,6 @@ from runtime.codebase.parsing.syntax import FileSyntax
 MAX_CHUNK_CHARS = 20_000
 MAX_LINE_CHARS_OF_CODE = 20_000
 _ROWS_PER_FLUSH = 4_000
-
-_COMMENT_LINE = re.compile(r"^[ \t]*(?:#|//|/\*|\*|--|;;).*$", re.MULTILINE)
-_GO_MODULE = re.compile(r"^\s*module\s+(\S+)", re.MULTILINE)
 
 _INSERTS: dict[str, str] = {
     "files": "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -93,8 +91,11 @@ class RowWriter:
         )
         first_symbol = self._add_syntax(file_id, syntax)
         if not is_listed_only(entry.path):
-            chunks = cut(lines, syntax.symbols, is_data=language in DATA or syntax.note == _MINIFIED)
-            self._add_chunks(file_id, entry.path, lines, syntax, chunks, first_symbol)
+            known = language_named(language)
+            is_data = known.role == "data" or syntax.note == _MINIFIED
+            chunks = cut(lines, syntax.symbols, is_data=is_data, comment_marks=known.comment_marks)
+            comments = _comment_lines(known.comment_marks)
+            self._add_chunks(file_id, entry.path, lines, syntax, chunks, first_symbol, comments)
         if len(self._rows["refs"]) + len(self._rows["chunk_text"]) > _ROWS_PER_FLUSH:
             self.flush()
         return file_id
@@ -123,6 +124,7 @@ class RowWriter:
         syntax: FileSyntax,
         chunks: Iterable[Chunk],
         first_symbol: int,
+        comments: re.Pattern[str],
     ) -> None:
         path_terms = index_terms(path.rpartition(".")[0] or path)
         doc_lines = {line for start, end in syntax.doc_ranges for line in range(start, end + 1)}
@@ -131,7 +133,7 @@ class RowWriter:
             self._next_chunk += 1
             text = "\n".join(lines[start - 1 : end])[:MAX_CHUNK_CHARS]
             names = "" if symbol is None else syntax.symbols[symbol].qualified_name
-            doc = "\n".join(_COMMENT_LINE.findall(text))
+            doc = "\n".join(comments.findall(text))
             if doc_lines:
                 doc += "\n" + "\n".join(lines[line - 1] for line in range(start, end + 1) if line in doc_lines)
             symbol_id = None if symbol is None else first_symbol + symbol
@@ -165,8 +167,14 @@ class RowWriter:
 _MINIFIED = "minified or generated: lines too long to parse"
 
 
+@functools.cache
+def _comment_lines(own_marks: str) -> re.Pattern[str]:
+    marks = "|".join(map(re.escape, (*COMMENT_MARKS, *own_marks.split())))
+    return re.compile(rf"^[ \t]*(?:{marks}).*$", re.MULTILINE)
+
+
 def _parse(source: SourceText, lines: Sequence[str], path: str, language: str | None) -> FileSyntax:
-    if language in GRAMMARS and max(map(len, lines), default=0) > MAX_LINE_CHARS_OF_CODE:
+    if language_named(language).grammar is not None and max(map(len, lines), default=0) > MAX_LINE_CHARS_OF_CODE:
         return parse(source, path, None)._replace(note=_MINIFIED)
     return parse(source, path, language)
 
@@ -180,15 +188,20 @@ def readable_paths(connection: sqlite3.Connection) -> list[str]:
     return [path for (path,) in connection.execute("SELECT path FROM files WHERE status != 'skipped' ORDER BY path")]
 
 
-def go_modules(root: Path, paths: Collection[str]) -> dict[str, str]:
-    """Module paths that the repository's `go.mod` files declare, by their folders."""
-    modules: dict[str, str] = {}
-    for path in paths:
-        if path == "go.mod" or path.endswith("/go.mod"):
+def declared_modules(root: Path, paths: Collection[str]) -> dict[str, dict[str, str]]:
+    """Module names that files such as `go.mod` declare, by language and by the folder of the file."""
+    modules: dict[str, dict[str, str]] = {}
+    for record in languages().values():
+        if record.module_declaration is None:
+            continue
+        name, pattern = record.module_declaration
+        for path in paths:
+            if path != name and not path.endswith("/" + name):
+                continue
             source = try_read_source(root / path)
-            declared = _GO_MODULE.search(source.text) if source else None
+            declared = pattern.search(source.text) if source else None
             if declared:
-                modules[path.removesuffix("go.mod").rstrip("/")] = declared.group(1)
+                modules.setdefault(record.name, {})[path.removesuffix(name).rstrip("/")] = declared.group(1)
     return modules
 
 

@@ -1,7 +1,7 @@
 """The index file: its tables, and how it is opened.
 
 One SQLite database in WAL mode. It holds nothing that cannot be made again from the repository, so a file of another
-schema version, of another root, or one that is damaged is simply made anew.
+schema version, of another root, of other languages, or one that is damaged is simply made anew.
 """
 
 from __future__ import annotations

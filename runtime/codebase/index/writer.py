@@ -17,6 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runtime.codebase.files.languages import languages_digest
 from runtime.codebase.files.source_text import SourceText, from_bytes, is_binary
 from runtime.codebase.files.walk import FileEntry, WalkOptions, resolve_root, walk
 from runtime.codebase.index import rows, tables
@@ -85,7 +86,8 @@ def _is_usable(index_path: Path, root: Path) -> bool:
         with closing(tables.connect_writer(index_path)) as connection:
             if tables.schema_version(connection) != tables.SCHEMA_VERSION:
                 return False
-            return tables.read_meta(connection, "root") == str(root)
+            made_with = tables.read_meta(connection, "languages")
+            return tables.read_meta(connection, "root") == str(root) and made_with == languages_digest()
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError:
@@ -104,6 +106,7 @@ def _refresh(root: Path, index_path: Path, options: IndexOptions, on_progress: P
             if tables.schema_version(connection) == 0:
                 tables.create_tables(connection)
                 tables.write_meta(connection, "root", str(root))
+                tables.write_meta(connection, "languages", languages_digest())
             stats = _Refresh(root, index_path, options, connection, started).run(on_progress)
             connection.execute("COMMIT")
         except BaseException:
@@ -228,7 +231,7 @@ class _Refresh:
         if not self._changes.changed_ids and not paths_removed:
             return
         paths = rows.readable_paths(self._connection)
-        resolver = ImportResolver(paths, self._root.name, rows.go_modules(self._root, paths))
+        resolver = ImportResolver(paths, self._root.name, rows.declared_modules(self._root, paths))
         everything = self._changes.paths_changed or paths_removed
         rows.resolve_imports(self._connection, resolver, None if everything else self._changes.changed_ids)
 

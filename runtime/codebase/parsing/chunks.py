@@ -17,6 +17,8 @@ WHOLE_CONTAINER_LINES = 12
 MAX_DATA_LINES = 600
 _LEADING_LINES = 12
 _LEAST_WINDOW_LINES = 20
+# What opens a line of a comment in most languages.
+COMMENT_MARKS = ("#", "//", "/*", "*", "--", ";;")
 
 _CHUNKED_KINDS: frozenset[str] = (CONTAINER_KINDS | CALLABLE_KINDS | {"section"}) - {"namespace"}
 
@@ -29,10 +31,13 @@ class Chunk(NamedTuple):
     symbol: int | None
 
 
-def cut(lines: Sequence[str], symbols: Sequence[Symbol], *, is_data: bool = False) -> list[Chunk]:
+def cut(
+    lines: Sequence[str], symbols: Sequence[Symbol], *, is_data: bool = False, comment_marks: str = ""
+) -> list[Chunk]:
     """Chunks of a file in order, never overlapping, without gaps except for lines without a word: blanks and brackets.
 
-    Of data files (JSON, CSV …) the first 600 lines are cut, the rest is left to text search.
+    Of data files (JSON, CSV …) the first 600 lines are cut, the rest is left to text search. `comment_marks`: what
+    opens a comment in this language besides the marks that most have, separated by blanks.
     """
     if is_data:
         return list(_windows(lines, 1, min(len(lines), MAX_DATA_LINES), None))
@@ -40,7 +45,8 @@ def cut(lines: Sequence[str], symbols: Sequence[Symbol], *, is_data: bool = Fals
     for index, symbol in enumerate(symbols):
         if symbol.kind in _CHUNKED_KINDS and not _is_whole_file(symbol, index, lines):
             children.setdefault(_chunked_parent(symbols, symbol, lines), []).append(index)
-    return list(_cut_range(lines, symbols, children, 1, len(lines), None))
+    marks = (*COMMENT_MARKS, "@", *comment_marks.split())
+    return list(_cut_range(lines, symbols, children, marks, 1, len(lines), None))
 
 
 def _is_whole_file(symbol: Symbol, index: int, lines: Sequence[str]) -> bool:
@@ -61,6 +67,7 @@ def _cut_range(
     lines: Sequence[str],
     symbols: Sequence[Symbol],
     children: dict[int | None, list[int]],
+    marks: tuple[str, ...],
     start: int,
     end: int,
     owner: int | None,
@@ -72,27 +79,23 @@ def _cut_range(
         first, last = max(symbol.start_line, at), min(symbol.end_line, end)
         if last < first:
             continue
-        leading = _leading_comment(lines, at, first)
+        leading = _leading_comment(lines, marks, at, first)
         yield from _windows(lines, at, leading - 1, owner)
         is_leaf = symbol.kind in CALLABLE_KINDS or index not in children
         if is_leaf or last - leading < WHOLE_CONTAINER_LINES:
             yield from _windows(lines, leading, last, index)
         else:
-            yield from _cut_range(lines, symbols, children, leading, last, index)
+            yield from _cut_range(lines, symbols, children, marks, leading, last, index)
         at = last + 1
     yield from _windows(lines, at, end, owner)
 
 
-def _leading_comment(lines: Sequence[str], floor: int, first: int) -> int:
+def _leading_comment(lines: Sequence[str], marks: tuple[str, ...], floor: int, first: int) -> int:
     """The line where the unbroken block of text above `first` begins, not before `floor`."""
     at = first
-    while at > floor and first - at < _LEADING_LINES and _is_comment(lines[at - 2]):
+    while at > floor and first - at < _LEADING_LINES and lines[at - 2].lstrip().startswith(marks):
         at -= 1
     return at
-
-
-def _is_comment(line: str) -> bool:
-    return line.lstrip().startswith(("#", "//", "/*", "*", "--", ";;", "@"))
 
 
 def _windows(lines: Sequence[str], start: int, end: int, symbol: int | None) -> Iterator[Chunk]:

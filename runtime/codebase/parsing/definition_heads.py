@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,10 +26,7 @@ _WRAPPERS: frozenset[str] = frozenset(
 
 _BLANKS = re.compile(r"\s+")
 # A directive of the preprocessor is no comment.
-_DOC_LINE = re.compile(
-    r"^\s*(?://[/!]*|/\*+!?|\*+/?|#(?![\[!]|\s?(?:ifn?def|endif|undef|pragma)\b|(?:if|else|elif|define|include|region)\b)|--)"
-)
-_DOC_MARKS = re.compile(r"^\s*(?://[/!]*|/\*+!?|\*+/?|#+|--)\s?|\s*\*+/\s*$")
+_NO_DIRECTIVE = r"(?![\[!]|\s?(?:ifn?def|endif|undef|pragma)\b|(?:if|else|elif|define|include|region)\b)"
 _ANNOTATION = re.compile(r"^\s*(?:@\w|#\[)")
 
 
@@ -75,14 +74,27 @@ def _body_of(node: Node) -> Node | None:
     return None
 
 
-def doc_comment(lines: list[str], start_line: int) -> str:
-    """Text of the comment that ends directly above a line, its first paragraph."""
+@functools.cache
+def _comment_patterns(own_marks: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What a line of a comment begins with, and what is taken off it; `own_marks` are those of one language alone."""
+    own = "".join(f"|(?:{re.escape(mark)})+" for mark in own_marks.split())
+    opens = rf"^\s*(?://[/!]*|/\*+!?|\*+/?|#{_NO_DIRECTIVE}|--{own})"
+    marks = rf"^\s*(?://[/!]*|/\*+!?|\*+/?|#+|--{own})\s?|\s*\*+/\s*$"
+    return re.compile(opens), re.compile(marks)
+
+
+def doc_comment(lines: Sequence[str], start_line: int, own_marks: str = "") -> str:
+    """Text of the comment that ends directly above a line, its first paragraph.
+
+    `own_marks`: what opens a comment in this language besides the marks that most have, separated by blanks.
+    """
+    opens, marks = _comment_patterns(own_marks)
     index = start_line - 2
     while index >= 0 and _ANNOTATION.match(lines[index]):
         index -= 1
     collected: list[str] = []
-    while index >= 0 and len(collected) < MAX_DOC_LINES and _DOC_LINE.match(lines[index]):
-        collected.append(_DOC_MARKS.sub("", lines[index]).strip())
+    while index >= 0 and len(collected) < MAX_DOC_LINES and opens.match(lines[index]):
+        collected.append(marks.sub("", lines[index]).strip())
         index -= 1
     paragraph: list[str] = []
     for text in reversed(collected):

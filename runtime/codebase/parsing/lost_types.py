@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from runtime.codebase.language_parts.outlines import code_openings
 from runtime.codebase.parsing.definition_heads import doc_comment
 from runtime.codebase.parsing.syntax import CONTAINER_KINDS, Symbol
-from runtime.codebase.parsing.text_symbols import MAX_SIGNATURE_CHARS, code_openings
+from runtime.codebase.parsing.text_symbols import MAX_SIGNATURE_CHARS
 
 _LONGEST_HEAD_LINES = 6
 
@@ -19,11 +20,11 @@ _LONGEST_HEAD_LINES = 6
 _AFTER_NAME = re.compile(r"\s*(?:$|[<({:]|extends\b|implements\b|where\b|final\b)")
 
 
-def unparsed_types(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[Symbol]:
+def unparsed_types(lines: Sequence[str], symbols: Sequence[Symbol], comment_marks: str = "") -> list[Symbol]:
     """Heads of types that no symbol has the name of, in their order."""
     known = {symbol.name for symbol in symbols}
     found = []
-    for number, _, name, kind in code_openings(list(lines)):
+    for number, _, name, kind in code_openings(lines):
         line = lines[number - 1]
         if kind not in CONTAINER_KINDS or name in known:
             continue
@@ -32,7 +33,8 @@ def unparsed_types(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[Symb
         known.add(name)
         end = _head_end(lines, number)
         signature = " ".join(" ".join(lines[number - 1 : end]).split()).rstrip("{ ")[:MAX_SIGNATURE_CHARS]
-        found.append(Symbol(name, name, kind, number, end, number, signature, doc_comment(list(lines), number)))
+        said = doc_comment(lines, number, comment_marks)
+        found.append(Symbol(name, name, kind, number, end, number, signature, said))
     return found
 
 

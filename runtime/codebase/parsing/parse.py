@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.codebase.files.languages import GRAMMARS
+from runtime.codebase.files.languages import language_named
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.parsing.python_symbols import extract_python
 from runtime.codebase.parsing.syntax import FileSyntax
@@ -16,11 +16,12 @@ def parse(source: SourceText, path: str, language: str | None) -> FileSyntax:
     A grammar that is missing or does not fit gives status `failed` with the reason as note; the symbols are then those
     that text heuristics find.
     """
-    if language not in GRAMMARS:
+    known = language_named(language)
+    if known.grammar is None:
         return extract_text(source.text, language)
     data = source.text.encode("utf-8", "replace")
     try:
-        return extract_python(data, path) if language == "python" else extract_tags(data, language)
+        return extract_python(data, path) if known.is_scoped else extract_tags(data, known)
     except (ImportError, AttributeError, ValueError) as error:
         # A grammar package of another version: its query or its ABI is refused with one of these.
         return extract_text(source.text, language)._replace(status="failed", note=f"{type(error).__name__}: {error}")

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from runtime.codebase.files.languages import load_grammar
+from runtime.codebase.languages.python import PYTHON
 from runtime.codebase.parsing.syntax import SOME_OBJECT, FileSyntax, Import, Reference, Symbol
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _DEFINITION_PARENT = "decorated_definition"
 def _parser() -> tuple[Parser, Query]:
     import tree_sitter
 
-    language = load_grammar("python")
+    language = load_grammar(PYTHON.name)
     return tree_sitter.Parser(language), tree_sitter.Query(language, _QUERY)
 
 
@@ -199,7 +200,7 @@ class _FileReader:
     def references(self) -> list[Reference]:
         found: dict[tuple[int, str], Reference] = {}
         for kind in ("base", "decorator", "call"):
-            for node in self._captures.get(kind, ()):
+            for node in sorted(self._captures.get(kind, ()), key=lambda node: node.start_byte):
                 line, name = node.start_point[0] + 1, _text(node)
                 if (line, name) not in found:
                     enclosing = self._enclosing(node.start_byte) or None
@@ -218,7 +219,7 @@ class _FileReader:
 
     def imports(self) -> list[Import]:
         found: list[Import] = []
-        for node in self._captures.get("import", ()):
+        for node in sorted(self._captures.get("import", ()), key=lambda node: node.start_byte):
             found.extend(_imports_of(node))
         found.sort(key=lambda item: item.line)
         return found

@@ -18,7 +18,6 @@ CONTAINER_KINDS: frozenset[str] = frozenset(
 )
 CALLABLE_KINDS: frozenset[str] = frozenset({"function", "method", "constructor", "macro"})
 VALUE_KINDS: frozenset[str] = frozenset({"attribute", "field"})
-DEFINITION_KINDS: frozenset[str] = (CONTAINER_KINDS | CALLABLE_KINDS) - {"module"}
 
 
 class Symbol(NamedTuple):

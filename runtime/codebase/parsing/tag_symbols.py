@@ -1,7 +1,12 @@
 """Symbols, references and imports of every language with a grammar, Python excepted, by tags queries.
 
-The grammar's own tags query finds the ordinary definitions and calls, `tag_queries` adds what it leaves out; this
-module works out nesting, full extents, signatures, doc comments and owners from what matched.
+The grammar's own tags query finds the ordinary definitions and calls, the language's record adds what it leaves out;
+this module works out nesting, full extents, signatures, doc comments and owners from what matched. Captures:
+
+`@name` with `@definition.KIND` or `@reference.call`, `@reference.class`, `@reference.base`; `@owner` names what a
+definition belongs to when nesting does not tell (a Go receiver, a C++ qualifier); `@scope` with `@scope.name` is a
+block that gives its members a parent without being a symbol (a Rust `impl`); `@import` is the text of what is imported.
+Where a definition is matched twice the later pattern wins, so those of the record refine the kinds of the bundled ones.
 """
 
 from __future__ import annotations
@@ -12,8 +17,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runtime.codebase.files.languages import bundled_tags_query, load_grammar
+from runtime.codebase.files.languages import load_grammar, tags_query
 from runtime.codebase.files.source_text import split_lines
+from runtime.codebase.language_parts.language import Language
 from runtime.codebase.parsing.definition_heads import doc_comment, signature_of, whole_definition
 from runtime.codebase.parsing.lost_types import unparsed_types
 from runtime.codebase.parsing.syntax import (
@@ -25,7 +31,6 @@ from runtime.codebase.parsing.syntax import (
     ReferenceKind,
     Symbol,
 )
-from runtime.codebase.parsing.tag_queries import EXTRA_QUERIES
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -42,45 +47,35 @@ _NO_OWNER: frozenset[str] = frozenset({"exports", "module.exports", "this", "sel
 
 _NAMESPACES = frozenset({"namespace_definition", "namespace_declaration"})
 _BLANKS = re.compile(r"\s+")
-_EXPORT_MACRO = re.compile(
-    rb"(\b(?:class|struct|enum)[ \t]+)([A-Z][A-Z0-9_]*_(?:API|EXPORT|PUBLIC|VISIBLE|DLL|INTERFACE)\b)(?=[ \t]+\w)"
-)
 _LONGEST_QUALIFIER = 64
 _PLAIN_QUALIFIER = re.compile(r"[\w.:>$@-]{1,60}(?:\(\))?")
 
 
 @functools.cache
-def _parser(language: str) -> tuple[Parser, Query]:
+def _parser(language: Language) -> tuple[Parser, Query]:
     import tree_sitter
 
-    grammar = load_grammar(language)
-    return tree_sitter.Parser(grammar), tree_sitter.Query(
-        grammar, bundled_tags_query(language) + EXTRA_QUERIES[language]
-    )
+    grammar = load_grammar(language.name)
+    return tree_sitter.Parser(grammar), tree_sitter.Query(grammar, tags_query(language))
 
 
-def extract_tags(source: bytes, language: str) -> FileSyntax:
-    """Everything found in one file of a language in `EXTRA_QUERIES`."""
+def extract_tags(source: bytes, language: Language) -> FileSyntax:
+    """Everything found in one file of a language with a grammar."""
     import tree_sitter
 
     parser, query = _parser(language)
-    root = parser.parse(_without_export_macros(source) if language in {"c", "cpp"} else source).root_node
+    root = parser.parse(language.before_parsing(source) if language.before_parsing else source).root_node
     found = _Found()
     for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
         found.add(pattern, captures)
     lines = split_lines(source.decode("utf-8", "replace"))
-    symbols, starts, ends = _nested_symbols(found, source, lines)
+    symbols, starts, ends = _nested_symbols(found, source, lines, language.comment_marks)
     references = _references(found, source, symbols, starts, ends)
     if not root.has_error:
         return FileSyntax(symbols, references, _imports(found), [], status="parsed", note="")
-    symbols = [*symbols, *unparsed_types(lines, symbols)]
+    symbols = [*symbols, *unparsed_types(lines, symbols, language.comment_marks)]
     note = "syntax errors, read as far as possible"
     return FileSyntax(symbols, references, _imports(found), [], status="parsed", note=note)
-
-
-def _without_export_macros(source: bytes) -> bytes:
-    """The source with blanks in place of macros like `SHOP_API` behind `class`, which grammars take for its name."""
-    return _EXPORT_MACRO.sub(lambda found: found.group(1) + b" " * len(found.group(2)), source)
 
 
 @dataclass(slots=True)
@@ -130,7 +125,9 @@ class _Found:
         )
 
 
-def _nested_symbols(found: _Found, source: bytes, lines: list[str]) -> tuple[list[Symbol], list[int], list[int]]:
+def _nested_symbols(
+    found: _Found, source: bytes, lines: list[str], comment_marks: str
+) -> tuple[list[Symbol], list[int], list[int]]:
     blocks: list[tuple[int, int, _Definition | None, str, str]] = [
         (item.node.start_byte, item.node.end_byte, item, item.name, "") for item in found.definitions.values()
     ]
@@ -155,7 +152,8 @@ def _nested_symbols(found: _Found, source: bytes, lines: list[str]) -> tuple[lis
             continue
         if parent is not None and _is_same_function(symbols[parent], item):
             continue
-        symbol = _symbol(item, prefix, holder_kind, parent, source, lines)
+        symbol = _symbol(item, prefix, holder_kind, parent, source)
+        symbol = symbol._replace(docstring=doc_comment(lines, symbol.start_line, comment_marks))
         open_blocks.append((end, len(symbols), symbol.qualified_name, symbol.kind))
         symbols.append(symbol)
         starts.append(start)
@@ -169,9 +167,7 @@ def _is_same_function(outer: Symbol, item: _Definition) -> bool:
     return same_place and outer.kind not in CONTAINER_KINDS
 
 
-def _symbol(
-    item: _Definition, prefix: str, holder_kind: str, parent: int | None, source: bytes, lines: list[str]
-) -> Symbol:
+def _symbol(item: _Definition, prefix: str, holder_kind: str, parent: int | None, source: bytes) -> Symbol:
     prefix = item.owner.replace("::", ".") or prefix
     in_container = bool(item.owner) or holder_kind in CONTAINER_KINDS
     kind = "method" if item.kind == "function" and in_container and holder_kind != "namespace" else item.kind
@@ -188,8 +184,7 @@ def _symbol(
         end_line,
         _line(item.name_node),
         signature_of(item.node, source),
-        doc_comment(lines, start_line),
-        parent,
+        parent=parent,
     )
 
 

@@ -10,21 +10,24 @@ import posixpath
 import re
 from collections.abc import Collection
 
-from runtime.codebase.files.languages import language_of, may_call
+from runtime.codebase.files.languages import all_words, language_at, may_call
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
-from runtime.codebase.resolution.builtin_methods import is_named_like, standard_names
-
-# How a method calls another one of the same object or class.
-OWN_OBJECT = frozenset({"self", "cls", "this", "super()", "$this", "Self", "static", "self.class"})
+from runtime.codebase.resolution.builtin_methods import is_named_like
+from runtime.primitives.dotted_names import last_part
 
 _CALLED = sorted(CALLABLE_KINDS | CONTAINER_KINDS)
 _CALLED_MARKS = ", ".join("?" * len(_CALLED))
 _WORD = re.compile(r"\w+")
 _TYPE_NAME = re.compile(r"[A-Z]\w*")
 _ASIDE = frozenset({"test", "example", "benchmark", "docs"})
+
+
+def own_object() -> frozenset[str]:
+    """What a method calls another one of the same object or class on, in any language."""
+    return all_words("own_object")
 
 
 def callees(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[Callee]:
@@ -53,14 +56,13 @@ def _is_by_name(
     spoken_of: Collection[str],
 ) -> bool:
     """Whether neither what a method is called on nor what is around says anything of the type that has it."""
-    if found is None or not call.qualifier or not found.owner or call.qualifier in OWN_OBJECT:
+    if found is None or not call.qualifier or not found.owner or call.qualifier in own_object():
         return False
-    if found.owner.rpartition(".")[2] in {*spoken_of, *_WORD.findall(call.qualifier)}:
+    if last_part(found.owner) in {*spoken_of, *_WORD.findall(call.qualifier)}:
         return False
     if call.qualifier.partition(".")[0] in imported or is_named_like(call.qualifier, found.owner):
         return False
-    # In Go a method speaks of its own object by a short name.
-    return not (language_of(inside.file) == "go" and found.owner == inside.owner)
+    return not (language_at(inside.file).names_own_object and found.owner == inside.owner)
 
 
 def _definition_of(
@@ -79,10 +81,10 @@ def _definition_of(
         total = 2 * same_file + (kind_of_path(candidate.file) == "source")
         if via is not None and via.target is not None:
             total += 6 * (candidate.file == via.target or posixpath.dirname(candidate.file) == via.target)
-        if call.qualifier in OWN_OBJECT:
+        if call.qualifier in own_object():
             total += 6 * (same_file and bool(own_class) and candidate.owner == own_class) + bool(candidate.owner)
         elif call.qualifier:
-            total += 4 * (candidate.owner.rpartition(".")[2] == call.qualifier.rpartition(".")[2])
+            total += 4 * (last_part(candidate.owner) == last_part(call.qualifier))
         else:
             total += 3 * (same_file and not candidate.owner)
         return total
@@ -106,10 +108,9 @@ def _meant_by(
             for symbol in found
             if not symbol.owner
             or symbol.owner in (own_class, inside.qualified_name)
-            # In C++ the owner of a function is its namespace.
-            or (symbol.kind == "function" and language_of(symbol.file) == "cpp")
+            or (symbol.kind == "function" and language_at(symbol.file).has_namespaced_functions)
         ]
-    if not is_imported and call.name in standard_names(language_of(inside.file) or ""):
+    if not is_imported and call.name in language_at(inside.file).builtin_methods:
         found = [symbol for symbol in found if _is_no_standard_call(call, symbol, inside)]
     if kind_of_path(inside.file) == "source":
         # Examples and tests call the sources, not the other way round.
@@ -119,15 +120,15 @@ def _meant_by(
 
 def _is_no_standard_call(call: ReferenceRecord, symbol: SymbolRecord, inside: SymbolRecord) -> bool:
     """Whether a call of what everyday objects have, too, can mean a definition: what it is called on says so."""
-    if call.qualifier in OWN_OBJECT or (language_of(inside.file) == "go" and symbol.owner == inside.owner):
+    if call.qualifier in own_object() or (language_at(inside.file).names_own_object and symbol.owner == inside.owner):
         return True
     if not call.qualifier:
-        return symbol.file == inside.file or language_of(inside.file) != "kotlin"
+        return symbol.file == inside.file or not language_at(inside.file).calls_builtins_bare
     return is_named_like(call.qualifier, symbol.owner)
 
 
 def _is_of_the_language(index: IndexReader, qualifier: str, file: str) -> bool:
     """True for a type that is neither imported nor defined here, like `Object` in `Object.create()`."""
-    if language_of(file) == "python" or qualifier in OWN_OBJECT or _TYPE_NAME.fullmatch(qualifier) is None:
+    if not language_at(file).has_global_types or qualifier in own_object() or _TYPE_NAME.fullmatch(qualifier) is None:
         return False
     return not any(symbol.name == qualifier for symbol in index.symbols_of_name(qualifier, 50))

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable
 
 from runtime.codebase.index.reader import IndexReader
+from runtime.primitives.dotted_names import last_part
 
 MAX_CLASSES = 500
 
@@ -75,11 +76,11 @@ class ClassFamily:
         for item in self._index.imports("i.name = ? AND i.alias NOT IN ('', i.name)", (name,), 100):
             where = "f.path = ? AND r.name = ? AND r.kind = 'base'"
             heirs += self._index.references(where, (item.file, item.alias), MAX_CLASSES)
-        return frozenset(heir.enclosing.rpartition(".")[2] for heir in heirs if heir.enclosing) - {name}
+        return frozenset(last_part(heir.enclosing) for heir in heirs if heir.enclosing) - {name}
 
     def _find_definers(self, member: str) -> frozenset[str]:
         symbols = self._index.symbols_of_name(member)
-        return frozenset(s.owner.rpartition(".")[2] for s in symbols if s.owner and s.name == member)
+        return frozenset(last_part(s.owner) for s in symbols if s.owner and s.name == member)
 
 
 def _reached(name: str, step: Callable[[str], frozenset[str]]) -> set[str]:

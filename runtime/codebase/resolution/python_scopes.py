@@ -12,12 +12,13 @@ import posixpath
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from runtime.codebase.files.languages import language_of
+from runtime.codebase.files.languages import language_at
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord
 from runtime.codebase.resolution.class_family import ClassFamily
 from runtime.codebase.resolution.python_uses import PythonFile, Use
+from runtime.primitives.dotted_names import last_part
 
 ImportsOf = Callable[[str], Sequence[ImportRecord]]
 
@@ -81,7 +82,7 @@ class AnyMeaning:
 
     def includes(self, reference: ReferenceRecord) -> bool:
         """False for a local variable, a parameter, or no code at all."""
-        if language_of(reference.file) != "python" or reference.kind == "import":
+        if not language_at(reference.file).is_scoped or reference.kind == "import":
             return True
         uses = self.uses.of(reference.file, reference.name)
         here = uses.get(reference.line, ()) if uses is not None else ()
@@ -103,7 +104,7 @@ class Meaning:
 
     def includes(self, reference: ReferenceRecord) -> bool:
         """False when the scopes of a file rule the definition out for what stands at a line of it."""
-        if language_of(reference.file) != "python":
+        if not language_at(reference.file).is_scoped:
             return True
         uses = self.uses.of(reference.file, reference.name)
         if uses is None:
@@ -136,7 +137,7 @@ class Meaning:
         head, _, rest = use.qualifier.partition(".")
         bound = [item for item in self._imports_of(file) if bound_name(item) == head and item.target is not None]
         if rest:
-            return bool(bound) and rest.rpartition(".")[2] == _module_name(self._symbol.file)
+            return bool(bound) and last_part(rest) == _module_name(self._symbol.file)
         return any(leads_to(item, self._symbol, self._imports_of) for item in bound)
 
     def _may_be_member(self, use: Use, file: str) -> bool:
@@ -173,7 +174,7 @@ class Meaning:
 
 
 def _last(dotted: str) -> str:
-    return dotted.rpartition(".")[2]
+    return last_part(dotted)
 
 
 def _module_name(file: str) -> str:

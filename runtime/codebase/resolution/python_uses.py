@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from runtime.codebase.files.languages import load_grammar
+from runtime.codebase.languages.python import PYTHON
 from runtime.codebase.resolution.python_nodes import (
     BINDING_PARENTS,
     LITERALS,
@@ -25,6 +26,7 @@ from runtime.codebase.resolution.python_nodes import (
     self_name,
     text_of,
 )
+from runtime.primitives.dotted_names import last_part
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -60,7 +62,7 @@ class PythonFile:
         import tree_sitter
 
         self._source = text.encode("utf-8", "replace")
-        self._tree = tree_sitter.Parser(load_grammar("python")).parse(self._source)
+        self._tree = tree_sitter.Parser(load_grammar(PYTHON.name)).parse(self._source)
         self._bound: dict[str, dict[int, list[Node]]] = {}
         self._attributes: dict[tuple[int, str], frozenset[str]] = {}
 
@@ -247,7 +249,7 @@ def _made_by(call: Node) -> frozenset[str]:
     function = call.child_by_field_name("function")
     if function is None:
         return frozenset()
-    name = text_of(function).rpartition(".")[2]
+    name = last_part(text_of(function))
     is_name = function.type in ("identifier", "attribute")
     return frozenset({name}) if is_name and (_looks_like_class(name) or name in _MAKERS) else frozenset()
 
@@ -269,11 +271,11 @@ def _annotated(annotation: Node | None) -> frozenset[str]:
         return frozenset()
     text = text_of(annotation).strip("'\" ")
     outer, bracket, rest = text.partition("[")
-    if bracket and outer.rpartition(".")[2] in _WRAPPERS:
+    if bracket and last_part(outer) in _WRAPPERS:
         text = rest
     elif bracket:
         text = outer
-    names = {name.rpartition(".")[2] for name in _NAMES.findall(text)} - {"None"}
+    names = {last_part(name) for name in _NAMES.findall(text)} - {"None"}
     vague = {"Any", "object", "type", "Type", "Self", "Callable", "TypeVar", "Protocol"}
     # One letter is a type variable.
     return frozenset() if names & vague or any(len(name) < 3 for name in names) else frozenset(names)

@@ -13,16 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from runtime.codebase.files.languages import DATA, PROSE, language_of, may_call
+from runtime.codebase.files.languages import all_words, language_at, may_call
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.files.words import index_terms, looks_like_identifier
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord, around
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
-from runtime.codebase.resolution.builtin_methods import is_named_like, standard_names
-from runtime.codebase.resolution.call_targets import OWN_OBJECT
+from runtime.codebase.resolution.builtin_methods import is_named_like
+from runtime.codebase.resolution.call_targets import own_object
 from runtime.codebase.resolution.python_scopes import AnyMeaning, Meaning, aliases_of, brings
+from runtime.primitives.dotted_names import last_part
 
 MAX_MENTION_FILES = 200
 
@@ -55,7 +56,7 @@ def dotted_path(path: str) -> str:
 def symbols_named(index: IndexReader, name: str, *, fuzzy: bool, limit: int) -> list[SymbolRecord]:
     """Definitions of a simple or dotted name, best first."""
     wanted = normal_name(name)
-    last = wanted.rpartition(".")[2]
+    last = last_part(wanted)
     if not last:
         return []
     same_last = index.symbols_of_name(last)
@@ -98,11 +99,11 @@ def references(index: IndexReader, read: Read, name: str | SymbolRecord, limit: 
     Of a definition in Python only those that its scopes, imports and known classes let mean it.
     """
     symbol = name if isinstance(name, SymbolRecord) else None
-    last = symbol.name if symbol is not None else normal_name(str(name)).rpartition(".")[2]
+    last = symbol.name if symbol is not None else last_part(normal_name(str(name)))
     if not last:
         return []
     meaning: Meaning | AnyMeaning = AnyMeaning(index, read, last)
-    if symbol is not None and language_of(symbol.file) == "python":
+    if symbol is not None and language_at(symbol.file).is_scoped:
         meaning = Meaning(index, read, symbol)
     found = index.references("r.name = ?", (last,))
     found += [
@@ -143,11 +144,11 @@ def _mentions(
             break
         if kind_of_path(path) == "source" and len(mentions) >= limit - limit // 4:
             continue
-        source = None if language_of(path) in PROSE | DATA else read(path)
+        source = None if language_at(path).role != "code" else read(path)
         if source is None or name not in source.text:
             continue
-        is_python = language_of(path) == "python"
-        lines = sorted(meaning.uses.of(path, name) or ()) if is_python else _lines_like_code(source, name)
+        is_scoped = language_at(path).is_scoped
+        lines = sorted(meaning.uses.of(path, name) or ()) if is_scoped else _lines_like_code(source, name)
         fresh = [line for line in lines if (path, line) not in taken and meaning.includes(_bare(path, line, name))]
         mentions += [_mention(index, path, line, name) for line in fresh[: limit - len(mentions)]]
     return mentions
@@ -182,7 +183,7 @@ def _mention(index: IndexReader, path: str, line: int, name: str) -> ReferenceRe
 def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: int) -> list[ReferenceRecord]:
     """Calls of a name; for a definition, those from its own class, file and importers come first."""
     if isinstance(symbol, str):
-        last = normal_name(symbol).rpartition(".")[2]
+        last = last_part(normal_name(symbol))
         calls = _calls_of(index, last)
         calls.sort(key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
         return calls[:limit]
@@ -190,15 +191,15 @@ def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: i
     calls = _calls_of(index, means.name)
     imports = importers(index, symbol.file, 5000)
     importing = {item.file for item in imports}
-    is_python = language_of(symbol.file) == "python"
-    if is_python and not means.owner:
+    is_scoped = language_at(symbol.file).is_scoped
+    if is_scoped and not means.owner:
         for alias, files in aliases_of(means, imports).items():
             calls += [call for call in _calls_of(index, alias) if call.file in files]
     calls = [call for call in calls if may_call(call.file, symbol.file)]
     calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
-    if not is_python:
+    if not is_scoped:
         others = _other_owners(index, symbol)
-        calls = [call for call in calls if call.qualifier.rpartition(".")[2].lower() not in others]
+        calls = [call for call in calls if last_part(call.qualifier).lower() not in others]
         return _with_tests([call for call in calls if _may_mean(call, symbol)], limit)
     meaning = Meaning(index, read, means)
     return list(islice((call for call in calls if meaning.includes(call)), limit))
@@ -209,10 +210,12 @@ def _may_mean(call: ReferenceRecord, symbol: SymbolRecord) -> bool:
 
     Calls within the same type count, and so do those on something that is called like it.
     """
-    if not symbol.owner or symbol.name not in standard_names(language_of(symbol.file) or ""):
+    if not symbol.owner or symbol.name not in language_at(symbol.file).builtin_methods:
         return True
     is_inside = (call.enclosing or "").startswith(f"{symbol.owner}.")
-    if is_inside and (not call.qualifier or call.qualifier in OWN_OBJECT or language_of(symbol.file) == "go"):
+    if is_inside and (
+        not call.qualifier or call.qualifier in own_object() or language_at(symbol.file).names_own_object
+    ):
         return True
     return is_named_like(call.qualifier, symbol.owner)
 
@@ -223,11 +226,11 @@ def _other_owners(index: IndexReader, symbol: SymbolRecord) -> frozenset[str]:
     if not symbol.owner:
         return frozenset()
     owners = {
-        other.owner.rpartition(".")[2].lower()
+        last_part(other.owner).lower()
         for other in index.symbols_of_name(symbol.name, 400)
         if other.owner and other.name == symbol.name and other.kind in CALLABLE_KINDS
     }
-    return frozenset(owners - {symbol.owner.rpartition(".")[2].lower()})
+    return frozenset(owners - {last_part(symbol.owner).lower()})
 
 
 def _calls_of(index: IndexReader, name: str) -> list[ReferenceRecord]:
@@ -236,7 +239,7 @@ def _calls_of(index: IndexReader, name: str) -> list[ReferenceRecord]:
 
 def _called(index: IndexReader, symbol: SymbolRecord) -> SymbolRecord:
     """What calls of a symbol name: a class is called where it is instantiated, its constructor is never named."""
-    if symbol.name not in ("__init__", "constructor") or not symbol.owner:
+    if symbol.name not in all_words("constructors") or not symbol.owner:
         return symbol
     holder = index.symbol(symbol.parent_id) if symbol.parent_id is not None else None
     return holder or symbol
@@ -244,12 +247,12 @@ def _called(index: IndexReader, symbol: SymbolRecord) -> SymbolRecord:
 
 def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]) -> int:
     """How likely a call means a symbol: greater is likelier."""
-    owner = symbol.owner.rpartition(".")[2]
+    owner = last_part(symbol.owner)
     points = 4 * (kind_of_path(call.file) == "source")
     points += 3 * (call.file == symbol.file) + 2 * (call.file in importing)
-    if owner and call.qualifier.rpartition(".")[2] in (owner, owner.lower()):
+    if owner and last_part(call.qualifier) in (owner, owner.lower()):
         points += 3
-    if call.qualifier in OWN_OBJECT - {"super()"}:
+    if call.qualifier in own_object() - {"super()"}:
         points += 3 if call.enclosing is not None and call.enclosing.startswith(f"{symbol.owner}.") else -3
     if not owner and call.qualifier and call.file == symbol.file:
         points -= 2
@@ -260,7 +263,7 @@ def importers_of_symbol(index: IndexReader, symbol: SymbolRecord, limit: int) ->
     """Imports of a definition by name, through files that hand it on as well; when there are none, of its file."""
     top = symbol.qualified_name.partition(".")[0]
     by_name = [item for item in importers(index, symbol.file, limit) if item.name in (symbol.name, top)]
-    if language_of(symbol.file) == "python":
+    if language_at(symbol.file).is_scoped:
         head = replace(symbol, name=top, qualified_name=top)
         imports_of = functools.cache(lambda file: index.imports("f.path = ?", (file,)))
         named = index.imports("i.name = ? AND i.target IS NOT NULL", (top,), limit)
@@ -283,7 +286,7 @@ def importers(index: IndexReader, module_or_path: str, limit: int) -> list[Impor
     wanted = module_or_path.strip().strip("/").removeprefix("./")
     if index.file(wanted) is not None:
         folder = posixpath.dirname(wanted) or "."
-        if wanted.endswith(".go"):
+        if language_at(wanted).imports_folders:
             return index.imports("i.target IN (?, ?)", (wanted, folder), limit)
         return index.imports("i.target = ?", (wanted,), limit)
     below = index.imports("i.target = ? OR substr(i.target, 1, ?) = ?", (wanted, len(wanted) + 1, wanted + "/"), limit)

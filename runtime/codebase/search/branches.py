@@ -6,10 +6,12 @@ A branch is a line that decides or fails, with the lines that it governs and the
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runtime.codebase.files.languages import all_words, languages
 from runtime.codebase.files.words import split_identifier, stem
 
 MAX_BRANCH_LINES = 8
@@ -62,14 +64,7 @@ _STATES: tuple[tuple[str, str], ...] = (
 _COMPILED = tuple((re.compile(asked, re.IGNORECASE), re.compile(said)) for asked, said in _STATES)
 
 _COMMENT = re.compile(r"\s*(?:#|//|/?\*|--|;)")
-_DECIDES = re.compile(
-    r"^\s*(?:\}\s*)?(?:if|elif|else if|elsif|unless|case|when|switch|match|except|catch|rescue|guard)\b"
-    r"|\bif\b.*[:{]\s*$"
-)
-_FAILS = re.compile(
-    r"\b(?:raise|throw|panic!?|abort|reject|die|bail!?)\b|\bErr\(|\b(?:fmt\.Errorf|errors\.New)\b"
-    r"|\b(?:emit|send|handle|log|on)_?\w*[Ee]rror\b|\bnew \w*(?:Error|Exception)\b|\b[A-Z]\w*::Error\("
-)
+_REPORTS_ERROR = r"\b(?:emit|send|handle|log|on)_?\w*[Ee]rror\b"
 _LEAVES = re.compile(r"\b(?:return|break|continue|exit)\b")
 
 
@@ -88,6 +83,20 @@ class Branch:
     start_line: int
     end_line: int
     share: float
+
+
+@functools.cache
+def _decides() -> re.Pattern[str]:
+    """What a line that decides looks like, in any language."""
+    words = "|".join(sorted(all_words("branch_words") | {"if", "else if"}))
+    return re.compile(rf"^\s*(?:\}}\s*)?(?:{words})\b|\bif\b.*[:{{]\s*$")
+
+
+@functools.cache
+def _fails() -> re.Pattern[str]:
+    """What code does when it fails, in any language."""
+    failures = {pattern for record in languages().values() for pattern in record.failures}
+    return re.compile("|".join(sorted(failures | {_REPORTS_ERROR})))
 
 
 def case_of(question: str) -> Case | None:
@@ -111,7 +120,7 @@ def branch_for(case: Case, lines: Sequence[str], first_line: int, around: str = 
     known = _stems(around)
     best: Branch | None = None
     for place, line in enumerate(lines):
-        if _COMMENT.match(line) or not (_DECIDES.search(line) or _FAILS.search(line)):
+        if _COMMENT.match(line) or not (_decides().search(line) or _fails().search(line)):
             continue
         end = _end_of(lines, place)
         share = _share(case, lines[_above(lines, place) : end], known)
@@ -153,7 +162,7 @@ def _share(case: Case, lines: Sequence[str], known: frozenset[str]) -> float:
         return 0.0
     whole = len(case.words) + STATE_WEIGHT * len(case.states)
     covered = len(case.words & words) + 0.5 * len((case.words & known) - words) + STATE_WEIGHT * sum(met)
-    bonus = FAILING_BONUS if _FAILS.search(text) else LEAVING_BONUS if _LEAVES.search(text) else 0.0
+    bonus = FAILING_BONUS if _fails().search(text) else LEAVING_BONUS if _LEAVES.search(text) else 0.0
     return min(1.0, covered / whole * (1 - FAILING_BONUS) + bonus)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from runtime.codebase.files.words import QueryTerms, index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit
+from runtime.primitives.dotted_names import last_part
 
 MAX_QUERY_TERMS = 32
 CANDIDATES = 400
@@ -80,7 +81,7 @@ def weigh_terms(
     }
     chosen = sorted(informative, key=lambda term: (-informative[term], term))[:MAX_QUERY_TERMS]
     title = query_terms(query[:TITLE_CHARS].split("\n")[0]).counts if len(query) > LONG_QUERY_CHARS else {}
-    wholes = {index_terms(name.rpartition(".")[2]).partition(" ")[0] for name in terms.identifiers}
+    wholes = {index_terms(last_part(name)).partition(" ")[0] for name in terms.identifiers}
     return {
         term: (1 + math.log(terms.counts[term]))
         * (1 + weights.title_bonus * (term in title))

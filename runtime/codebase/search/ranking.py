@@ -16,10 +16,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from runtime.codebase.files.path_kinds import PathKind, kind_of_place, kinds_asked_for
+from runtime.codebase.files.path_kinds import kind_of_place, kinds_asked_for
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ChunkHit, SymbolRecord
+from runtime.codebase.language_parts.language import PathKind
 from runtime.codebase.parsing.syntax import VALUE_KINDS
 from runtime.codebase.resolution.symbol_links import symbols_named
 from runtime.codebase.search.call_boost import raised_by_calls

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.records import ChunkHit, SymbolRecord
-from runtime.tools.result import Citation
 
 MAX_QUOTE_CHARS = 300
 MAX_CITED_LINES = 80

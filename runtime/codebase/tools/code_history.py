@@ -1,4 +1,4 @@
-"""The tools `explain_code_history` and `git_status`: how code came to be as it is, and what is not committed yet.
+"""The tool `explain_code_history`: how code came to be as it is.
 
 A commit is no place in a file, so the citations are the lines that it is about, as they are now; the commits are data.
 """
@@ -8,26 +8,40 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied
-from runtime.codebase.files.walk import is_secret
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.commit_history import BlamedLine, Commit
 from runtime.codebase.git.git_process import Git
+from runtime.codebase.tool_registry import CodeTool, Line, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_file, find_symbols
 from runtime.errors import RepositoryError
-from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
+from runtime.primitives.dotted_names import last_part
+from runtime.tools.result import Attempt, ToolStatus
 
 MAX_COMMITS = 100
 MAX_BLAMED_LINES = 400
 MAX_CITED_LINES = 80
-MAX_CHANGES = 200
 
 _T = TypeVar("_T")
+
+
+class ExplainCodeHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How did a file, some lines of it, or a symbol come to be as they are? `origin`: and when was its name new?"""
+
+    path: Path | None = None
+    symbol: Text | None = None
+    start_line: Line | None = None
+    end_line: Line | None = None
+    max_commits: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    origin: bool = False
 
 
 def explain_code_history(
@@ -132,7 +146,7 @@ class _History:
             blamed = self._part("blame", lambda: commit_history.blame(self._git, file, start, last))
         changes = self._part("diff", lambda: [commit_history.diff(self._git, "HEAD", whole)])
         text, cut = changes[0] if changes else ("", False)
-        name = str(self._place["symbol"] or "").rpartition(".")[2]
+        name = last_part(str(self._place["symbol"] or ""))
         first = (
             self._part("origin", lambda: [commit_history.first_with(self._git, name)]) if with_origin and name else []
         )
@@ -204,26 +218,12 @@ def _iso(seconds: str) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).isoformat() if seconds.isdigit() else seconds
 
 
-def git_status(codebase: Codebase) -> ToolResult:
-    """Branch, HEAD and uncommitted changes below the root.
-
-    `data`: branch (null when detached), head, ahead, behind, clean, changes [{path, state}] with state added, modified,
-    deleted, renamed, type_changed, conflict or untracked; at most 200. Names of files with secrets are left out.
-    """
-    log = AttemptLog(codebase.max_retries)
-    try:
-        found = log.run("git_status", lambda: [commit_history.work_tree(Git(codebase.root))])[0]
-    except RepositoryError as error:
-        return log.result("unsupported", {}, [], error=error.message)
-    changes = [
-        {"path": path, "state": state} for state, path in found.changes if codebase.allow_secrets or not is_secret(path)
-    ]
-    data = {
-        "branch": found.branch,
-        "head": found.head,
-        "ahead": found.ahead,
-        "behind": found.behind,
-        "clean": not found.changes,
-        "changes": changes[:MAX_CHANGES],
-    }
-    return log.result("partial" if len(changes) > MAX_CHANGES else "ok", data, [], truncated=len(changes) > MAX_CHANGES)
+TOOL = CodeTool(
+    name="explain_code_history",
+    description="Commits, authors and uncommitted changes of a file, lines or a symbol.",
+    parameters=ExplainCodeHistory,
+    run=by_fields(explain_code_history),
+    cost=5,
+    place=50,
+    example={"path": "pkg/app.py"},
+)

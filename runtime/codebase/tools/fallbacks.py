@@ -14,6 +14,7 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.resolution.symbol_links import normal_name
+from runtime.primitives.dotted_names import last_part
 
 MAX_FOUND = 20
 _SIMILARITY = 0.75
@@ -60,7 +61,7 @@ def same_name(wanted: str, paths: list[str]) -> list[str]:
 
 def _imported_as(codebase: Codebase, name: str) -> list[SymbolRecord]:
     """What imports give that name to, where it is defined in the repository."""
-    last = normal_name(name).rpartition(".")[2]
+    last = last_part(normal_name(name))
     imports = codebase.index.imports("i.alias = ? AND i.target IS NOT NULL", (last,), MAX_FOUND) if last else []
     targets = dict.fromkeys((item.target, item.name) for item in imports if item.name)
     return [symbol for file, real in targets for symbol in codebase.symbols_named(real) if symbol.file == file]

@@ -10,19 +10,24 @@ import posixpath
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import is_denied
 from runtime.codebase.files.words import CODE_NOISE, index_terms
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
+from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_symbols, same_name, similar_paths
 from runtime.errors import RepositoryError
-from runtime.tools.result import Attempt, Citation, ToolResult, ToolStatus
+from runtime.primitives.dotted_names import last_part
+from runtime.tools.result import Attempt, ToolStatus
 
 MAX_RESULTS = 50
 MAX_TERMS = 24
@@ -32,6 +37,14 @@ RANK_OFFSET = 10
 
 # A file of the list, and the lines of it that show why.
 _Related = tuple[str, int, int]
+
+
+class FindRelated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What else belongs to a file or symbol: tests, documents, similar and co-changing files?"""
+
+    path: Path | None = None
+    symbol: Text | None = None
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=50)] = 15
 
 
 def find_related(
@@ -157,7 +170,7 @@ class _Neighbours:
         return using + [(path, 1, 1) for path in tests if len(stem) > 2 and stem in posixpath.basename(path).lower()]
 
     def _documents(self) -> list[_Related]:
-        name = self._symbol.rpartition(".")[2] if self._symbol else posixpath.basename(self._file)
+        name = last_part(self._symbol) if self._symbol else posixpath.basename(self._file)
         hits = self._codebase.search_text(name, max_hits=200).hits
         return [(hit.file, hit.line, hit.line) for hit in hits if kind_of_path(hit.file) in ("docs", "example")]
 
@@ -186,3 +199,14 @@ def similar_files(codebase: Codebase, file: str) -> list[tuple[str, int, int]]:
     for hit in hits:
         best.setdefault(hit.file, (hit.file, hit.start_line, hit.end_line))
     return [place for other, place in best.items() if other != file]
+
+
+TOOL = CodeTool(
+    name="find_related",
+    description="Tests, documents, similar and co-changing files.",
+    parameters=FindRelated,
+    run=by_fields(find_related),
+    cost=5,
+    place=60,
+    example={"path": "pkg/app.py"},
+)

@@ -11,9 +11,12 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.files.words import looks_like_identifier, query_terms
@@ -21,9 +24,10 @@ from runtime.codebase.index.records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.search.named_values import VALUES, values_for
+from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_chunk, cite_symbol
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult
+from runtime.primitives.dotted_names import last_part
 
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
@@ -41,6 +45,15 @@ _NAME = re.compile(r"[`'\"]?[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[
 
 # A row of the result and the citation that backs it.
 _Located = tuple[dict[str, Any], Citation]
+
+
+class Locate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where is it? `query`: a name or a question; `scope`: a file or folder to look in."""
+
+    query: Text
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+    kinds: list[str] | None = None
+    scope: Path | None = None
 
 
 def locate(
@@ -293,7 +306,7 @@ def _symbol_row(symbol: SymbolRecord, score: float, source: str) -> dict[str, An
 def _is_defined(symbol: SymbolRecord, wanted: str) -> bool:
     """True for code that bears the name as it is written, tests left out: what a question of the name may mean."""
     is_code = symbol.kind not in {"module", "section", "key", "prototype", "field", "variable", "property"}
-    return is_code and symbol.name == wanted.rpartition(".")[2] and kind_of_path(symbol.file) == "source"
+    return is_code and symbol.name == last_part(wanted) and kind_of_path(symbol.file) == "source"
 
 
 def _within(file: str, scope: str | None) -> bool:
@@ -311,3 +324,14 @@ def _merged(lists: Sequence[list[_Located]], limit: int) -> list[_Located]:
         taken.append((citation.start_line, citation.end_line))
         kept.append((row, citation))
     return kept[:limit]
+
+
+TOOL = CodeTool(
+    name="locate",
+    description="Find where a thing is: symbols, then text, then ranked code.",
+    parameters=Locate,
+    run=by_fields(locate),
+    cost=3,
+    place=10,
+    example={"query": "where are retries bounded?"},
+)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import posixpath
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.languages import all_words
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import ImportRecord, IndexedFile, SymbolRecord, around
 from runtime.codebase.parsing.head_docs import head_doc
 from runtime.codebase.resolution.symbol_links import dotted_path
+from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.fallbacks import same_name, similar_paths
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult, ToolStatus
+from runtime.tools.result import ToolStatus
 
 MAX_TREE_LINES = 200
 MAX_MAPPED_FILES = 30
@@ -24,14 +29,17 @@ MAX_IMPORTS = 40
 MAX_SIGNATURE_CHARS = 160
 MAX_DOCSTRING_CHARS = 160
 
-# What stands for the package in whose folder it is, and says what that is for.
-HEAD_FILES = frozenset(
-    {"__init__.py", "index.js", "index.ts", "mod.ts", "lib.rs", "main.rs", "main.go", "doc.go", "package-info.java"}
-)
-
 _SHOWN_KINDS_OF_MANY: frozenset[str] = frozenset(
     {"class", "function", "interface", "struct", "trait", "enum", "type", "method", "constructor", "macro", "section"}
 )
+
+
+class MapModule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What does the folder or file at `path` hold? `symbol`: a type of it, which is told with its members alone."""
+
+    path: Path = "."
+    max_depth: Annotated[int, msgspec.Meta(ge=1, le=15)] = 15
+    symbol: Text | None = None
 
 
 def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15, symbol: str | None = None) -> ToolResult:
@@ -89,7 +97,7 @@ def _similar(codebase: Codebase, path: str) -> list[str]:
 def _order(file: IndexedFile) -> tuple[bool, bool, int, str]:
     """Sources first, of them those that stand for a whole package, then the nearest."""
     name = file.path.rpartition("/")[2]
-    return kind_of_path(file.path) != "source", name not in HEAD_FILES, file.path.count("/"), file.path
+    return kind_of_path(file.path) != "source", name not in all_words("head_files"), file.path.count("/"), file.path
 
 
 class _Map:
@@ -228,3 +236,14 @@ class _Map:
             return None
         self._citations.append(citation)
         return len(self._citations) - 1
+
+
+TOOL = CodeTool(
+    name="map_module",
+    description="Files, symbols, imports and importers of a folder or file.",
+    parameters=MapModule,
+    run=by_fields(map_module),
+    cost=4,
+    place=30,
+    example={"path": "pkg"},
+)

@@ -5,18 +5,34 @@ A path or a symbol that does not exist is looked for twice more; `runtime.codeba
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import msgspec
+
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied
 from runtime.codebase.index.records import SymbolRecord
+from runtime.codebase.tool_registry import CodeTool, Line, Path, Text, by_fields
 from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.fallbacks import find_file, find_symbols
 from runtime.errors import RepositoryError
-from runtime.tools.result import ToolResult, ToolStatus
+from runtime.tools.result import ToolStatus
 
 MAX_LINES = 2_000
 MAX_LINE_CHARS = 2_000
 MAX_TEXT_CHARS = 60_000
+
+
+class ReadCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Lines of a file, by path or by symbol, both ends included."""
+
+    path: Path | None = None
+    symbol: Text | None = None
+    start_line: Line | None = None
+    end_line: Line | None = None
+    max_lines: Annotated[int, msgspec.Meta(ge=1, le=2_000)] = 200
 
 
 def read_code(
@@ -102,3 +118,13 @@ def _text_of(lines: list[str], start: int, end: int) -> tuple[int, str, bool]:
         chars += len(shown) + 1
         taken.append(shown)
     return start + len(taken) - 1, "\n".join(taken), cut
+
+
+TOOL = CodeTool(
+    name="read_code",
+    description="Lines of a file, by path or by symbol.",
+    parameters=ReadCode,
+    run=by_fields(read_code),
+    place=80,
+    example={"symbol": "Depot.open"},
+)

@@ -6,7 +6,7 @@ import re
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.records import SymbolRecord
-from runtime.memory.relation import Relation, RelationKind, last_part
+from runtime.codebase.knowledge.relation import Relation, RelationKind, last_part
 
 # These are shown by lines that name their target; tests of a file and files that change together need not.
 _NAMED_IN_LINES: frozenset[RelationKind] = frozenset({"calls", "uses"})

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.files.languages import language_of
+from runtime.codebase.files.languages import language_at
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
+from runtime.codebase.knowledge.relation import Relation, RelationKind
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
 from runtime.codebase.resolution.symbol_links import importers_of_symbol, normal_name
+from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.remembered_relations import relations_that_hold
-from runtime.memory.relation import Relation, RelationKind
-from runtime.tools.result import Citation, ToolResult
+from runtime.primitives.dotted_names import last_part
 
 MAX_RESULTS = 500
 MAX_DEFINITIONS = 10
@@ -37,6 +41,13 @@ _SHOWS: dict[RelationKind, str] = {
     "defined_in": "defines",
 }
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+class ExploreSymbolUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who defines, calls, imports and tests `symbol`?"""
+
+    symbol: Text
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=500)] = 50
 
 
 def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50) -> ToolResult:
@@ -157,7 +168,7 @@ def _assigned(name: str) -> re.Pattern[str]:
 
 def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
     """Methods of other types that calls of that name may mean as well; none in Python, where scopes tell."""
-    if not main.owner or language_of(main.file) == "python":
+    if not main.owner or language_at(main.file).is_scoped:
         return []
     named = codebase.symbols_named(main.name, limit=20 * MAX_NAMESAKES)
     others = [other for other in named if other.owner and other.kind in CALLABLE_KINDS and other.name == main.name]
@@ -170,7 +181,7 @@ def _is_test(use: ReferenceRecord) -> bool:
 
 
 def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
-    last = wanted.rpartition(".")[2]
+    last = last_part(wanted)
     found = codebase.references(last, limit=limit)
     if found:
         return found
@@ -183,7 +194,7 @@ def _lines_with(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRe
 
     None for a name that no line of code assigns: that is something of another package, and no field.
     """
-    last = wanted.rpartition(".")[2]
+    last = last_part(wanted)
     if not _NAME.fullmatch(last):
         return []
     word = re.compile(rf"(?<![\w$]){re.escape(last)}(?![\w$])")
@@ -302,3 +313,15 @@ class _Sheet:
             return None
         self.citations.append(citation)
         return len(self.citations) - 1
+
+
+TOOL = CodeTool(
+    name="explore_symbol_usage",
+    description="Definitions, callers, importers, tests and callees of a symbol.",
+    parameters=ExploreSymbolUsage,
+    run=by_fields(explore_symbol_usage),
+    cost=4,
+    remembered_of="symbol",
+    place=20,
+    example={"symbol": "Depot.open"},
+)

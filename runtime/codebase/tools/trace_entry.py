@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import Callee, SymbolRecord
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS
+from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 from runtime.codebase.tools.citing import cite, cite_symbol
 from runtime.codebase.tools.fallbacks import similar_paths
 from runtime.errors import RepositoryError
-from runtime.tools.result import Citation, ToolResult, ToolStatus
+from runtime.tools.result import ToolStatus
 
 MAX_DEPTH = 10
 MAX_STEPS = 60
@@ -37,6 +41,13 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _Visit = tuple[SymbolRecord, int, str | None, Callee | None]
 
 _MAIN_NAMES = ("main", "Main", "__main__")
+
+
+class TraceEntryPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What does `entry` (a symbol or a file) call? Without it: the entry points of the repository."""
+
+    entry: Text | None = None
+    max_depth: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
 
 
 def trace_entry_point(codebase: Codebase, entry: str | None = None, max_depth: int = 3) -> ToolResult:
@@ -204,3 +215,14 @@ class _Trace:
             return None
         self.citations.append(citation)
         return len(self.citations) - 1
+
+
+TOOL = CodeTool(
+    name="trace_entry_point",
+    description="What an entry point reaches along its calls.",
+    parameters=TraceEntryPoint,
+    run=by_fields(trace_entry_point),
+    cost=5,
+    place=40,
+    example={"entry": "main"},
+)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.codebase import Codebase
-from tests.capabilities.code_analysis.support import FILES, Desk, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, write_files
 
 
 @pytest.fixture(scope="session")
@@ -21,12 +21,12 @@ def relay_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def relay(relay_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Desk:
-    return asyncio.run(Desk.open(relay_root, tmp_path_factory.mktemp("relay-state")))
+def relay(relay_root: Path, tmp_path_factory: pytest.TempPathFactory) -> AnalysisHarness:
+    return asyncio.run(AnalysisHarness.open(relay_root, tmp_path_factory.mktemp("relay-state")))
 
 
 @pytest.fixture(scope="session")
-def codebase(relay: Desk) -> Iterator[Codebase]:
+def codebase(relay: AnalysisHarness) -> Iterator[Codebase]:
     opened = Codebase.open(Path(relay.repository["root"]), Path(relay.repository["index_path"]))
     yield opened
     opened.close()

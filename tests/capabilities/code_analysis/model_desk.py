@@ -22,7 +22,7 @@ from runtime.settings import shipped_config_dir
 from runtime.store.run_log import MemoryRunLog
 from serve.answer_document import Ask, document_of
 from serve.runtimes.answering import request_of
-from tests.capabilities.code_analysis.support import Desk
+from tests.capabilities.code_analysis.support import AnalysisHarness
 
 PROMPTS = PromptRegistry.open([shipped_config_dir()], "code_analysis")
 
@@ -90,11 +90,11 @@ def models_file(max_model_len: int = 32_768, max_tokens: int = 1_024) -> ModelsF
 
 
 class ModelDesk:
-    """Answers questions at a Desk's repository, with a model."""
+    """Answers questions at a AnalysisHarness's repository, with a model."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: AnalysisHarness,
         backend: ModelBackend,
         capability: Capability = CAPABILITY,
         config: PipelineConfig | None = None,

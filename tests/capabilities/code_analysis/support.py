@@ -1,6 +1,6 @@
 """A small repository, and whole runs of code_analysis over it with agents of the test's choice, without Ray.
 
-desk = await Desk.open(root, state, capability=with_agents(critic=hooks))
+desk = await AnalysisHarness.open(root, state, capability=with_agents(critic=hooks))
 document = await desk.ask("Where are bounds enforced?")
 """
 
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import re
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,17 +16,19 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
+from actors.capabilities.code_analysis.evidence.steps import PURPOSE_OF_TOOL, Purpose, Step
 from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.agents.capability import AgentHooks, Capability, Process, Reasoner, StageContext
 from runtime.agents.stage_runner import Agent
-from runtime.bus.queries import LocalQueries, QueryPort
+from runtime.bus.queries import LocalQueries, QueryClient
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
+from runtime.codebase.knowledge.earlier_answers import MemoryStore, memory_queries
+from runtime.codebase.knowledge.relation_store import RelationStore, relation_queries
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.hosting.local_runner import LocalRunner
 from runtime.memory.cache import CacheStore
-from runtime.memory.earlier_answers import MemoryStore, memory_queries
-from runtime.memory.entity_relations import RelationStore, relation_queries
 from runtime.memory.sessions import SessionStore, session_queries
 from runtime.memory.tool_metrics import ToolMetricsStore, tool_metric_queries
 from runtime.pipeline.config import PipelineConfig
@@ -44,93 +44,15 @@ from runtime.settings import shipped_config_dir
 from runtime.store.run_log import MemoryRunLog
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
-from runtime.tools.result import Citation, ToolResult
 from serve.answer_document import Ask, document_of
 from serve.runtimes.answering import request_of
+from tests.repositories import repository_files
+from tests.repositories import write_files as write_files
 
 PIPELINE = "code_analysis"
 LLM_AGENTS = ("intent", "planner", "synthesizer", "critic")
 
-FILES: dict[str, str] = {
-    "README.md": "# Relay\n\n"
-    "Relay passes parcels from one depot to the next and never loses one.\n\n"
-    "## Limits\n\nA depot holds at most ten parcels.\n",
-    "relay/__init__.py": '"""Passes parcels between depots."""\n\nfrom relay.depot import Depot\n',
-    "relay/errors.py": '''"""What can go wrong."""
-
-
-class RelayError(Exception):
-    """Root of all errors."""
-
-
-class DepotFullError(RelayError):
-    """A depot has no room left."""
-
-
-class ParcelLostError(RelayError):
-    """A parcel did not arrive."""
-''',
-    "relay/depot.py": '''"""Depots and what they hold."""
-
-from relay.errors import DepotFullError
-
-MAX_PARCELS = 10
-
-
-class Depot:
-    """A place where parcels wait for the next van."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.parcels: list[str] = []
-
-    def accept(self, parcel: str) -> None:
-        """Take a parcel in, unless the depot is full."""
-        if is_full(self.parcels):
-            raise DepotFullError(self.name)
-        self.parcels.append(parcel)
-
-    def release(self) -> str:
-        """Hand out the parcel that waited longest."""
-        return self.parcels.pop(0)
-
-
-def is_full(parcels: list[str]) -> bool:
-    """True when not one more parcel fits in."""
-    return len(parcels) >= MAX_PARCELS
-''',
-    "relay/van.py": '''"""Vans go from depot to depot."""
-
-from relay.depot import Depot
-
-
-def deliver_parcel(origin: Depot, target: Depot) -> str:
-    """Carry the oldest parcel of one depot to another."""
-    parcel = origin.release()
-    target.accept(parcel)
-    return parcel
-''',
-    "relay/settings.yaml": "depot:\n  timeout_seconds: 30\n  retries: 3\n",
-    "tests/test_depot.py": """from relay.depot import Depot, is_full
-
-
-def test_a_full_depot_is_full():
-    depot = Depot("north")
-    depot.accept("a")
-    assert not is_full(depot.parcels)
-""",
-    ".env": "RELAY_TOKEN=hunter2hunter2\n",
-}
-
-
-def write_files(root: Path, files: Mapping[str, str], age_s: float = 60) -> None:
-    """Write files below a folder, with times that lie `age_s` seconds back."""
-    past = time.time() - age_s
-    for path, text in files.items():
-        full = root / path
-        full.parent.mkdir(parents=True, exist_ok=True)
-        full.write_text(text, encoding="utf-8", newline="")
-        os.utime(full, (past, past))
+FILES = repository_files("relay")
 
 
 def pipeline(name: str = PIPELINE) -> PipelineConfig:
@@ -189,7 +111,7 @@ def file_hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-class Desk:
+class AnalysisHarness:
     """Answers questions about one indexed repository, with the capability and pipeline that it was given."""
 
     def __init__(
@@ -220,14 +142,14 @@ class Desk:
         state: Path,
         capability: Capability = CAPABILITY,
         config: PipelineConfig | None = None,
-    ) -> Desk:
+    ) -> AnalysisHarness:
         """Index a repository and sit down before it."""
         repository = await IndexService(state / "index", IndexOptions()).refresh(str(root))
         return cls(root, repository, state, capability, config or pipeline())
 
-    def variant(self, capability: Capability, config: PipelineConfig | None = None) -> Desk:
+    def variant(self, capability: Capability, config: PipelineConfig | None = None) -> AnalysisHarness:
         """The same repository, sessions and opened index, with other agents."""
-        other = object.__new__(Desk)
+        other = object.__new__(AnalysisHarness)
         other.__dict__ = {**self.__dict__, "capability": capability, "config": config or self.config}
         return other
 
@@ -270,7 +192,7 @@ def mark_faults(text: str, citations: list[dict[str, Any]]) -> list[str]:
     return faults + [f"{mark} is marked, but not cited" for mark in _LIKE_A_MARK.findall(text)]
 
 
-def no_context(services: Any = None, queries: QueryPort | None = None) -> StageContext:
+def no_context(services: Any = None, queries: QueryClient | None = None) -> StageContext:
     """A context for hooks that use next to nothing of it."""
     return StageContext(
         StageKey(RunId("r-test"), 1),
@@ -297,6 +219,11 @@ def view(question: str = "", *, goals: GoalBoard | None = None, **outputs: dict[
 def cited(file: str, start: int, end: int | None = None, quote: str = "", **more: Any) -> Citation:
     """A citation in few words."""
     return Citation(file, start, end if end is not None else start, quote, **more)
+
+
+def step_of(tool: str, purpose: Purpose | None = None) -> Step:
+    """A step that calls a tool; for what such a step usually is, where nothing else is said."""
+    return Step("s1", purpose or PURPOSE_OF_TOOL.get(tool, "find"), tool, {}, (), "")
 
 
 Hook = Callable[..., Awaitable[Any]]

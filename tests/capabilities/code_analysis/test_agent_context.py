@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.handover.execution import ExecutionOutput
+from actors.capabilities.code_analysis.handover.reading import read
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.models.agent_context import BUDGETS
 from runtime.context.models import FactCategory
-from tests.capabilities.code_analysis.support import Desk, cited
+from tests.capabilities.code_analysis.support import AnalysisHarness, cited
 
 COMMIT = CommitNote("ab" * 20, "Ann", "2024-05-01", "Ten at most")
 
@@ -56,11 +57,10 @@ def test_the_share_saved_is_measured_against_what_tools_gave() -> None:
     assert agent_context.record(shown, 0)["saved_share"] is None
 
 
-async def test_a_model_is_shown_much_less_than_the_tools_gave(relay: Desk) -> None:
+async def test_a_model_is_shown_much_less_than_the_tools_gave(relay: AnalysisHarness) -> None:
     envelope = await relay.run("How does deliver_parcel work and who calls accept?")
-    execution = envelope.outputs["execution"]
-    facts = msgspec.convert(execution["facts"], list[Fact])
+    execution = read("execution", envelope.outputs["execution"], ExecutionOutput)
     record = agent_context.record(
-        agent_context.of_facts("synthesizer", "how", [], facts, 1), agent_context.raw_tokens_of(execution)
+        agent_context.of_facts("synthesizer", "how", [], execution.facts, 1), execution.context.raw_tokens
     )
     assert record["saved_share"] >= 0.5

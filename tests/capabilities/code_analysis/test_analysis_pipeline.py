@@ -11,7 +11,7 @@ from runtime.agents.capability import Reasoner, StageContext, StageInput
 from runtime.run.envelope import Envelope
 from runtime.run.stage_view import StageView
 from serve.answer_document import exit_status
-from tests.capabilities.code_analysis.support import Desk, mark_faults, pipeline, reasoning, with_agents
+from tests.capabilities.code_analysis.support import AnalysisHarness, mark_faults, pipeline, reasoning, with_agents
 
 QUESTION = "How does deliver_parcel work?"
 A_HINT = "look at the vans, not at the depots"
@@ -36,7 +36,7 @@ def critic_saying(*script: str) -> Reasoner:
     return reason
 
 
-def with_critic(relay: Desk, *script: str) -> Desk:
+def with_critic(relay: AnalysisHarness, *script: str) -> AnalysisHarness:
     return relay.variant(with_agents(critic=reasoning("critic", critic_saying(*script))))
 
 
@@ -100,14 +100,16 @@ def test_every_route_of_the_critic_has_a_rule() -> None:
     }
 
 
-async def test_a_run_without_loops_visits_each_agent_once(relay: Desk) -> None:
+async def test_a_run_without_loops_visits_each_agent_once(relay: AnalysisHarness) -> None:
     envelope = await relay.run(QUESTION)
     assert visited(envelope) == ["perception", *PASS, "integration"]
     assert routes(envelope) == ["complete"]
 
 
 @pytest.mark.parametrize(("limit", "rounds"), [(None, 5), (6, 5), (5, 5), (4, 4), (1, 1), (0, 1)])
-async def test_rounds_go_on_to_their_limit_and_no_further(relay: Desk, limit: int | None, rounds: int) -> None:
+async def test_rounds_go_on_to_their_limit_and_no_further(
+    relay: AnalysisHarness, limit: int | None, rounds: int
+) -> None:
     limits = {} if limit is None else {"max_stages": limit}
     envelope = await with_critic(relay, "next_stage").run(QUESTION, limits=limits)
     assert routes(envelope) == ["next_round"] * (rounds - 1) + ["complete_limit"]
@@ -116,7 +118,9 @@ async def test_rounds_go_on_to_their_limit_and_no_further(relay: Desk, limit: in
 
 
 @pytest.mark.parametrize(("limit", "reintents"), [(None, 3), (4, 3), (3, 3), (2, 2), (1, 1), (0, 0)])
-async def test_reintents_go_on_to_their_limit_and_no_further(relay: Desk, limit: int | None, reintents: int) -> None:
+async def test_reintents_go_on_to_their_limit_and_no_further(
+    relay: AnalysisHarness, limit: int | None, reintents: int
+) -> None:
     limits = {} if limit is None else {"max_reintents": limit}
     envelope = await with_critic(relay, "reintent").run(QUESTION, limits=limits)
     assert routes(envelope) == ["reintent"] * reintents + ["complete_limit"]
@@ -124,26 +128,26 @@ async def test_reintents_go_on_to_their_limit_and_no_further(relay: Desk, limit:
     assert envelope.outputs["integration"]["citations"]
 
 
-async def test_the_hint_of_a_reintent_reaches_intent(relay: Desk) -> None:
+async def test_the_hint_of_a_reintent_reaches_intent(relay: AnalysisHarness) -> None:
     envelope = await with_critic(relay, "reintent", "approved").run(QUESTION)
     assert routes(envelope) == ["reintent", "complete"]
     assert envelope.outputs["intent"]["hint_used"] == A_HINT
 
 
-async def test_rounds_and_reintents_share_no_count(relay: Desk) -> None:
+async def test_rounds_and_reintents_share_no_count(relay: AnalysisHarness) -> None:
     envelope = await with_critic(relay, "reintent", "next_stage", "reintent", "next_stage").run(QUESTION)
     assert routes(envelope) == ["reintent", "next_round", "reintent", *["next_round"] * 3, "complete_limit"]
     assert [done.number for done in envelope.goals.finished_rounds] == [1, 1, 2, 2, 3, 4, 5]
 
 
-async def test_all_rounds_and_all_reintents_fit_into_the_bounds_of_a_run(relay: Desk) -> None:
+async def test_all_rounds_and_all_reintents_fit_into_the_bounds_of_a_run(relay: AnalysisHarness) -> None:
     envelope = await with_critic(relay, *["reintent"] * 3, "next_stage").run(QUESTION)
     assert routes(envelope) == ["reintent"] * 3 + ["next_round"] * 4 + ["complete_limit"]
     assert envelope.terminal_reason == "completed"
     assert envelope.usage.iterations == envelope.bounds.max_iterations == 7
 
 
-async def test_a_reintent_never_leads_beyond_the_last_round(relay: Desk) -> None:
+async def test_a_reintent_never_leads_beyond_the_last_round(relay: AnalysisHarness) -> None:
     document = await with_critic(relay, "reintent").ask(QUESTION, limits={"max_stages": 1})
     assert document["usage"]["stages"] == 1
 
@@ -153,7 +157,7 @@ async def test_a_reintent_never_leads_beyond_the_last_round(relay: Desk) -> None
     [("next_stage", "round 5 is over, limit 5"), ("reintent", "the question was taken up anew 3 times, limit 3")],
 )
 async def test_an_answer_that_a_limit_of_the_critic_ended_is_partial_and_says_why(
-    relay: Desk, script: str, because: str
+    relay: AnalysisHarness, script: str, because: str
 ) -> None:
     document = await with_critic(relay, script).ask(QUESTION)
     assert document["terminal_reason"] == "completed"
@@ -163,7 +167,7 @@ async def test_an_answer_that_a_limit_of_the_critic_ended_is_partial_and_says_wh
     assert document["open_goals"]
 
 
-async def test_an_answer_that_the_critic_approved_is_whole(relay: Desk) -> None:
+async def test_an_answer_that_the_critic_approved_is_whole(relay: AnalysisHarness) -> None:
     document = await with_critic(relay, "approved").ask(QUESTION)
     assert (document["partial"], document["terminal_detail"]) == (False, None)
 
@@ -172,7 +176,7 @@ async def test_an_answer_that_the_critic_approved_is_whole(relay: Desk) -> None:
     ("limit", "reason"),
     [(0, "max_iterations_exceeded"), (3, "max_iterations_exceeded"), (4, "completed"), (5, "completed")],
 )
-async def test_loops_are_counted_as_iterations_too(relay: Desk, limit: int, reason: str) -> None:
+async def test_loops_are_counted_as_iterations_too(relay: AnalysisHarness, limit: int, reason: str) -> None:
     envelope = await with_critic(relay, "next_stage").run(QUESTION, limits={"max_iterations": limit})
     assert envelope.terminal_reason == reason
     assert envelope.usage.iterations == min(limit, 4)
@@ -180,7 +184,7 @@ async def test_loops_are_counted_as_iterations_too(relay: Desk, limit: int, reas
 
 
 @pytest.mark.parametrize("hops", range(9))
-async def test_any_number_of_hops_ends_gracefully(relay: Desk, hops: int) -> None:
+async def test_any_number_of_hops_ends_gracefully(relay: AnalysisHarness, hops: int) -> None:
     document = await relay.ask(QUESTION, limits={"max_agent_hops": hops})
     assert document["usage"]["hops"] <= hops
     assert document["partial"] is (hops < 7)
@@ -191,7 +195,7 @@ async def test_any_number_of_hops_ends_gracefully(relay: Desk, hops: int) -> Non
 
 
 @pytest.mark.parametrize("calls", [0, 1, 2, 5, 100])
-async def test_any_number_of_tool_calls_ends_gracefully(relay: Desk, calls: int) -> None:
+async def test_any_number_of_tool_calls_ends_gracefully(relay: AnalysisHarness, calls: int) -> None:
     document = await relay.ask(QUESTION, limits={"max_tool_calls": calls})
     assert document["usage"]["tool_calls"] <= calls
     assert document["terminal_reason"] == "completed"
@@ -207,19 +211,19 @@ async def test_any_number_of_tool_calls_ends_gracefully(relay: Desk, calls: int)
 
 
 @pytest.mark.parametrize("name", ["max_agent_hops", "max_iterations", "max_tool_calls", "max_llm_calls"])
-async def test_a_request_cannot_raise_a_bound(relay: Desk, name: str) -> None:
+async def test_a_request_cannot_raise_a_bound(relay: AnalysisHarness, name: str) -> None:
     envelope = await relay.run(QUESTION, limits={name: 10_000})
     assert getattr(envelope.bounds, name) == getattr(pipeline(), name)
 
 
-async def test_a_request_lowers_context_bounds_for_its_own_run(relay: Desk) -> None:
+async def test_a_request_lowers_context_bounds_for_its_own_run(relay: AnalysisHarness) -> None:
     envelope = await relay.run(QUESTION, limits={"max_stages": 2, "max_reintents": 9})
     assert envelope.bounds.context["max_stages"] == 2
     assert envelope.bounds.context["max_reintents"] == 3
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 20])
-async def test_code_is_cut_where_its_budget_ends(relay: Desk, tokens: int) -> None:
+async def test_code_is_cut_where_its_budget_ends(relay: AnalysisHarness, tokens: int) -> None:
     envelope = await relay.run(QUESTION, limits={"max_total_code_tokens": tokens, "max_agent_hops": 6})
     facts = envelope.outputs["execution"]["facts"]
     assert facts

@@ -7,241 +7,47 @@ from pathlib import Path
 
 import pytest
 
-from tests.capabilities.code_analysis.support import Desk, mark_faults, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, mark_faults, write_files
+from tests.repositories import repository_files
 
-FILES = {
-    "depot/depot.go": """package depot
-
-// Depot holds parcels.
-type Depot struct {
-	// SkipWeighing leaves parcels as they come.
-	SkipWeighing bool
-	parcels []string
-}
-
-// Weigher is what weighs a parcel.
-type Weigher interface {
-	Name() string
-	Weigh(parcel string) int
-}
-
-// AddWeigher registers one.
-func (d *Depot) AddWeigher(w Weigher) {}
-
-// Accept takes a parcel in.
-func (d *Depot) Accept(parcel string) {
-	if !d.SkipWeighing {
-		weigh(parcel)
-	}
-}
-
-func weigh(parcel string) int { return len(parcel) }
-
-// Stamp stamps with the usual ink.
-func Stamp(parcel string) string {
-	return StampWith(parcel, "black")
-}
-
-// StampWith stamps with any ink.
-func StampWith(parcel, ink string) string {
-	press(ink)
-	return parcel
-}
-
-func press(ink string) {}
-
-// Seal seals with the usual wax.
-func Seal(parcel string) string {
-	return SealWith(parcel, "red")
-}
-
-// SealWith seals with any wax.
-func SealWith(parcel, wax string) string {
-	melt(wax)
-	return parcel
-}
-
-func melt(wax string) {}
-""",
-    "depot/depot_test.go": """package depot
-
-import "testing"
-
-func TestAccept(t *testing.T) {
-	d := &Depot{}
-	d.SkipWeighing = true
-	d.Accept("a")
-}
-""",
-    "lib/office.rb": """module Office
-  class Counter
-    # Serve whoever is next.
-    def serve!
-      route! { call_next }
-    end
-
-    # Find the window.
-    def route!
-      yield
-    end
-
-    def caller_name
-      'counter'
-    end
-  end
-end
-""",
-    "src/Sinks/ISink.cs": """namespace Post;
-
-/// <summary>
-/// A destination for <see cref="Parcel"/>s &amp; letters.
-/// </summary>
-/// <remarks>Nothing else.</remarks>
-public interface IParcelSink
-{
-    /// <summary>Take it.</summary>
-    void Emit(Parcel parcel);
-    bool IsOpen() { return true; }
-}
-
-public class RedSink : IParcelSink
-{
-    public void Emit(Parcel parcel) { }
-}
-
-public class BlueSink : IParcelSink
-{
-    public void Emit(Parcel parcel) { }
-}
-
-public class AddOn
-{
-    public void AddSinkIfAbsent(IParcelSink sink) { }
-    public void AddParcel(Parcel parcel) { }
-}
-""",
-    "src/readers.java": """class Reader {
-    public void open() { }
-    public void next() { }
-}
-
-class TreeReader extends Reader {
-    private int depth;
-    TreeReader() { }
-    public void next() { }
-    public void climb() { }
-}
-""",
-    "web/app.js": """var app = exports = module.exports = {};
-
-app.handle = function handle(req) {
-  var made = Object.create(req);
-  this.enabled('x');
-  return made;
-};
-
-app.enabled = function enabled(name) {
-  return true;
-};
-""",
-    "web/examples/pets.js": """exports.create = function create(pet) {
-  return pet;
-};
-""",
-    "bin/format-tap": "#!/bin/bash\nbegin() {\n  echo tap\n}\n",
-    "bin/format-junit": "#!/bin/bash\nbegin() {\n  echo junit\n}\n",
-    "bin/format-pretty": "#!/bin/bash\nbegin() {\n  echo pretty\n}\n",
-    "shop/till.h": """namespace shop {
-/// Holds the money.
-class SHOP_API Till : public Box {
-public:
-    void open_it(int key);
-};
-}
-""",
-    "shop/till.cpp": """#include "till.h"
-namespace shop {
-void ring() {}
-
-void Till::open_it(int key) {
-    ring();
-}
-}
-""",
-    "web/errors.js": """const codes = {
-  ERR_FULL: make(
-    'ERR_FULL'
-  )
-}
-""",
-    "web/queue.js": """const { ERR_FULL } = require('./errors')
-
-function push (queue) {
-  throw new ERR_FULL()
-}
-""",
-    "press/output.rs": """/// The plain printer, which writes lines.
-pub struct Plain {}
-
-/// The colour printer.
-pub struct Colour {}
-
-/// A builder for a printer.
-pub struct PlainBuilder {}
-
-pub struct TinyPrinter {}
-
-impl Plain {
-    /// Matched by name.
-    pub fn matched(&self) -> bool { true }
-}
-
-impl Colour {
-    pub fn matched(&self) -> bool { false }
-}
-
-pub fn ask(thing: &Plain, colour: &Colour) -> bool {
-    colour.matched() || thing.matched()
-}
-""",
-}
+FILES = repository_files("many_languages")
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> AnalysisHarness:
     root: Path = tmp_path_factory.mktemp("post") / "repo"
     write_files(root, FILES)
-    return asyncio.run(Desk.open(root, tmp_path_factory.mktemp("post-state")))
+    return asyncio.run(AnalysisHarness.open(root, tmp_path_factory.mktemp("post-state")))
 
 
-async def answer(desk: Desk, question: str) -> str:
+async def answer(desk: AnalysisHarness, question: str) -> str:
     document = await desk.ask(question)
     assert mark_faults(document["answer"], document["citations"]) == []
     return str(document["answer"])
 
 
-async def test_a_field_that_nothing_assigns_is_found_with_its_uses(desk: Desk) -> None:
+async def test_a_field_that_nothing_assigns_is_found_with_its_uses(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Where is `SkipWeighing` used?")
     assert told.startswith("`Depot.SkipWeighing` is a field in `depot/depot.go`: SkipWeighing leaves parcels")
     assert "- `Depot.Accept`: `if !d.SkipWeighing {` [depot/depot.go:21]" in told
     assert "See also" not in told
 
 
-async def test_a_name_with_a_mark_at_its_end_is_a_name(desk: Desk) -> None:
+async def test_a_name_with_a_mark_at_its_end_is_a_name(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Who calls `route!`?")
     assert told.startswith("`Office.Counter.route!` is a method in `lib/office.rb`: Find the window.")
     assert "- `Office.Counter.serve!`: `route! { call_next }` [lib/office.rb:5]" in told
     assert "caller_name" not in told
 
 
-async def test_each_part_of_a_question_is_answered(desk: Desk) -> None:
+async def test_each_part_of_a_question_is_answered(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How does `Accept` work, who calls it and which tests cover it?")
     assert "In `Depot.Accept`: [depot/depot.go:20-24]" in told
     assert "`Depot.Accept` calls `weigh` [depot/depot.go:22] [depot/depot.go:26]" in told
     assert '- `TestAccept`: `d.Accept("a")` [depot/depot_test.go:8]' in told
 
 
-async def test_who_adds_a_thing_is_led_to_what_is_open(desk: Desk) -> None:
+async def test_who_adds_a_thing_is_led_to_what_is_open(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How do I add a sink?")
     assert told.startswith(
         "`IParcelSink` is an interface in `src/Sinks/ISink.cs`: A destination for Parcels & letters."
@@ -252,57 +58,57 @@ async def test_who_adds_a_thing_is_led_to_what_is_open(desk: Desk) -> None:
     assert "- `public class RedSink : IParcelSink` [src/Sinks/ISink.cs:14]" in done
 
 
-async def test_an_interface_without_declared_heirs_is_shown_with_its_uses(desk: Desk) -> None:
+async def test_an_interface_without_declared_heirs_is_shown_with_its_uses(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How do I add a weigher?")
     assert told.startswith("`Weigher` is an interface in `depot/depot.go`")
     assert "- `Weigh`: `Weigh(parcel string) int` [depot/depot.go:13]" in told
     assert "**Used by**\n\n- `Depot.AddWeigher`" in told
 
 
-async def test_functions_that_only_hand_on_are_compared_by_what_they_hand_on_to(desk: Desk) -> None:
+async def test_functions_that_only_hand_on_are_compared_by_what_they_hand_on_to(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Compare Stamp and Seal")
     assert "- `Stamp` hands on to `StampWith`, which calls `press` [depot/depot.go:34-37]" in told
     assert "- `Seal` hands on to `SealWith`, which calls `melt` [depot/depot.go:47-50]" in told
     assert told.index("**Differences**") < told.index("In `Stamp`:")
 
 
-async def test_what_one_builds_on_the_other_is_told_first_and_private_members_are_not(desk: Desk) -> None:
+async def test_what_one_builds_on_the_other_is_told_first_and_private_members_are_not(desk: AnalysisHarness) -> None:
     told = (await answer(desk, "What is the difference between Reader and TreeReader?")).partition("**Differences**")[2]
     assert told.startswith("\n\n- `TreeReader` builds on `Reader`: `class TreeReader extends Reader`")
     assert "Only `TreeReader` itself defines `climb` [src/readers.java:10]" in told
     assert "depth" not in told
 
 
-async def test_a_call_of_the_language_is_no_call_of_what_is_called_alike(desk: Desk) -> None:
+async def test_a_call_of_the_language_is_no_call_of_what_is_called_alike(desk: AnalysisHarness) -> None:
     told = await answer(desk, "What happens when app.handle is called?")
     assert "`app.handle` calls `app.enabled` [web/app.js:5] [web/app.js:9-11]" in told
     assert "pets.js" not in told
 
 
-async def test_a_list_of_what_only_files_are_called_has_the_files(desk: Desk) -> None:
+async def test_a_list_of_what_only_files_are_called_has_the_files(desk: AnalysisHarness) -> None:
     told = await answer(desk, "List all formatters")
     assert told.startswith("**3 found for «formatters»**\n\n- `bin/format-junit` [bin/format-junit:1-4]")
 
 
-async def test_a_list_has_what_is_of_the_kind_and_not_what_speaks_of_it(desk: Desk) -> None:
+async def test_a_list_has_what_is_of_the_kind_and_not_what_speaks_of_it(desk: AnalysisHarness) -> None:
     told = await answer(desk, "List all printers")
     listed = [line.split("`")[1] for line in told.split("\n") if line.startswith("- ")]
     assert listed == ["Plain", "Colour", "TinyPrinter"]
 
 
-async def test_calls_that_are_told_by_name_alone_are_told_as_such(desk: Desk) -> None:
+async def test_calls_that_are_told_by_name_alone_are_told_as_such(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Who calls `Plain.matched`?")
     assert "- `ask`: `colour.matched() || thing.matched()` [press/output.rs:22]" in told
     assert "some of them may mean `Colour.matched` [press/output.rs:18]" in told
 
 
-async def test_the_flow_of_a_named_thing_is_no_list(desk: Desk) -> None:
+async def test_the_flow_of_a_named_thing_is_no_list(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Show the call chain of Accept")
     assert told.startswith("`Depot.Accept` is a method")
     assert "- `Depot.Accept` calls `weigh`" in told
 
 
-async def test_a_class_behind_an_export_macro_has_its_own_name(desk: Desk) -> None:
+async def test_a_class_behind_an_export_macro_has_its_own_name(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Show the call chain of `Till::open_it`")
     assert told.startswith("`Till.open_it` is a method in `shop/till.cpp`")
     assert "`Till.open_it` calls `shop.ring` [shop/till.cpp:6]" in told
@@ -310,14 +116,14 @@ async def test_a_class_behind_an_export_macro_has_its_own_name(desk: Desk) -> No
     assert "Nothing named" not in told
 
 
-async def test_a_name_without_a_definition_is_led_by_a_line_that_has_it(desk: Desk) -> None:
+async def test_a_name_without_a_definition_is_led_by_a_line_that_has_it(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Who uses `ERR_FULL`?")
     assert told.startswith("No definition of `ERR_FULL` was found; it stands in")
     assert "**Used by**" in told
     assert "See also" not in told
 
 
-async def test_why_is_not_left_open_for_code_of_one_line(desk: Desk) -> None:
+async def test_why_is_not_left_open_for_code_of_one_line(desk: AnalysisHarness) -> None:
     document = await desk.ask("Why was `SkipWeighing` added?")
     assert document["open_goals"] == ["Tell who changed `SkipWeighing`, and when"]
     assert not document["partial"]

@@ -21,7 +21,7 @@ from runtime.run.stage_view import StageView
 from runtime.store.run_log import MemoryRunLog
 from serve.answer_document import Ask
 from serve.runtimes.answering import request_of
-from tests.capabilities.code_analysis.support import Desk, cited, pipeline, reasoning, with_agents
+from tests.capabilities.code_analysis.support import AnalysisHarness, cited, pipeline, reasoning, with_agents
 
 FORMS = ["code_analysis", "code_analysis_replan"]
 UNKNOWN = "How does `deliver_letter` work?"
@@ -73,7 +73,7 @@ def test_results_that_contradict_each_other_are_told_as_the_synthesizer_says_the
 class Conversation:
     """Runs of one pipeline that wait for what a person says."""
 
-    def __init__(self, desk: Desk, form: str) -> None:
+    def __init__(self, desk: AnalysisHarness, form: str) -> None:
         config = pipeline(form)
         clock = SystemClock()
         agents = {
@@ -105,7 +105,7 @@ class Conversation:
 
 
 @pytest.fixture
-async def conversation(relay: Desk, form: str) -> AsyncIterator[Conversation]:
+async def conversation(relay: AnalysisHarness, form: str) -> AsyncIterator[Conversation]:
     talk = Conversation(relay, form)
     yield talk
     await talk.runner.close()
@@ -137,7 +137,7 @@ async def contradicting(context: StageContext, view: StageView, given: StageInpu
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_contradiction_is_asked_about_once_and_stands_in_no_answer(relay: Desk, form: str) -> None:
+async def test_a_contradiction_is_asked_about_once_and_stands_in_no_answer(relay: AnalysisHarness, form: str) -> None:
     desk = relay.variant(with_agents(synthesizer=reasoning("synthesizer", contradicting)))
     talk = Conversation(desk, form)
     run_id, waiting = await talk.ask("How does deliver_parcel work?")

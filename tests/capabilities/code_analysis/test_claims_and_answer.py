@@ -19,7 +19,7 @@ from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import rank_entities
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal
-from tests.capabilities.code_analysis.support import Desk, cited, mark_faults, mark_of, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mark_faults, mark_of, write_files
 
 _MARK = re.compile(r"\[[^\[\]\n]+:\d+(?:-\d+)?\]")
 
@@ -254,7 +254,7 @@ def test_a_repository_full_of_marks_and_fences_cannot_add_a_mark(
     write_files(root, {"app/bank.py": source, "pages/[id].py": source.replace("pay", "pay_back"), "README.md": readme})
 
     async def asked() -> None:
-        desk = await Desk.open(root, root.parent / "state")
+        desk = await AnalysisHarness.open(root, root.parent / "state")
         for question in ("How does `refund_money` work?", "What does this project do?", "List all functions in bank"):
             document = await desk.ask(question)
             assert mark_faults(document["answer"], document["citations"]) == []
@@ -267,7 +267,7 @@ def test_a_repository_full_of_marks_and_fences_cannot_add_a_mark(
 async def test_a_file_whose_own_name_reads_like_a_mark_is_not_cited(own_root: Path, tmp_path: Path) -> None:
     name = "relay/x[relay/van.py:1].py"
     write_files(own_root, {name: "def zebra_crossing():\n    return 1\n"})
-    desk = await Desk.open(own_root, tmp_path / "state")
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
     document = await desk.ask("Where is zebra_crossing defined?")
     marks = {mark_of(citation) for citation in document["citations"]}
     assert set(_MARK.findall(document["answer"])) <= marks

@@ -6,60 +6,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.capabilities.code_analysis.support import FILES, Desk, mark_faults, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, mark_faults, write_files
+from tests.repositories import repository_files
 
-YARD = {
-    **FILES,
-    "yard/limits.py": "# How many carts may stand in the yard.\nMAX_CARTS = 12\nMIN_WHEELS = 2\n",
-    "yard/options.py": '''class GateOptions:
-    """What a gate is opened with."""
-
-    def __init__(self, meta):
-        self.stray = getattr(meta, "stray", "keep")
-''',
-    "yard/gate.py": '''class Gate:
-    """A gate of the yard."""
-
-    def __init__(self, *, stray=None, creak_url: str = "/creak"):
-        self.stray = stray
-        self.creak_url = creak_url
-        self.open()
-
-    def open(self):
-        """Open the gate, and count carts."""
-        return self.creak_url
-
-
-class Sign:
-    def __init__(self, url):
-        self.url = url
-''',
-    "yard/lamp.js": "class Lamp {\n  constructor(options) {\n    this.glow = options.glow || 1;\n  }\n\n  light() {\n"
-    "    return this.glow;\n  }\n}\n",
-}
+YARD = {**FILES, **repository_files("yard")}
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> Desk:
+async def desk(tmp_path: Path) -> AnalysisHarness:
     write_files(tmp_path / "repo", YARD)
-    return await Desk.open(tmp_path / "repo", tmp_path / "state")
+    return await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
 
 
-async def asked(desk: Desk, question: str) -> str:
+async def asked(desk: AnalysisHarness, question: str) -> str:
     document = await desk.ask(question)
     assert not mark_faults(document["answer"], document["citations"])
     assert not document["open_goals"]
     return str(document["answer"])
 
 
-async def test_a_setting_is_found_by_the_words_of_its_name(desk: Desk) -> None:
+async def test_a_setting_is_found_by_the_words_of_its_name(desk: AnalysisHarness) -> None:
     answer = await asked(desk, "Where is the maximum number of carts configured?")
     assert answer.startswith("`MAX_CARTS` is a constant in `yard/limits.py`")
     assert "MIN_WHEELS" not in answer.partition("**See also**")[0]
 
 
 async def test_an_attribute_comes_with_the_default_of_its_class_and_without_what_has_less_of_the_words(
-    desk: Desk,
+    desk: AnalysisHarness,
 ) -> None:
     answer = await asked(desk, "Where is the creak url configured?")
     assert answer.startswith("`Gate.creak_url` is an attribute in `yard/gate.py`")
@@ -68,12 +41,12 @@ async def test_an_attribute_comes_with_the_default_of_its_class_and_without_what
     assert "Sign" not in configured
 
 
-async def test_of_attributes_of_one_name_that_of_a_class_for_options_leads(desk: Desk) -> None:
+async def test_of_attributes_of_one_name_that_of_a_class_for_options_leads(desk: AnalysisHarness) -> None:
     answer = await asked(desk, "Where is the stray option configured?")
     assert answer.startswith("`GateOptions.stray` is an attribute in `yard/options.py`")
     assert "`Gate.stray`, an attribute" in answer
 
 
-async def test_a_field_that_no_grammar_defines_is_told_by_the_lines_that_set_it(desk: Desk) -> None:
+async def test_a_field_that_no_grammar_defines_is_told_by_the_lines_that_set_it(desk: AnalysisHarness) -> None:
     answer = await asked(desk, "Where is the glow setting configured?")
     assert "`Lamp.constructor`: `this.glow = options.glow || 1;` [yard/lamp.js:3]" in answer

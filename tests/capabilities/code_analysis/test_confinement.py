@@ -13,7 +13,7 @@ import pytest
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.codebase.codebase import Codebase
 from runtime.tools.registry import Tool
-from tests.capabilities.code_analysis.support import FILES, Desk, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, write_files
 
 SECRET = "hunter2hunter2"
 PARAMETERS = ("path", "scope", "entry", "module", "symbol", "query", "pattern")
@@ -44,7 +44,7 @@ def confined(tmp_path_factory: pytest.TempPathFactory) -> Codebase:
     ):
         subprocess.run(["git", *arguments], cwd=root, check=True)
     write_files(root, {".env": f"RELAY_TOKEN={SECRET}{SECRET}\n"})
-    desk = asyncio.run(Desk.open(root, folder / "state"))
+    desk = asyncio.run(AnalysisHarness.open(root, folder / "state"))
     codebase: Codebase = desk.services.codebase(desk.repository)
     return codebase
 

@@ -10,7 +10,7 @@ from actors.capabilities.code_analysis.agents.context_limits import CAPPED, capp
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from serve.answer_document import exit_status
-from tests.capabilities.code_analysis.support import Desk, Produced, cited, pipeline, reasoning, with_agents
+from tests.capabilities.code_analysis.support import AnalysisHarness, Produced, cited, pipeline, reasoning, with_agents
 from tests.capabilities.code_analysis.test_analysis_pipeline import critic_saying
 
 NAMES = [
@@ -81,14 +81,14 @@ def test_a_map_has_its_modules_before_what_they_hold(tokens: int, kept: list[str
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2])
-async def test_a_run_reads_no_more_files_than_it_may(relay: Desk, limit: int) -> None:
+async def test_a_run_reads_no_more_files_than_it_may(relay: AnalysisHarness, limit: int) -> None:
     document = await relay.ask("How does deliver_parcel work?", limits={"max_files_per_query": limit}, explain=True)
     assert document["terminal_reason"] == "completed"
     assert relay.last is not None
     assert len(relay.last.outputs["execution"]["files_read"]) <= limit
 
 
-async def test_the_bound_of_a_request_reaches_the_tools(relay: Desk) -> None:
+async def test_the_bound_of_a_request_reaches_the_tools(relay: AnalysisHarness) -> None:
     seen: list[Any] = []
     produced = Produced(relay.root)
     desk = relay.variant(produced.recording(CAPABILITY))
@@ -98,7 +98,7 @@ async def test_the_bound_of_a_request_reaches_the_tools(relay: Desk) -> None:
     assert max(seen) <= 3
 
 
-async def test_an_explanation_shows_intent_goals_plans_rounds_and_what_facts_saved(relay: Desk) -> None:
+async def test_an_explanation_shows_intent_goals_plans_rounds_and_what_facts_saved(relay: AnalysisHarness) -> None:
     document = await relay.ask("How does deliver_parcel work?", explain=True)
     explained = document["explanation"]
     assert explained["intent"]["intent"] == "Explain deliver_parcel work"
@@ -121,7 +121,7 @@ async def test_an_explanation_shows_intent_goals_plans_rounds_and_what_facts_sav
     ],
 )
 async def test_a_bound_that_forbids_to_look_is_told_and_nothing_is_said_to_be_absent(
-    relay: Desk, bound: str, question: str, false_word: str, limit: int
+    relay: AnalysisHarness, bound: str, question: str, false_word: str, limit: int
 ) -> None:
     document = await relay.ask(question, limits={bound: limit})
     assert document["bound"] == (bound if limit == 0 else None)
@@ -132,12 +132,12 @@ async def test_a_bound_that_forbids_to_look_is_told_and_nothing_is_said_to_be_ab
     assert false_word not in document["answer"]
 
 
-async def test_a_bound_that_forbids_what_no_open_goal_needs_is_not_told(relay: Desk) -> None:
+async def test_a_bound_that_forbids_what_no_open_goal_needs_is_not_told(relay: AnalysisHarness) -> None:
     document = await relay.ask("Where is deliver_parcel?", limits={"max_symbol_results": 0})
     assert (document["bound"], document["partial"]) == (None, False)
 
 
-def code_chars(desk: Desk) -> int:
+def code_chars(desk: AnalysisHarness) -> int:
     """Characters of code that all passes of the last run handed on, each text once."""
     assert desk.last is not None
     read = [text for done in desk.last.goals.finished_rounds for text in done.synthesis["code_read"]]  # type: ignore[attr-defined]
@@ -152,7 +152,9 @@ def longest_by_place(read: list[Any]) -> dict[tuple[str, int], int]:
 
 
 @pytest.mark.parametrize("form", ["code_analysis", "code_analysis_hedged"])
-async def test_the_code_of_all_passes_of_a_query_together_is_within_its_bound(relay: Desk, form: str) -> None:
+async def test_the_code_of_all_passes_of_a_query_together_is_within_its_bound(
+    relay: AnalysisHarness, form: str
+) -> None:
     critic = reasoning("critic", critic_saying("next_stage"))
     desk = relay.variant(with_agents(critic=critic), pipeline(form))
     await desk.run("How does deliver_parcel work and where is a depot full?")
@@ -164,7 +166,7 @@ async def test_the_code_of_all_passes_of_a_query_together_is_within_its_bound(re
         assert code_chars(desk) == min(whole, 4 * tokens)
 
 
-async def test_code_that_was_shown_in_an_earlier_pass_is_shown_again_and_counts_once(relay: Desk) -> None:
+async def test_code_that_was_shown_in_an_earlier_pass_is_shown_again_and_counts_once(relay: AnalysisHarness) -> None:
     critic = reasoning("critic", critic_saying("next_stage"))
     desk = relay.variant(with_agents(critic=critic))
     await desk.run("How does deliver_parcel work?", limits={"max_total_code_tokens": 20})

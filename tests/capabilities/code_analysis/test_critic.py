@@ -38,8 +38,8 @@ async def settled(goals: GoalBoard, output: dict[str, Any], evidence: int = 1) -
         "Where are bounds?",
         goals=goals,
         synthesis={"hints_for_goals": {}, "new_evidence": evidence},
-        execution={"ranges": [["a.py", 1, 2, "f00"]], "attempt_history": {"find": []}},
-        planner={"target_goals": []},
+        execution={"results": [], "ranges": [["a.py", 1, 2, "f00"]], "attempt_history": {"find": []}},
+        planner={"steps": [], "target_goals": []},
     )
     return await critic.settle(no_context(), looked_at, output)
 
@@ -138,7 +138,7 @@ async def judged(claims: dict[str, list[Any]], coverage: float, **statuses: str)
     looked_at = view(
         goals=board(**statuses),
         synthesis={"hints_for_goals": claims, "coverage": coverage},
-        planner={"target_goals": list(statuses)},
+        planner={"steps": [], "target_goals": list(statuses)},
     )
     context = no_context()
     return await critic.by_rules(context, looked_at, await critic.gather(context, looked_at))

@@ -20,50 +20,16 @@ from actors.capabilities.code_analysis.question.action import (
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.documented_cases import says_it_is_for
 from actors.capabilities.code_analysis.ranking.relevance import rank_entities
-from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, cited, mark_faults, write_files
+from tests.repositories import repository_files
 
-OFFICE = {
-    **FILES,
-    "office/routes.py": '''class Counter:
-    """Where routes are told to the office."""
-
-    def match(self, route, clerk):
-        """Registers a route that matches letters of a kind."""
-        self.routes.append((route, clerk))
-        return self
-
-    def any_route(self, clerk):
-        """Registers a route that matches all letters."""
-        return self.match("", clerk)
-''',
-    "office/office.py": '''from office.shelf import walk_shelf
-
-
-class Office:
-    """Takes letters in."""
-
-    def handle_request(self, letter):
-        # the route of the letter
-        clerk = walk_shelf(self.shelf, letter.address)
-        if clerk is None:
-            raise LookupError("no clerk for the letter's route")
-        return clerk(letter)
-''',
-    "office/shelf.py": '''def walk_shelf(shelf, address):
-    """The clerk at the end of an address."""
-    for part in address.split("/"):
-        shelf = shelf.get(part)
-        if shelf is None:
-            return None
-    return shelf.clerk
-''',
-}
+OFFICE = {**FILES, **repository_files("office")}
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> Desk:
+async def desk(tmp_path: Path) -> AnalysisHarness:
     write_files(tmp_path / "repo", OFFICE)
-    return await Desk.open(tmp_path / "repo", tmp_path / "state")
+    return await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +205,7 @@ def test_how_a_thing_works_in_general_begins_with_the_root_of_its_classes() -> N
     assert rank_entities(analyse("How does a stamp work?"), circle)[0].name == "Stamp"
 
 
-async def test_how_routes_are_matched_is_told_from_what_serves_requests_on(desk: Desk) -> None:
+async def test_how_routes_are_matched_is_told_from_what_serves_requests_on(desk: AnalysisHarness) -> None:
     document = await desk.ask("How are routes matched?")
     answer = document["answer"]
     assert answer.startswith("`Office.handle_request`")
@@ -247,7 +213,7 @@ async def test_how_routes_are_matched_is_told_from_what_serves_requests_on(desk:
     assert not mark_faults(answer, document["citations"])
 
 
-async def test_what_happens_in_a_case_is_told_with_its_branch_and_who_comes_there(desk: Desk) -> None:
+async def test_what_happens_in_a_case_is_told_with_its_branch_and_who_comes_there(desk: AnalysisHarness) -> None:
     document = await desk.ask("What happens when there is no clerk for a letter?")
     answer = document["answer"]
     assert answer.startswith("`Office.handle_request` is a method")

@@ -10,16 +10,16 @@ import pytest
 
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind, ProducedRange, facts_of
 from actors.capabilities.code_analysis.session.relation_facts import relations_of
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
-from runtime.memory.relation import Relation
-from runtime.tools.result import ToolResult
-from tests.capabilities.code_analysis.support import FILES, Desk, cited, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, cited, step_of, write_files
 
 QUESTION = "How does deliver_parcel carry a parcel?"
 
 
-def kept(desk: Desk, name: str) -> list[Relation]:
+def kept(desk: AnalysisHarness, name: str) -> list[Relation]:
     return desk.relations.about(str(desk.root.resolve()), [name])
 
 
@@ -27,7 +27,7 @@ def told(relations: list[Relation]) -> set[tuple[str, str, str]]:
     return {(each.source, each.kind, each.target) for each in relations}
 
 
-async def explored(desk: Desk, symbol: str) -> Any:
+async def explored(desk: AnalysisHarness, symbol: str) -> Any:
     """The usage of a symbol as an agent of this desk sees it."""
     repository = desk.repository
     codebase = Codebase.open(Path(repository["root"]), Path(repository["index_path"]))
@@ -37,7 +37,7 @@ async def explored(desk: Desk, symbol: str) -> Any:
 
 
 async def test_a_run_keeps_what_its_tools_showed_with_the_lines_that_show_it(own_root: Path, tmp_path: Path) -> None:
-    desk = await Desk.open(own_root, tmp_path / "state")
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
     await desk.run(QUESTION)
     found = kept(desk, "Depot.accept")
     assert ("deliver_parcel", "calls", "Depot.accept") in told(found)
@@ -47,9 +47,9 @@ async def test_a_run_keeps_what_its_tools_showed_with_the_lines_that_show_it(own
 
 
 async def test_another_session_after_a_restart_is_told_what_an_earlier_one_saw(own_root: Path, tmp_path: Path) -> None:
-    first = await Desk.open(own_root, tmp_path / "state")
+    first = await AnalysisHarness.open(own_root, tmp_path / "state")
     await first.run(QUESTION, "s-one")
-    later = await Desk.open(own_root, tmp_path / "state")
+    later = await AnalysisHarness.open(own_root, tmp_path / "state")
     envelope = await later.run("Who calls is_full?", "s-two")
     tried = envelope.goals.finished_rounds[0].synthesis["attempts"]
     strategies = [attempt["strategy"] for attempts in tried.values() for attempt in attempts]  # type: ignore[attr-defined]
@@ -64,13 +64,13 @@ def edge(**more: Any) -> Relation:
 
 
 @pytest.fixture
-async def desk(own_root: Path, tmp_path: Path) -> Desk:
+async def desk(own_root: Path, tmp_path: Path) -> AnalysisHarness:
     text = FILES["relay/van.py"].replace("oldest parcel", "oldest parcel unless is_full says no")
     write_files(own_root, {"relay/van.py": text})
-    return await Desk.open(own_root, tmp_path / "state")
+    return await AnalysisHarness.open(own_root, tmp_path / "state")
 
 
-async def remembered(desk: Desk, relation: Relation) -> list[dict[str, Any]]:
+async def remembered(desk: AnalysisHarness, relation: Relation) -> list[dict[str, Any]]:
     """What a usage of `is_full` tells of a relation that was kept."""
     desk.relations.keep(str(desk.root.resolve()), [relation])
     result = await explored(desk, "is_full")
@@ -79,7 +79,7 @@ async def remembered(desk: Desk, relation: Relation) -> list[dict[str, Any]]:
     return rows
 
 
-def sha256_of(desk: Desk, file: str) -> str:
+def sha256_of(desk: AnalysisHarness, file: str) -> str:
     repository = desk.repository
     codebase = Codebase.open(Path(repository["root"]), Path(repository["index_path"]))
     try:
@@ -88,7 +88,7 @@ def sha256_of(desk: Desk, file: str) -> str:
         codebase.close()
 
 
-async def test_what_the_index_does_not_show_is_told_from_memory_and_cited(desk: Desk) -> None:
+async def test_what_the_index_does_not_show_is_told_from_memory_and_cited(desk: AnalysisHarness) -> None:
     rows = await remembered(desk, edge(start_line=7, end_line=7, content_sha256=sha256_of(desk, "relay/van.py")))
     assert [(row["name"], row["relation"], row["start_line"]) for row in rows] == [("deliver_parcel", "calls", 7)]
     assert "is_full" in rows[0]["text"]
@@ -111,12 +111,12 @@ async def test_what_the_index_does_not_show_is_told_from_memory_and_cited(desk: 
     ],
     ids="-".join,
 )
-async def test_a_relation_that_does_not_hold_is_not_told(desk: Desk, changed: dict[str, Any]) -> None:
+async def test_a_relation_that_does_not_hold_is_not_told(desk: AnalysisHarness, changed: dict[str, Any]) -> None:
     holds = edge(start_line=7, end_line=7, content_sha256=sha256_of(desk, "relay/van.py"))
     assert await remembered(desk, msgspec.structs.replace(holds, **changed)) == []
 
 
-async def test_a_relation_is_gone_when_its_file_changes_and_back_with_its_content(desk: Desk) -> None:
+async def test_a_relation_is_gone_when_its_file_changes_and_back_with_its_content(desk: AnalysisHarness) -> None:
     path = desk.root / "relay/van.py"
     text = path.read_text(encoding="utf-8")
     holds = edge(start_line=7, end_line=7, content_sha256=sha256_of(desk, "relay/van.py"))
@@ -127,7 +127,7 @@ async def test_a_relation_is_gone_when_its_file_changes_and_back_with_its_conten
     assert (await explored(desk, "is_full")).data["remembered"]
 
 
-async def test_what_the_index_shows_is_not_told_twice(desk: Desk) -> None:
+async def test_what_the_index_shows_is_not_told_twice(desk: AnalysisHarness) -> None:
     sha256 = sha256_of(desk, "relay/depot.py")
     line = 1 + FILES["relay/depot.py"].split("\n").index("        if is_full(self.parcels):")
     known = edge(source="Depot.accept", source_file="relay/depot.py", start_line=line, end_line=line)
@@ -139,7 +139,7 @@ def usage(**parts: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """The facts of a usage of `f` about which a caller is remembered."""
     row = {"relation": "calls", "name": "g", "file": "a.py", "start_line": 1, "end_line": 1, "citation": 0, "text": ""}
     result = _result({"symbol": "f", "definitions": [], "remembered": [row], **parts})
-    return [(fact.kind, fact.name) for fact in facts_of("use", "explore_symbol_usage", result)]
+    return [(fact.kind, fact.name) for fact in facts_of(step_of("explore_symbol_usage"), result)]
 
 
 def _result(data: dict[str, Any]) -> ToolResult:

@@ -25,15 +25,15 @@ from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.evidence.claims import told
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of
 from runtime.agents.capability import Capability, Reasoner, StageContext, StageInput
+from runtime.codebase.citation import Citation
 from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, VerdictReason
 from runtime.codebase.codebase import Codebase
 from runtime.run.envelope import BOUND_REASONS, FAILURE_REASONS
 from runtime.run.stage_view import StageView
-from runtime.tools.result import Citation
 from tests.capabilities.code_analysis.support import (
     FILES,
     LLM_AGENTS,
-    Desk,
+    AnalysisHarness,
     Produced,
     file_hash,
     mark_faults,
@@ -398,9 +398,11 @@ class Trial:
         committed(self.root)
         self.produced = Produced(self.root)
         self.model = NoisyModel(self.root, self.produced)
-        self.desk = asyncio.run(Desk.open(self.root, folder / "state", self.model.capability()))
+        self.desk = asyncio.run(AnalysisHarness.open(self.root, folder / "state", self.model.capability()))
 
-    def faults(self, plan: dict[str, Any], desk: Desk | None = None, **limits: int) -> tuple[dict[str, Any], list[str]]:
+    def faults(
+        self, plan: dict[str, Any], desk: AnalysisHarness | None = None, **limits: int
+    ) -> tuple[dict[str, Any], list[str]]:
         """The document of a run with this noise, and what is wrong with it."""
         self.model.plan = plan
         self.produced.clear()

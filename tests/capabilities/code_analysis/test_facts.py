@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.evidence.facts import MAPPED_SCORE, Fact, distinct, facts_of, ranges_of
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
-from runtime.tools.result import ToolResult
-from tests.capabilities.code_analysis.support import FILES, cited
+from tests.capabilities.code_analysis.support import FILES, cited, step_of
 
 
 def call(codebase: Codebase, name: str, **arguments: Any) -> ToolResult:
@@ -22,7 +22,7 @@ def call(codebase: Codebase, name: str, **arguments: Any) -> ToolResult:
 
 
 def facts(codebase: Codebase, name: str, **arguments: Any) -> list[Fact]:
-    return facts_of("s1", name, call(codebase, name, **arguments))
+    return facts_of(step_of(name), call(codebase, name, **arguments))
 
 
 def lines_of(fact: Fact) -> str:
@@ -117,13 +117,13 @@ def test_a_call_that_found_nothing_gives_neither_facts_nor_ranges(
 ) -> None:
     result = call(codebase, name, **arguments)
     assert not result.usable
-    assert facts_of("s1", name, result) == []
+    assert facts_of(step_of(name), result) == []
     assert ranges_of(result) == []
 
 
 def test_a_tool_without_a_rule_gives_no_facts(codebase: Codebase) -> None:
     assert facts(codebase, "list_tools") == []
-    assert facts_of("s1", "made_up", call(codebase, "locate", query="Depot")) == []
+    assert facts_of(step_of("made_up"), call(codebase, "locate", query="Depot")) == []
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_every_fact_lies_in_a_range_that_its_result_produced(
 ) -> None:
     result = call(codebase, name, **arguments)
     produced = {(made.file, made.start_line, made.end_line) for made in ranges_of(result)}
-    found = facts_of("s1", name, result)
+    found = facts_of(step_of(name), result)
     assert found
     assert {fact.place for fact in found} <= produced
     assert all(made.content_sha256 for made in ranges_of(result))

@@ -21,8 +21,9 @@ from actors.capabilities.code_analysis.session.entity_graph import (
     grown,
 )
 from actors.capabilities.code_analysis.session.follow_up import in_context
+from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import read_state
-from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, pipeline, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, cited, mark_faults, pipeline, write_files
 
 GRAPH = EntityGraph(
     nodes=(Node("deliver", "van.py"),),
@@ -36,8 +37,8 @@ GRAPH = EntityGraph(
 )
 
 
-def turn(question: str, *symbols: str) -> dict[str, Any]:
-    return {"question": question, "symbols": list(symbols)}
+def turn(question: str, *symbols: str) -> SessionTurn:
+    return SessionTurn(question, symbols=symbols)
 
 
 def asked(text: str, graph: EntityGraph = GRAPH, *before: str) -> Question:
@@ -108,8 +109,7 @@ def test_a_graph_grows_by_what_checked_claims_showed() -> None:
     assert graph.related("deliver", "tested_by") == ["test_it"]
     assert graph.related("deliver", "calls") == ["accept"]
     assert graph.related("accept", "called_by") == ["deliver"]
-    assert graph.file_of("run") == "a.py"
-    assert graph.file_of("nobody") is None
+    assert {node.name: node.file for node in graph.nodes}["run"] == "a.py"
 
 
 def test_an_answer_without_a_subject_leaves_what_the_session_is_about() -> None:
@@ -143,7 +143,7 @@ async def test_a_session_of_several_questions_goes_on_in_other_processes(tmp_pat
     answers = []
     for question in ("What is deliver_parcel?", "and who calls it?", "its tests?", "What does the first caller do?"):
         # A desk of its own opens the store anew, as another process does.
-        desk = await Desk.open(tmp_path / "repo", tmp_path / "state")
+        desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
         document = await desk.ask(question, "s")
         assert mark_faults(document["answer"], document["citations"]) == []
         answers.append(document["answer"])
@@ -154,13 +154,13 @@ async def test_a_session_of_several_questions_goes_on_in_other_processes(tmp_pat
 
 async def test_another_session_knows_nothing_of_it(tmp_path: Path) -> None:
     write_files(tmp_path / "repo", FILES)
-    desk = await Desk.open(tmp_path / "repo", tmp_path / "state")
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
     await desk.ask("What is deliver_parcel?", "one")
     assert "deliver_parcel" not in (await desk.ask("Who calls it?", "two"))["answer"]
 
 
 @pytest.mark.parametrize("name", ["code_analysis", "code_analysis_small", "code_analysis_hedged"])
-async def test_every_pipeline_keeps_the_graph(relay: Desk, name: str) -> None:
+async def test_every_pipeline_keeps_the_graph(relay: AnalysisHarness, name: str) -> None:
     desk = relay.variant(relay.capability, pipeline(name))
     await desk.run("How does deliver_parcel work?", f"g-{name}")
     again = await desk.run("Who calls it?", f"g-{name}")

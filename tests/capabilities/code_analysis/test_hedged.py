@@ -29,7 +29,7 @@ from runtime.run.stage_view import StageView
 from runtime.settings import shipped_config_dir
 from runtime.tools.executor import ToolExecutor
 from tests.capabilities.code_analysis.support import (
-    Desk,
+    AnalysisHarness,
     mark_faults,
     no_context,
     reasoning,
@@ -59,14 +59,14 @@ STARLETTE_QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def starlette(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def starlette(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnalysisHarness]:
     spec = importlib.util.find_spec("starlette")
     assert spec is not None
     assert spec.origin is not None
-    yield asyncio.run(Desk.open(Path(spec.origin).parent, tmp_path_factory.mktemp("starlette")))
+    yield asyncio.run(AnalysisHarness.open(Path(spec.origin).parent, tmp_path_factory.mktemp("starlette")))
 
 
-async def compared(desk: Desk, question: str) -> Envelope:
+async def compared(desk: AnalysisHarness, question: str) -> Envelope:
     """Ask in both pipelines; they must answer alike. The hedged run's envelope."""
     plain = await desk.ask(question)
     hedged_desk = desk.variant(CAPABILITY, HEDGED)
@@ -82,7 +82,7 @@ async def compared(desk: Desk, question: str) -> Envelope:
 
 @pytest.mark.parametrize("question", RELAY_QUESTIONS)
 async def test_the_hedged_pipeline_answers_as_the_plain_one_about_a_small_repository(
-    relay: Desk, question: str
+    relay: AnalysisHarness, question: str
 ) -> None:
     envelope = await compared(relay, question)
     assert envelope.stages["planner_quick"] == "success"
@@ -90,7 +90,7 @@ async def test_the_hedged_pipeline_answers_as_the_plain_one_about_a_small_reposi
 
 @pytest.mark.parametrize("question", STARLETTE_QUESTIONS)
 async def test_the_hedged_pipeline_answers_as_the_plain_one_about_a_real_package(
-    starlette: Desk, question: str
+    starlette: AnalysisHarness, question: str
 ) -> None:
     envelope = await compared(starlette, question)
     assert envelope.stages["planner_quick"] == "success"
@@ -128,7 +128,7 @@ def attempts(envelope: Envelope, stage: str) -> list[str]:
     return [record.status for record in envelope.history if record.stage == stage]
 
 
-async def test_the_planner_that_loses_is_cancelled_and_leaves_no_output(relay: Desk) -> None:
+async def test_the_planner_that_loses_is_cancelled_and_leaves_no_output(relay: AnalysisHarness) -> None:
     envelope = await relay.variant(planners(None, never), HEDGED).run("What is Depot?")
     assert attempts(envelope, "planner_thorough") == ["cancelled"]
     assert attempts(envelope, "planner_quick") == ["success"]
@@ -138,7 +138,9 @@ async def test_the_planner_that_loses_is_cancelled_and_leaves_no_output(relay: D
 
 
 @pytest.mark.parametrize("quick", [never, fails], ids=["hangs", "fails"])
-async def test_when_the_quick_planner_gives_nothing_the_thorough_one_saves_the_run(relay: Desk, quick: Any) -> None:
+async def test_when_the_quick_planner_gives_nothing_the_thorough_one_saves_the_run(
+    relay: AnalysisHarness, quick: Any
+) -> None:
     desk = relay.variant(planners(quick, at_once), HEDGED)
     document = await desk.ask("What is Depot?")
     assert document["terminal_reason"] == "completed"
@@ -149,7 +151,7 @@ async def test_when_the_quick_planner_gives_nothing_the_thorough_one_saves_the_r
     assert attempts(desk.last, "planner_quick") in ([["cancelled"]] if quick is never else [["error"], ["cancelled"]])
 
 
-async def test_when_both_planners_fail_the_run_fails_and_names_the_last(relay: Desk) -> None:
+async def test_when_both_planners_fail_the_run_fails_and_names_the_last(relay: AnalysisHarness) -> None:
     envelope = await relay.variant(planners(fails, fails), HEDGED).run("What is Depot?")
     assert envelope.terminal_reason == "llm_failed_fatally"
     assert "no idea" in str(envelope.terminal_detail)
@@ -176,7 +178,9 @@ async def test_the_quick_planner_has_a_head_start() -> None:
     assert (await plan)["stage_number"] == 1
 
 
-async def test_independent_steps_are_a_fan_out_and_their_results_stand_in_the_plans_order(starlette: Desk) -> None:
+async def test_independent_steps_are_a_fan_out_and_their_results_stand_in_the_plans_order(
+    starlette: AnalysisHarness,
+) -> None:
     question = "How does Mount.matches relate to Route.matches in routing.py?"
     envelope = await starlette.variant(CAPABILITY, HEDGED).run(question)
     plan = envelope.outputs["planner"]
@@ -196,17 +200,17 @@ async def test_independent_steps_are_a_fan_out_and_their_results_stand_in_the_pl
 
 
 async def test_a_plan_without_steps_gives_results_without_facts() -> None:
-    seen = view("?", planner={"steps": [], "groups": []}, traversed={"items": []})
+    seen = view("?", planner={"steps": [], "groups": [], "target_goals": []}, traversed={"items": []})
     output = (await gather_groups(no_context(), seen)).output
     assert (output["results"], output["facts"], output["ranges"], output["all_succeeded"]) == ([], [], [], True)
 
 
-async def test_an_unintelligible_question_is_asked_back_in_both_pipelines(relay: Desk) -> None:
+async def test_an_unintelligible_question_is_asked_back_in_both_pipelines(relay: AnalysisHarness) -> None:
     for desk in (relay, relay.variant(CAPABILITY, HEDGED)):
         assert (await desk.run("?!")).terminal_reason == "clarification_required"
 
 
-async def test_at_the_limit_the_hedged_pipeline_too_says_what_was_found(relay: Desk) -> None:
+async def test_at_the_limit_the_hedged_pipeline_too_says_what_was_found(relay: AnalysisHarness) -> None:
     desk = relay.variant(CAPABILITY, HEDGED)
     for hops in range(1, 10):
         document = await desk.ask("What is Depot?", limits={"max_agent_hops": hops})
@@ -226,7 +230,7 @@ def plans(draw: st.DrawFn) -> list[Step]:
     for number in range(draw(st.integers(0, 12))):
         earlier = [step.id for step in steps]
         tops = draw(st.lists(st.sampled_from(earlier), unique=True, max_size=3)) if earlier else []
-        steps.append(Step(f"s{number}", "locate", {}, ("g",), "why", tuple(tops)))
+        steps.append(Step(f"s{number}", "find", "locate", {}, ("g",), "why", tuple(tops)))
     return steps
 
 
@@ -258,5 +262,5 @@ def test_groups_are_as_many_as_the_dependencies_allow(steps: list[Step]) -> None
 
 
 def test_a_step_that_names_one_that_is_not_there_stands_alone() -> None:
-    steps = [Step("a", "locate", {}, (), ""), Step("b", "read_code", {}, (), "", ("gone",))]
+    steps = [Step("a", "find", "locate", {}, (), ""), Step("b", "read", "read_code", {}, (), "", ("gone",))]
     assert [[step.id for step in group] for group in independent_groups(steps)] == [["a"], ["b"]]

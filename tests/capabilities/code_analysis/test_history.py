@@ -16,9 +16,9 @@ from actors.capabilities.code_analysis.answers.history import claims_of_thing
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of, invented, note_of
 from actors.capabilities.code_analysis.evidence.facts import facts_of
 from actors.capabilities.code_analysis.question.analysis import analyse
-from runtime.tools.result import Citation, ToolResult
+from runtime.codebase.citation import Citation, ToolResult
 from serve.answer_document import exit_status
-from tests.capabilities.code_analysis.support import FILES, Desk, mark_faults, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, mark_faults, step_of, write_files
 
 HASH = "0123456789abcdef" * 2 + "01234567"
 OTHER = "f" * 39 + "1"
@@ -51,7 +51,7 @@ class Repository:
         write_files(self.root, {"relay/van.py": van.replace("return parcel", "return parcel  # done")}, 40)
         write_files(self.root, {"relay/depot.py": depot}, 40)
         self.newest = commit(self.root, INJECTION)
-        self.desk = asyncio.run(Desk.open(self.root, folder / "state"))
+        self.desk = asyncio.run(AnalysisHarness.open(self.root, folder / "state"))
 
     def ask(self, question: str) -> dict[str, Any]:
         document = asyncio.run(self.desk.ask(question))
@@ -130,7 +130,7 @@ def test_a_question_for_a_reason_gets_the_history_too(relay_of_git: Repository) 
     assert "**History**" in relay_of_git.ask("Why does `deliver_parcel` release a parcel?")["answer"]
 
 
-async def test_a_folder_that_is_no_repository_is_said_to_be_none(relay: Desk) -> None:
+async def test_a_folder_that_is_no_repository_is_said_to_be_none(relay: AnalysisHarness) -> None:
     document = await relay.ask("Who last changed relay/van.py?")
     assert "the folder is no git repository with commits" in document["answer"]
     answer = (await relay.ask("Who last changed `deliver_parcel`?"))["answer"]
@@ -142,7 +142,7 @@ async def test_a_shallow_clone_names_no_commit_as_the_last_that_it_cannot_know(
     relay_of_git: Repository, tmp_path: Path
 ) -> None:
     git(tmp_path, "clone", "-q", "--depth", "1", f"file://{relay_of_git.root}", "repo")
-    desk = await Desk.open(tmp_path / "repo", tmp_path / "state")
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
     answer = (await desk.ask("Who last changed `deliver_parcel`?"))["answer"]
     assert "This clone is shallow and ends at" in answer
     assert "changed last in" not in answer
@@ -151,7 +151,7 @@ async def test_a_shallow_clone_names_no_commit_as_the_last_that_it_cannot_know(
 async def test_a_file_that_is_not_committed_is_said_to_be_so(relay_of_git: Repository, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", f"file://{relay_of_git.root}", "repo")
     write_files(tmp_path / "repo", {"relay/new.py": "def fresh():\n    return 1\n"})
-    desk = await Desk.open(tmp_path / "repo", tmp_path / "state")
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
     assert "it is not committed to git" in (await desk.ask("Who last changed relay/new.py?"))["answer"]
 
 
@@ -159,7 +159,7 @@ async def test_lines_that_are_not_committed_are_told_as_such(relay_of_git: Repos
     git(tmp_path, "clone", "-q", f"file://{relay_of_git.root}", "repo")
     changed = FILES["relay/van.py"].replace("    return parcel", "    print(parcel)\n    return parcel")
     write_files(tmp_path / "repo", {"relay/van.py": changed})
-    desk = await Desk.open(tmp_path / "repo", tmp_path / "state")
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
     answer = (await desk.ask("Who last changed `deliver_parcel`?"))["answer"]
     assert "Lines of `deliver_parcel` are changed and not committed [relay/van.py:10-11]" in answer
 
@@ -173,7 +173,9 @@ def history(commits: list[dict[str, Any]], **more: Any) -> ToolResult:
 
 
 def texts(result: ToolResult, question: str = "Who last changed deliver?") -> list[str]:
-    return [claim.text for claim in claims_of_thing(analyse(question), facts_of("h", "explain_code_history", result))]
+    return [
+        claim.text for claim in claims_of_thing(analyse(question), facts_of(step_of("explain_code_history"), result))
+    ]
 
 
 def test_a_commit_at_the_end_of_a_shallow_clone_is_not_told_as_a_change() -> None:

@@ -13,7 +13,7 @@ from runtime.agents.capability import StageContext, StageInput
 from runtime.bus.queries import LocalQueries
 from runtime.errors import StateStorageError
 from runtime.run.stage_view import StageView
-from tests.capabilities.code_analysis.support import Desk, mark_faults, reasoning, with_agents, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, mark_faults, reasoning, with_agents, write_files
 
 QUESTION = "How does deliver_parcel work?"
 ONE_ROUND = 7  # executions of a run that is done after one round, integration included
@@ -30,7 +30,7 @@ SLOW_STARTER = with_agents(planner=reasoning("planner", nothing_in_round_one))
 
 @pytest.mark.parametrize("hops", [5, 6])
 async def test_a_bound_in_the_middle_of_the_first_round_still_shows_what_the_tools_found(
-    relay: Desk, hops: int
+    relay: AnalysisHarness, hops: int
 ) -> None:
     document = await relay.ask(QUESTION, limits={"max_agent_hops": hops})
     whole = await relay.ask(QUESTION)
@@ -44,7 +44,7 @@ async def test_a_bound_in_the_middle_of_the_first_round_still_shows_what_the_too
 
 @pytest.mark.parametrize(("hops", "finds"), [(8, False), (9, False), (10, True), (11, True), (12, True)])
 async def test_a_bound_in_the_middle_of_a_later_round_still_shows_what_that_round_found(
-    relay: Desk, hops: int, finds: bool
+    relay: AnalysisHarness, hops: int, finds: bool
 ) -> None:
     document = await relay.variant(SLOW_STARTER).ask(QUESTION, limits={"max_agent_hops": hops})
     assert bool(document["citations"]) is finds
@@ -52,7 +52,7 @@ async def test_a_bound_in_the_middle_of_a_later_round_still_shows_what_that_roun
     assert ("deliver_parcel` is a function" in document["answer"]) is finds
 
 
-async def test_claims_of_a_round_that_was_closed_before_the_bound_are_shown_once(relay: Desk) -> None:
+async def test_claims_of_a_round_that_was_closed_before_the_bound_are_shown_once(relay: AnalysisHarness) -> None:
     async def never_enough(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
         output = await CAPABILITY.agents["critic"].reasoners["rules"](context, view, given)
         left = list(output["goal_status"])
@@ -69,7 +69,9 @@ async def test_claims_of_a_round_that_was_closed_before_the_bound_are_shown_once
 
 
 @pytest.mark.parametrize("hops", [2, 3, 4])
-async def test_a_bound_before_the_first_tool_does_not_say_that_nothing_is_there(relay: Desk, hops: int) -> None:
+async def test_a_bound_before_the_first_tool_does_not_say_that_nothing_is_there(
+    relay: AnalysisHarness, hops: int
+) -> None:
     document = await relay.ask(QUESTION, limits={"max_agent_hops": hops})
     assert document["terminal_reason"] == "max_agent_hops_exceeded"
     assert document["citations"] == []
@@ -77,13 +79,13 @@ async def test_a_bound_before_the_first_tool_does_not_say_that_nothing_is_there(
     assert "ended by a bound" in document["answer"]
 
 
-async def test_a_bound_before_the_repository_was_opened_says_that(relay: Desk) -> None:
+async def test_a_bound_before_the_repository_was_opened_says_that(relay: AnalysisHarness) -> None:
     document = await relay.ask(QUESTION, limits={"max_agent_hops": 1})
     assert document["answer"] == "Nothing was looked at: the run ended before the repository was opened."
     assert document["citations"] == document["findings"] == document["files_examined"] == []
 
 
-async def test_a_question_whose_words_occur_nowhere_is_answered_with_nothing_found(relay: Desk) -> None:
+async def test_a_question_whose_words_occur_nowhere_is_answered_with_nothing_found(relay: AnalysisHarness) -> None:
     document = await relay.ask("Where is the xylophone orchestra tuned?")
     assert document["terminal_reason"] == "completed"
     assert document["citations"] == []
@@ -92,21 +94,21 @@ async def test_a_question_whose_words_occur_nowhere_is_answered_with_nothing_fou
     assert all(finding["status"] in {"open", "pending"} for finding in document["findings"])
 
 
-async def test_a_comparison_begins_with_each_of_what_is_compared(relay: Desk) -> None:
+async def test_a_comparison_begins_with_each_of_what_is_compared(relay: AnalysisHarness) -> None:
     for question in ("Compare `Depot` and `RelayError`", "Compare Depot and RelayError"):
         document = await relay.ask(question)
         assert "`RelayError` is a class in `relay/errors.py`" in document["answer"]
         assert "`Depot` is a class in `relay/depot.py`" in document["answer"]
 
 
-async def test_rounds_that_were_used_up_are_admitted_in_the_answer(relay: Desk) -> None:
+async def test_rounds_that_were_used_up_are_admitted_in_the_answer(relay: AnalysisHarness) -> None:
     document = await relay.ask("Where is the parcel insurance enforced?")
     assert document["open_goals"]
     assert document["citations"]
     assert "may be incomplete" in document["answer"]
 
 
-async def test_files_that_were_left_alone_are_counted_and_never_shown(relay: Desk) -> None:
+async def test_files_that_were_left_alone_are_counted_and_never_shown(relay: AnalysisHarness) -> None:
     for question in ("What is RELAY_TOKEN?", "Where is hunter2hunter2?", "What is in .env?"):
         document = await relay.ask(question)
         assert "Not looked at: 1 secret." in document["answer"]
@@ -117,12 +119,12 @@ async def test_files_that_were_left_alone_are_counted_and_never_shown(relay: Des
 async def test_a_setting_lets_secret_files_be_read_and_cited(own_root: Path, tmp_path: Path) -> None:
     services = CAPABILITY.open_services({"allow_secrets": True})
     closed = CAPABILITY.open_services({"allow_secrets": False})
-    desk = await Desk.open(own_root, tmp_path / "state")
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
     assert services.codebase(desk.repository).read_lines(".env") == ["RELAY_TOKEN=hunter2hunter2"]
     assert closed.codebase(desk.repository).try_source(".env") is None
 
 
-async def test_a_turn_of_a_session_is_kept_with_what_answered(relay: Desk) -> None:
+async def test_a_turn_of_a_session_is_kept_with_what_answered(relay: AnalysisHarness) -> None:
     await relay.ask("What is `deliver_parcel`?", session_id="kept")
     await relay.ask("Where is the xylophone orchestra tuned?", session_id="kept")
     first, second = (await relay.queries.query("session.turns", {"session_id": "kept"}))["turns"]
@@ -134,12 +136,12 @@ async def test_a_turn_of_a_session_is_kept_with_what_answered(relay: Desk) -> No
     assert not second.get("symbols")
 
 
-async def test_without_a_session_no_state_of_one_is_kept(relay: Desk) -> None:
+async def test_without_a_session_no_state_of_one_is_kept(relay: AnalysisHarness) -> None:
     envelope = await relay.run(QUESTION)
     assert envelope.outputs["integration"]["traversal_state_persisted"] is False
 
 
-async def test_an_answer_is_given_even_when_its_turn_cannot_be_kept(relay: Desk) -> None:
+async def test_an_answer_is_given_even_when_its_turn_cannot_be_kept(relay: AnalysisHarness) -> None:
     async def turns(_body: dict[str, Any]) -> dict[str, Any]:
         return {"turns": []}
 
@@ -161,7 +163,9 @@ async def test_a_file_that_changes_before_the_end_takes_its_claims_along(own_roo
         write_files(own_root, {"relay/van.py": "# a line more\n" + text}, age_s=0)
         return await synthesizer.by_rules(context, view, given)
 
-    desk = await Desk.open(own_root, tmp_path / "state", with_agents(synthesizer=reasoning("synthesizer", meddling)))
+    desk = await AnalysisHarness.open(
+        own_root, tmp_path / "state", with_agents(synthesizer=reasoning("synthesizer", meddling))
+    )
     document = await desk.ask(QUESTION)
     assert desk.last is not None
     assert "relay/van.py" not in {citation["file"] for citation in document["citations"]}
@@ -174,7 +178,9 @@ async def test_a_file_that_is_gone_before_the_end_takes_its_claims_along(own_roo
         (own_root / "relay/van.py").unlink(missing_ok=True)
         return await synthesizer.by_rules(context, view, given)
 
-    desk = await Desk.open(own_root, tmp_path / "state", with_agents(synthesizer=reasoning("synthesizer", meddling)))
+    desk = await AnalysisHarness.open(
+        own_root, tmp_path / "state", with_agents(synthesizer=reasoning("synthesizer", meddling))
+    )
     document = await desk.ask(QUESTION)
     assert desk.last is not None
     assert "relay/van.py" not in {citation["file"] for citation in document["citations"]}

@@ -14,7 +14,7 @@ from actors.capabilities.code_analysis.question.analysis import ASPECTS, Questio
 from runtime.agents.capability import StageResult
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal, GoalBoard
-from tests.capabilities.code_analysis.support import Desk, no_context, view
+from tests.capabilities.code_analysis.support import AnalysisHarness, no_context, view
 
 ONE_OF_EACH = {
     "where": "Where are bounds enforced?",
@@ -35,8 +35,8 @@ ONE_OF_EACH = {
 
 
 async def reasoned(question: str, turns: list[dict[str, Any]] | None = None, hint: str | None = None) -> dict[str, Any]:
-    critic = {"refine_intent_hint": hint, "route": "reintent", "because": "asked_again"}
-    looked_at = view(question, critic=critic if hint else {})
+    hinted = {"verdict": "reintent", "refine_intent_hint": hint, "route": "reintent", "because": "asked_again"}
+    looked_at = view(question, critic=hinted) if hint else view(question)
     looked_at.outputs["perception"]["memory_context"]["turns"] = turns or []
     context = no_context()
     return await intent.by_rules(context, looked_at, await intent.gather(context, looked_at))
@@ -94,7 +94,8 @@ async def test_nobody_is_asked_back_when_there_is_anything_to_look_for(question:
 
 
 async def test_a_missing_question_text_is_made_up_for() -> None:
-    result = await intent.settle(no_context(), view(), {"clarification_needed": True, "clarification_question": None})
+    unclear = {**await reasoned("Where?"), "clarification_needed": True, "clarification_question": None}
+    result = await intent.settle(no_context(), view(), unclear)
     assert result.interrupt is not None
     assert result.interrupt.question.endswith("?")
 
@@ -130,8 +131,11 @@ async def test_what_the_hint_of_the_critic_names_is_looked_for() -> None:
     assert question.kind == "where"
 
 
+CLOSED = {"verdict": "next_stage", "route": "next_round"}
+
+
 async def test_a_hint_from_a_round_that_was_closed_is_no_hint() -> None:
-    looked_at = view("Where?", critic={"refine_intent_hint": "look at `hop_count`", "route": "next_round"})
+    looked_at = view("Where?", critic={**CLOSED, "refine_intent_hint": "look at `hop_count`"})
     assert (await intent.gather(no_context(), looked_at)).facts["hint"] is None
 
 
@@ -156,6 +160,7 @@ async def test_goals_have_the_dependencies_and_priorities_that_intent_gives_them
 async def test_goals_that_the_critic_proposes_are_added_and_dropped_by_intent() -> None:
     board = GoalBoard((Goal(GoalId("definition"), "D"), Goal(GoalId("usage"), "U")))
     critic = {
+        "verdict": "reintent",
         "route": "reintent",
         "because": "asked_again",
         "refine_intent_hint": "look at the vans as well",
@@ -202,14 +207,14 @@ async def test_any_text_gives_goals_or_a_question_back(text: str, symbols: list[
     assert (result.interrupt is None) == bool(result.goals and result.goals.add)
 
 
-async def test_a_follow_up_in_a_session_is_answered_about_the_earlier_subject(relay: Desk) -> None:
+async def test_a_follow_up_in_a_session_is_answered_about_the_earlier_subject(relay: AnalysisHarness) -> None:
     await relay.ask("What is `deliver_parcel`?", session_id="follow-up")
     document = await relay.ask("Where is it defined?", session_id="follow-up")
     assert document["terminal_reason"] == "completed"
     assert document["answer"].startswith("`deliver_parcel` is a function in `relay/van.py`")
 
 
-async def test_the_same_follow_up_without_a_session_is_asked_back(relay: Desk) -> None:
+async def test_the_same_follow_up_without_a_session_is_asked_back(relay: AnalysisHarness) -> None:
     document = await relay.ask("Where is it defined?")
     assert document["terminal_reason"] == "clarification_required"
     assert document["citations"] == []

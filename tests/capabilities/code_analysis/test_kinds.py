@@ -8,68 +8,34 @@ import msgspec
 import pytest
 
 from actors.capabilities.code_analysis.agents.synthesizer import MAX_TESTS_ASKED_FOR, write_claims
-from actors.capabilities.code_analysis.answers.comparison import MEMBERS, differences
+from actors.capabilities.code_analysis.answers.comparison import differences
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.extension import derived, left_open
 from actors.capabilities.code_analysis.answers.wording import sets_a_value
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import Entity, rank_entities
-from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, cited, mark_faults, write_files
+from tests.repositories import repository_files
 
-VEHICLES = {
-    **FILES,
-    "relay/vehicle.py": '''"""What carries parcels."""
-
-from abc import ABC, abstractmethod
-
-
-class Vehicle(ABC):
-    """Root of all that moves."""
-
-    speed = 1
-
-    @abstractmethod
-    def move(self, far: int) -> None:
-        """Go somewhere."""
-
-    def stop(self) -> None:
-        raise NotImplementedError
-
-    def hoot(self) -> str:
-        return "hoot"
-
-
-class Bike(Vehicle):
-    """Two wheels."""
-
-    def move(self, far: int) -> None:
-        print(far)
-
-    def ring(self) -> None:
-        print("ring")
-''',
-    "relay/defaults.py": 'DEFAULTS = {\n    "DEPOT_LIMIT": 10,\n}\n\n\ndef limit():\n'
-    '    # DEPOT_LIMIT = 3 was too low\n    return DEFAULTS["DEPOT_LIMIT"]\n',
-    "tests/test_van.py": "from relay.van import deliver_parcel\n\n\ndef test_a_van_delivers():\n"
-    "    # deliver_parcel is slow\n    assert deliver_parcel(a, b) == 1\n",
-}
+VEHICLES = {**FILES, **repository_files("vehicles")}
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> Desk:
+async def desk(tmp_path: Path) -> AnalysisHarness:
     write_files(tmp_path / "repo", VEHICLES)
-    return await Desk.open(tmp_path / "repo", tmp_path / "state")
+    return await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
 
 
-async def answer(desk: Desk, question: str) -> str:
+async def answer(desk: AnalysisHarness, question: str) -> str:
     document = await desk.ask(question)
     assert mark_faults(document["answer"], document["citations"]) == []
     return str(document["answer"])
 
 
-async def test_who_extends_a_class_is_told_what_to_write_and_who_did(desk: Desk) -> None:
+async def test_who_extends_a_class_is_told_what_to_write_and_who_did(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How do I extend `Vehicle`?")
     to_write, _, done = told.partition("**What extends it already**")
     assert "`move`: `def move(self, far: int) -> None:` [relay/vehicle.py:12]" in to_write
@@ -78,7 +44,7 @@ async def test_who_extends_a_class_is_told_what_to_write_and_who_did(desk: Desk)
     assert "`class Bike(Vehicle):` [relay/vehicle.py:22]" in done
 
 
-async def test_two_classes_are_set_apart_by_what_each_defines(desk: Desk) -> None:
+async def test_two_classes_are_set_apart_by_what_each_defines(desk: AnalysisHarness) -> None:
     told = (await answer(desk, "Compare `Vehicle` and `Bike`")).partition("**Differences**")[2]
     assert "Both `Vehicle` and `Bike` define `move` [relay/vehicle.py:11-13] [relay/vehicle.py:25-26]" in told
     assert "Only `Vehicle` itself defines `speed`, `stop`, `hoot`" in told
@@ -95,25 +61,29 @@ async def test_classes_at_the_end_of_a_long_file_are_set_apart_by_what_they_over
         "    def _swing(self):\n        pass\n"
     )
     write_files(tmp_path / "repo", {"yard/gates.py": before + pair})
-    told = await answer(await Desk.open(tmp_path / "repo", tmp_path / "state"), "Compare `Gate` and `Grille`")
+    told = await answer(
+        await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state"), "Compare `Gate` and `Grille`"
+    )
     assert "Both `Gate` and `Grille` define `_swing`" in told
     assert "Only `Gate` itself defines `is_open`, `_lock`" in told
     assert "make_g" not in told.partition("**Differences**")[2]
 
 
-async def test_what_is_compared_and_not_there_is_said_to_be_missing(desk: Desk) -> None:
+async def test_what_is_compared_and_not_there_is_said_to_be_missing(desk: AnalysisHarness) -> None:
     assert "Nothing named `Zorblax` was found; the answer is about the rest." in await answer(
         desk, "Compare `Vehicle` and `Zorblax`"
     )
 
 
-async def test_what_is_compared_with_what_is_not_there_is_told_in_one_pass(desk: Desk) -> None:
+async def test_what_is_compared_with_what_is_not_there_is_told_in_one_pass(desk: AnalysisHarness) -> None:
     document = await desk.ask("What is the difference between `Vehicle` and `ZorblaxOfThePlains`?")
     assert "Nothing named `ZorblaxOfThePlains` was found" in document["answer"]
     assert document["usage"]["tool_calls"] <= 16
 
 
-async def test_a_comparison_of_two_things_that_are_not_there_says_so_and_shows_nothing_else(desk: Desk) -> None:
+async def test_a_comparison_of_two_things_that_are_not_there_says_so_and_shows_nothing_else(
+    desk: AnalysisHarness,
+) -> None:
     document = await desk.ask("Compare `ZorblaxFactory` and `QuuxVehicleHandler`")
     assert document["answer"].startswith("Nothing in this repository answers that")
     assert all(f"`{name}`" in document["answer"] for name in ("ZorblaxFactory", "QuuxVehicleHandler"))
@@ -129,19 +99,19 @@ async def test_the_lines_that_set_an_attribute_answer_where_it_is_set(tmp_path: 
         "shop/doors.py": "def is_open_door(door):\n    return door.is_open\n",
     }
     write_files(tmp_path / "repo", files)
-    told = await answer(await Desk.open(tmp_path / "repo", tmp_path / "state"), "Where is `_is_open` set?")
+    told = await answer(await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state"), "Where is `_is_open` set?")
     assert "`self._is_open = False` [shop/till.py:3]" in told
     assert "`self._is_open = True` [shop/till.py:6]" in told
     assert "if self._is_open" not in told
 
 
-async def test_where_a_named_setting_gets_its_value_is_told_by_line(desk: Desk) -> None:
+async def test_where_a_named_setting_gets_its_value_is_told_by_line(desk: AnalysisHarness) -> None:
     told = (await answer(desk, "Where is DEPOT_LIMIT configured?")).partition("**Where it is configured**")[2]
     assert '`"DEPOT_LIMIT": 10,` [relay/defaults.py:2]' in told
     assert "too low" not in told
 
 
-async def test_the_tests_of_a_thing_are_told_by_the_line_that_uses_it(desk: Desk) -> None:
+async def test_the_tests_of_a_thing_are_told_by_the_line_that_uses_it(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Which tests cover `deliver_parcel`?")
     assert "- `test_a_van_delivers`: `assert deliver_parcel(a, b) == 1` [tests/test_van.py:6]" in told
 
@@ -173,8 +143,8 @@ def entity(name: str, line: int, code: str = "") -> Entity:
     return Entity(name, "class", cited("a.py", line), "", "", 1.0, ("find",), False, read)
 
 
-def member(name: str, line: int, step: str = MEMBERS) -> Fact:
-    return Fact("definition", cited("a.py", line), name=name, step=step)
+def member(name: str, line: int, purpose: Purpose = "members") -> Fact:
+    return Fact("definition", cited("a.py", line), name=name, purpose=purpose)
 
 
 def test_of_what_only_a_part_is_known_nothing_is_said_to_be_missing() -> None:

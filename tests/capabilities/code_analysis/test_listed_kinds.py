@@ -8,7 +8,7 @@ import pytest
 
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.question.listing_scope import kinds_listed
-from tests.capabilities.code_analysis.support import Desk
+from tests.capabilities.code_analysis.support import AnalysisHarness
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_list_of_a_kind_names_nothing_but_the_kind_and_a_place(question: str, 
     ],
 )
 async def test_all_of_a_kind_is_listed_with_their_number_and_tests_are_left_out(
-    relay: Desk, question: str, names: list[str]
+    relay: AnalysisHarness, question: str, names: list[str]
 ) -> None:
     document = await relay.ask(question)
     assert sorted(re.findall(r"^- `([\w.]+)`", document["answer"], re.MULTILINE)) == sorted(names)
@@ -48,7 +48,7 @@ async def test_all_of_a_kind_is_listed_with_their_number_and_tests_are_left_out(
     assert (document["partial"], document["open_goals"]) == (False, [])
 
 
-async def test_a_kind_that_is_not_there_is_said_to_be_missing(relay: Desk) -> None:
+async def test_a_kind_that_is_not_there_is_said_to_be_missing(relay: AnalysisHarness) -> None:
     document = await relay.ask("List all traits")
     assert document["citations"] == []
     assert "Nothing in this repository answers that" in document["answer"]

@@ -20,12 +20,12 @@ from actors.capabilities.code_analysis.models.schemas import (
     SynthesisAnswer,
     WrittenClaim,
 )
+from runtime.codebase.citation import Citation
 from runtime.errors import ModelBrokeOffError, ModelDownError, ModelRefusedError
 from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
 from runtime.llm.structured import bounded_schema
 from runtime.llm.tokens import ByteCounter, count_messages
-from runtime.tools.result import Citation
 from tests.capabilities.code_analysis.model_desk import (
     PROMPTS,
     ModelDesk,
@@ -34,7 +34,7 @@ from tests.capabilities.code_analysis.model_desk import (
     by_agent,
     models_file,
 )
-from tests.capabilities.code_analysis.support import LLM_AGENTS, Desk, Produced, pipeline, write_files
+from tests.capabilities.code_analysis.support import LLM_AGENTS, AnalysisHarness, Produced, pipeline, write_files
 from tests.capabilities.code_analysis.test_evidence_chain import REPOSITORY, document_faults, ending_faults
 
 QUESTION = "How does deliver_parcel work?"
@@ -66,7 +66,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-async def test_a_good_model_plans_words_and_judges_the_answer(relay: Desk) -> None:
+async def test_a_good_model_plans_words_and_judges_the_answer(relay: AnalysisHarness) -> None:
     model = ScriptedModel([by_agent(GOOD)])
     document = await ModelDesk(relay, model).ask(QUESTION)
     assert document["terminal_reason"] == "completed"
@@ -80,7 +80,7 @@ async def test_a_good_model_plans_words_and_judges_the_answer(relay: Desk) -> No
 
 @pytest.mark.parametrize("agent", LLM_AGENTS)
 async def test_an_agent_whose_model_writes_nonsense_twice_is_stood_in_for_by_rules_and_the_answer_says_so(
-    relay: Desk, agent: str
+    relay: AnalysisHarness, agent: str
 ) -> None:
     model = ScriptedModel([by_agent({**GOOD, agent: "I would rather not."})])
     document = await ModelDesk(relay, model).ask(QUESTION)
@@ -91,7 +91,7 @@ async def test_an_agent_whose_model_writes_nonsense_twice_is_stood_in_for_by_rul
     assert document["usage"]["llm_calls"] >= 5
 
 
-async def test_one_bad_answer_is_mended_and_nobody_is_stood_in_for(relay: Desk) -> None:
+async def test_one_bad_answer_is_mended_and_nobody_is_stood_in_for(relay: AnalysisHarness) -> None:
     def bad_at_first(request: ModelRequest) -> Any:
         return GOOD["planner"] if len(request.messages) > 2 else {"steps": []}
 
@@ -107,7 +107,7 @@ async def test_one_bad_answer_is_mended_and_nobody_is_stood_in_for(relay: Desk) 
         ModelBrokeOffError("cut", tokens_in=5, tokens_out=1),
     ],
 )
-async def test_a_model_that_is_gone_loses_no_run(relay: Desk, error: Exception) -> None:
+async def test_a_model_that_is_gone_loses_no_run(relay: AnalysisHarness, error: Exception) -> None:
     document = await ModelDesk(relay, ScriptedModel([error])).ask(QUESTION)
     assert document["terminal_reason"] == "completed"
     assert document["citations"]
@@ -115,7 +115,7 @@ async def test_a_model_that_is_gone_loses_no_run(relay: Desk, error: Exception) 
     assert "for intent, planner, synthesizer, critic; rules took its place" in document["answer"]
 
 
-async def test_a_record_of_an_earlier_round_is_not_lost_with_the_rounds_outputs(relay: Desk) -> None:
+async def test_a_record_of_an_earlier_round_is_not_lost_with_the_rounds_outputs(relay: AnalysisHarness) -> None:
     calls: list[str] = []
 
     def once(request: ModelRequest) -> Any:
@@ -137,7 +137,7 @@ async def test_a_record_of_an_earlier_round_is_not_lost_with_the_rounds_outputs(
     assert [record["agent"] for record in document["rules_took_over"]] == ["planner"]
 
 
-async def test_a_round_in_which_two_agents_are_stood_in_for_is_remembered_with_both(relay: Desk) -> None:
+async def test_a_round_in_which_two_agents_are_stood_in_for_is_remembered_with_both(relay: AnalysisHarness) -> None:
     planned: list[ModelRequest] = []
 
     def plan(request: ModelRequest) -> Any:
@@ -164,7 +164,7 @@ LIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-async def test_a_claim_that_its_fact_does_not_bear_is_left_out(relay: Desk, lie: str) -> None:
+async def test_a_claim_that_its_fact_does_not_bear_is_left_out(relay: AnalysisHarness, lie: str) -> None:
     lying = {"claims": [LIES[lie]], "open_questions": []}
     document = await ModelDesk(relay, ScriptedModel([by_agent({**GOOD, "synthesizer": lying})])).ask(QUESTION)
     text = str(LIES[lie]["text"]).strip()
@@ -172,7 +172,7 @@ async def test_a_claim_that_its_fact_does_not_bear_is_left_out(relay: Desk, lie:
     assert document["citations"]
 
 
-async def test_marks_that_a_model_writes_into_its_text_are_none(relay: Desk) -> None:
+async def test_marks_that_a_model_writes_into_its_text_are_none(relay: AnalysisHarness) -> None:
     text = "See [relay/made_up.py:3] and [/etc/passwd:1-2]."
     claims = [{"goal": "definition", "fact": 1, "text": text}]
     lying = {"claims": claims, "open_questions": []}
@@ -181,7 +181,7 @@ async def test_marks_that_a_model_writes_into_its_text_are_none(relay: Desk) -> 
     assert "[/etc/passwd:1-2]" not in document["answer"]
 
 
-async def test_nothing_is_approved_on_no_claims_and_no_goal_is_met_without_one(relay: Desk) -> None:
+async def test_nothing_is_approved_on_no_claims_and_no_goal_is_met_without_one(relay: AnalysisHarness) -> None:
     silent = {**GOOD, "synthesizer": {"claims": [], "open_questions": []}}
     document = await ModelDesk(relay, ScriptedModel([by_agent(silent)])).ask("How do zebras moult?")
     assert document["usage"]["stages"] > 1
@@ -189,16 +189,16 @@ async def test_nothing_is_approved_on_no_claims_and_no_goal_is_met_without_one(r
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Produced, Path]:
+def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[AnalysisHarness, Produced, Path]:
     root = tmp_path_factory.mktemp("lies") / "repo"
     write_files(root, REPOSITORY)
-    desk = asyncio.run(Desk.open(root, tmp_path_factory.mktemp("lies-state")))
+    desk = asyncio.run(AnalysisHarness.open(root, tmp_path_factory.mktemp("lies-state")))
     return desk, Produced(root), root
 
 
 @pytest.mark.parametrize("seed", range(25))
 async def test_a_model_that_writes_noise_of_the_right_form_makes_no_false_citation_and_ends_within_its_bounds(
-    watched: tuple[Desk, Produced, Path], seed: int
+    watched: tuple[AnalysisHarness, Produced, Path], seed: int
 ) -> None:
     desk, produced, root = watched
     produced.clear()
@@ -217,7 +217,7 @@ async def test_a_model_that_writes_noise_of_the_right_form_makes_no_false_citati
 
 @pytest.mark.parametrize("seed", range(5))
 async def test_a_model_that_writes_anything_at_all_makes_no_false_citation(
-    watched: tuple[Desk, Produced, Path], seed: int
+    watched: tuple[AnalysisHarness, Produced, Path], seed: int
 ) -> None:
     desk, produced, root = watched
     produced.clear()
@@ -230,7 +230,7 @@ async def test_a_model_that_writes_anything_at_all_makes_no_false_citation(
 
 @pytest.mark.parametrize("allowed", [0, 1, 3])
 async def test_a_run_makes_exactly_the_model_calls_that_it_may_and_answers_at_the_limit(
-    relay: Desk, allowed: int
+    relay: AnalysisHarness, allowed: int
 ) -> None:
     model = ScriptedModel([by_agent(GOOD)])
     document = await ModelDesk(relay, model).ask(QUESTION, limits={"max_llm_calls": allowed})
@@ -240,7 +240,9 @@ async def test_a_run_makes_exactly_the_model_calls_that_it_may_and_answers_at_th
 
 
 @pytest.mark.parametrize("max_model_len", [1_024, 3_000, 4_096, 6_000])
-async def test_no_request_is_larger_than_the_model_however_long_the_question(relay: Desk, max_model_len: int) -> None:
+async def test_no_request_is_larger_than_the_model_however_long_the_question(
+    relay: AnalysisHarness, max_model_len: int
+) -> None:
     model = ScriptedModel([by_agent(GOOD)], max_model_len)
     desk = ModelDesk(relay, model, models=models_file(max_model_len, 300))
     document = await desk.ask(f"{QUESTION} {'Tell me more. ' * 1_000}")
@@ -252,7 +254,7 @@ async def test_no_request_is_larger_than_the_model_however_long_the_question(rel
         assert document["rules_took_over"] == [], "what does not fit is left out, and the model is asked"
 
 
-async def test_requests_of_a_run_begin_alike_as_far_as_they_can(relay: Desk) -> None:
+async def test_requests_of_a_run_begin_alike_as_far_as_they_can(relay: AnalysisHarness) -> None:
     model = ScriptedModel([by_agent(GOOD)])
     await ModelDesk(relay, model).ask(QUESTION)
     assert len({request.messages[0].content for request in model.requests}) == 1

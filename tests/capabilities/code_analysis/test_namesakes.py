@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.capabilities.code_analysis.support import Desk, mark_faults, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, mark_faults, write_files
 
 
-async def desk_of(folder: Path, count: int) -> Desk:
+async def desk_of(folder: Path, count: int) -> AnalysisHarness:
     files = {
         f"shop/part{number:02}.py": f'"""Part {number}."""\n\n\ndef build():\n    return {number}\n'
         for number in range(count)
     }
     files |= {f"tests/test_part{number}.py": "def build():\n    return None\n" for number in range(3)}
     write_files(folder / "repo", files)
-    return await Desk.open(folder / "repo", folder / "state")
+    return await AnalysisHarness.open(folder / "repo", folder / "state")
 
 
 @pytest.mark.parametrize("question", ["Where is build?", "Who calls build?", "What does `build` do?"])
@@ -71,7 +71,9 @@ async def test_an_overload_is_no_other_thing(tmp_path: Path) -> None:
         f"shop/{name}.java": GREETER.replace("Greeter", name).replace("/** Greet somebody. */", "") for name in "AB"
     }
     write_files(tmp_path / "repo", {"shop/Greeter.java": GREETER, **others})
-    answer = (await (await Desk.open(tmp_path / "repo", tmp_path / "state")).ask("What does greet do?"))["answer"]
+    answer = (await (await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")).ask("What does greet do?"))[
+        "answer"
+    ]
     (also_in,) = re.findall("`greet` is defined at 6 places, also in (.*); name its file", answer)
     assert answer.startswith("`Greeter.greet` is a method in `shop/Greeter.java`: Greet somebody.")
     assert set(also_in.split(" and ")) <= {"`shop/A.java`", "`shop/B.java`"}

@@ -8,21 +8,21 @@ import pytest
 
 from actors.capabilities.code_analysis.agents.unreadable_paths import MAX_TOLD, folders_not_read, not_read
 from runtime.codebase.codebase import Codebase
-from tests.capabilities.code_analysis.support import FILES, Desk, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, write_files
 
 OUTSIDE = "is no path of this repository; nothing outside it is read."
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> Desk:
+async def desk(tmp_path: Path) -> AnalysisHarness:
     root = tmp_path / "repo"
     write_files(root, {**FILES, "relay/bundle.min.js": "x" * 1_000_001, "docs/plan.md": "# Plan\n", "plan.md": "# P\n"})
     (root / "relay" / "photo.png").write_bytes(b"\0\1\2")
     (root / "away.py").symlink_to("/etc/hostname")
-    return await Desk.open(root, tmp_path / "state")
+    return await AnalysisHarness.open(root, tmp_path / "state")
 
 
-def of(desk: Desk) -> Codebase:
+def of(desk: AnalysisHarness) -> Codebase:
     codebase: Codebase = desk.services.codebase(desk.repository)
     return codebase
 
@@ -40,24 +40,26 @@ def of(desk: Desk) -> Codebase:
         ("What is away.py?", "`away.py` is a link that leads outside the repository; it is not followed."),
     ],
 )
-async def test_a_path_that_nobody_may_read_is_told_with_the_reason(desk: Desk, question: str, said: str) -> None:
+async def test_a_path_that_nobody_may_read_is_told_with_the_reason(
+    desk: AnalysisHarness, question: str, said: str
+) -> None:
     assert said in (await desk.ask(question))["answer"].split("\n\n")
 
 
 @pytest.mark.parametrize(
     "question", ["What does relay/van.py do?", "Where is self.key set?", "What is relay/../relay/van.py?", "Why a / b?"]
 )
-async def test_a_path_that_may_be_read_and_a_dotted_name_are_not_told(desk: Desk, question: str) -> None:
+async def test_a_path_that_may_be_read_and_a_dotted_name_are_not_told(desk: AnalysisHarness, question: str) -> None:
     assert not_read(of(desk), question, "") == []
 
 
-async def test_a_route_that_the_answer_has_is_no_path_outside(desk: Desk) -> None:
+async def test_a_route_that_the_answer_has_is_no_path_outside(desk: AnalysisHarness) -> None:
     assert not_read(of(desk), "Who serves /parcels/new?", 'app.route("/parcels/new")') == []
     assert len(not_read(of(desk), "Who serves /parcels/new?", "nothing")) == 1
 
 
 @pytest.mark.parametrize("count", [MAX_TOLD - 1, MAX_TOLD, MAX_TOLD + 1])
-async def test_at_most_so_many_paths_are_told(desk: Desk, count: int) -> None:
+async def test_at_most_so_many_paths_are_told(desk: AnalysisHarness, count: int) -> None:
     question = " ".join(f"../x{number}" for number in range(count))
     assert len(not_read(of(desk), question, "")) == min(count, MAX_TOLD)
 
@@ -65,7 +67,9 @@ async def test_at_most_so_many_paths_are_told(desk: Desk, count: int) -> None:
 async def test_an_answer_says_that_names_which_are_no_text_were_left_out(tmp_path: Path) -> None:
     write_files(tmp_path / "repo", FILES)
     (tmp_path / "repo" / "relay" / "two\nlines.py").write_text("def hidden():\n    return 1\n")
-    answer = (await (await Desk.open(tmp_path / "repo", tmp_path / "state")).ask("Where is hidden?"))["answer"]
+    answer = (await (await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")).ask("Where is hidden?"))[
+        "answer"
+    ]
     assert "Not all folders were read: relay/ has 1 names that are no UTF-8 or hold a line break: left out." in answer
 
 

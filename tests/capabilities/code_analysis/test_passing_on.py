@@ -10,7 +10,7 @@ from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.delegation import SHORT_LINES, passed_on, ranked_places
 from actors.capabilities.code_analysis.ranking.relevance import Entity
-from tests.capabilities.code_analysis.support import FILES, Desk, cited, mark_faults, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, cited, mark_faults, write_files
 
 CRATE = '''class Crate:
     """Holds apples."""
@@ -109,7 +109,7 @@ def test_lines_without_a_name_keep_their_places() -> None:
 
 async def test_an_answer_goes_on_through_what_only_passes_its_work_on(tmp_path: Path) -> None:
     write_files(tmp_path / "repo", {**FILES, "fruit/crate.py": CRATE})
-    desk = await Desk.open(tmp_path / "repo", tmp_path / "state")
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
     document = await desk.ask("How does Crate.pack check apples?")
     answer = document["answer"]
     assert answer.startswith("`Crate.pack` is a method")

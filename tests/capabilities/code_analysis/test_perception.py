@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from actors.capabilities.code_analysis.agents.perception import MAX_QUESTION_CHARS, normalise, perceive
 from runtime.bus.queries import LocalQueries
 from runtime.run.stage_view import StageView
-from tests.capabilities.code_analysis.support import Desk, no_context
+from tests.capabilities.code_analysis.support import AnalysisHarness, no_context
 
 REPOSITORY: dict[str, Any] = {"root": "/r", "index_path": "/i", "commit": None, "stats": {"files": 2, "lines": 30}}
 
@@ -65,7 +65,7 @@ async def test_the_writer_of_the_index_is_asked_where_no_door_has() -> None:
     assert result.output["repository"] == REPOSITORY
 
 
-async def test_earlier_questions_of_the_session_are_recalled(relay: Desk) -> None:
+async def test_earlier_questions_of_the_session_are_recalled(relay: AnalysisHarness) -> None:
     await relay.ask("What is `Depot`?", session_id="recalled")
     envelope = await relay.run("Where is it?", session_id="recalled")
     (turn,) = envelope.outputs["perception"]["memory_context"]["turns"]

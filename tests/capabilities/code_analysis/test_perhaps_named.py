@@ -7,87 +7,19 @@ from pathlib import Path
 import pytest
 
 from actors.capabilities.code_analysis.question.analysis import analyse
-from tests.capabilities.code_analysis.support import Desk, mark_faults, write_files
+from tests.capabilities.code_analysis.support import AnalysisHarness, mark_faults, write_files
+from tests.repositories import repository_files
 
-FILES = {
-    "post/base.py": """import abc
-
-
-class CounterABC(abc.ABC):
-    @abc.abstractmethod
-    def stamp(self, letter, *, inked=None):
-        pass
-""",
-    "post/counter.py": """from post.base import CounterABC
-
-
-class Counter(CounterABC):
-    def stamp(self, letter, *, inked=None):
-        return press(letter, inked)
-
-
-def press(letter, inked):
-    return (letter, inked)
-
-
-class CheckInput:
-    \"\"\"Checks the input of a letter: whatever letter is given as input is checked.\"\"\"
-
-    def check_letter_input(self, letter):
-        return letter
-
-
-class Options:
-    inked = True
-
-
-def options_of(letter):
-    \"\"\"The options of a letter.\"\"\"
-    return letter
-
-
-def addressee(letter):
-    \"\"\"Who an address is added to.\"\"\"
-    return letter
-""",
-    "examples/plain.py": """class PlainMeta:
-    inked = False
-
-
-def stamp(letter):
-    return letter
-""",
-    "docs/guide.md": """# Guide
-
-## Mail bags
-
-A bag is a plain dictionary. To add a pouch to a bag, write it into `bag.pouches`:
-
-    bag.pouches["red"] = pouch
-
-## Clerks
-
-Clerks are people.
-""",
-    "docs/couriers.md": "# Hire a courier\n\nOpen the hatch.\n\n"
-    + "Wait a while.\n" * 20
-    + "To hire a courier, hire the courier: a courier whom you hire is a courier for hire.\n",
-    "tests/test_counter.py": """from post.counter import Counter
-
-
-def test_stamp():
-    assert Counter().stamp("a")
-""",
-}
+FILES = repository_files("namesakes")
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> Desk:
+async def desk(tmp_path: Path) -> AnalysisHarness:
     write_files(tmp_path / "repo", FILES)
-    return await Desk.open(tmp_path / "repo", tmp_path / "state")
+    return await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
 
 
-async def answer(desk: Desk, question: str) -> str:
+async def answer(desk: AnalysisHarness, question: str) -> str:
     document = await desk.ask(question)
     assert mark_faults(document["answer"], document["citations"]) == []
     return str(document["answer"])
@@ -115,24 +47,28 @@ def test_a_word_in_the_place_of_a_name_may_be_one(text: str, names: tuple[str, .
     assert analyse(text).perhaps_names == names
 
 
-async def test_what_is_called_like_the_word_leads_and_neither_its_abstract_twin_nor_an_example(desk: Desk) -> None:
+async def test_what_is_called_like_the_word_leads_and_neither_its_abstract_twin_nor_an_example(
+    desk: AnalysisHarness,
+) -> None:
     told = await answer(desk, "How does stamp check the input of a letter?")
     assert told.startswith("`Counter.stamp` is a method in `post/counter.py`")
 
 
-async def test_a_word_that_nothing_is_called_like_is_no_name_that_is_missing(desk: Desk) -> None:
+async def test_a_word_that_nothing_is_called_like_is_no_name_that_is_missing(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How does franking check the input of a letter?")
     assert "Nothing named" not in told
     assert told.startswith("`CheckInput")
 
 
-async def test_an_option_is_led_by_what_is_called_like_it_and_not_by_what_speaks_of_options(desk: Desk) -> None:
+async def test_an_option_is_led_by_what_is_called_like_it_and_not_by_what_speaks_of_options(
+    desk: AnalysisHarness,
+) -> None:
     told = await answer(desk, "Where is the inked option configured?")
     assert told.startswith("`Options.inked` is an attribute in `post/counter.py`")
 
 
 async def test_how_a_thing_is_done_is_led_by_the_document_that_tells_where_no_code_is_named_after_it(
-    desk: Desk,
+    desk: AnalysisHarness,
 ) -> None:
     told = await answer(desk, "How do I add a pouch to a bag?")
     assert told.startswith("`Guide` is a section in `docs/guide.md`")
@@ -141,12 +77,12 @@ async def test_how_a_thing_is_done_is_led_by_the_document_that_tells_where_no_co
     assert "No test" not in told
 
 
-async def test_a_document_that_has_only_some_of_the_words_tells_nothing(desk: Desk) -> None:
+async def test_a_document_that_has_only_some_of_the_words_tells_nothing(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How do I add an addressee to a letter?")
     assert "docs/guide.md" not in told
     assert told.startswith("`addressee`")
 
 
-async def test_what_a_heading_names_is_told_from_below_it_on(desk: Desk) -> None:
+async def test_what_a_heading_names_is_told_from_below_it_on(desk: AnalysisHarness) -> None:
     told = await answer(desk, "How do I hire a courier?")
     assert "`docs/couriers.md` says: [docs/couriers.md:3-14]\n\n```\nOpen the hatch.\n" in told

@@ -10,7 +10,7 @@ from actors.capabilities.code_analysis.agents.planner import MIN_FEASIBILITY
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from runtime.agents.capability import AgentHooks, StageContext, StageInput
 from runtime.run.stage_view import StageView
-from tests.capabilities.code_analysis.support import Desk, pipeline, reasoning, with_agents
+from tests.capabilities.code_analysis.support import AnalysisHarness, pipeline, reasoning, with_agents
 from tests.capabilities.code_analysis.test_analysis_pipeline import QUESTION, critic_saying, visited
 
 FORMS = ["code_analysis", "code_analysis_replan", "code_analysis_small"]
@@ -37,7 +37,7 @@ def plans(envelope: Any) -> int:
     ("score", "made"), [(MIN_FEASIBILITY - 1, 2), (MIN_FEASIBILITY, 1), (MIN_FEASIBILITY + 1, 1), ("much", 2), (-5, 2)]
 )
 async def test_a_plan_below_the_least_feasibility_gets_one_more_try(
-    relay: Desk, form: str, score: Any, made: int
+    relay: AnalysisHarness, form: str, score: Any, made: int
 ) -> None:
     desk = relay.variant(with_agents(planner=planner_scoring(score)), pipeline(form))
     envelope = await desk.run(QUESTION)
@@ -46,13 +46,13 @@ async def test_a_plan_below_the_least_feasibility_gets_one_more_try(
     assert ("The last search was a weak one" in envelope.outputs["integration"]["final_response"]) is (made == 2)
 
 
-async def test_a_second_plan_that_is_better_is_no_weak_one(relay: Desk) -> None:
+async def test_a_second_plan_that_is_better_is_no_weak_one(relay: AnalysisHarness) -> None:
     envelope = await relay.variant(with_agents(planner=planner_scoring(10, 90))).run(QUESTION)
     assert plans(envelope) == 2
     assert "weak" not in envelope.outputs["integration"]["final_response"]
 
 
-async def test_each_round_has_one_more_try_and_a_reintent_none_of_its_own(relay: Desk) -> None:
+async def test_each_round_has_one_more_try_and_a_reintent_none_of_its_own(relay: AnalysisHarness) -> None:
     critic = reasoning("critic", critic_saying("reintent", "next_stage", "approved"))
     desk = relay.variant(with_agents(planner=planner_scoring(10), critic=critic))
     envelope = await desk.run(QUESTION)
@@ -60,7 +60,7 @@ async def test_each_round_has_one_more_try_and_a_reintent_none_of_its_own(relay:
     assert envelope.usage.edges["planner->planner"] == 2
 
 
-async def test_weak_plans_in_all_rounds_stay_within_the_limit_of_the_edge(relay: Desk) -> None:
+async def test_weak_plans_in_all_rounds_stay_within_the_limit_of_the_edge(relay: AnalysisHarness) -> None:
     critic = reasoning("critic", critic_saying("next_stage"))
     desk = relay.variant(with_agents(planner=planner_scoring(0), critic=critic))
     envelope = await desk.run(QUESTION)
@@ -68,5 +68,5 @@ async def test_weak_plans_in_all_rounds_stay_within_the_limit_of_the_edge(relay:
     assert envelope.usage.edges["planner->planner"] == 5
 
 
-async def test_an_overview_is_feasible_without_a_word_to_look_for(relay: Desk) -> None:
+async def test_an_overview_is_feasible_without_a_word_to_look_for(relay: AnalysisHarness) -> None:
     assert plans(await relay.run("What does this project do?")) == 1

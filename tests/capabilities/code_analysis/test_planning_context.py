@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from actors.capabilities.code_analysis.evidence.steps import StepReport
+from actors.capabilities.code_analysis.handover.passes import last_pass
 from actors.capabilities.code_analysis.models.agent_context import BUDGETS, record
-from actors.capabilities.code_analysis.models.planning_context import (
-    MAX_LINE_CHARS,
-    raw_tokens_of_last_pass,
-    shown_to_planner,
-)
+from actors.capabilities.code_analysis.models.planning_context import MAX_LINE_CHARS, shown_to_planner
+from runtime.codebase.knowledge.earlier_answers import CitedLines, EarlierAnswer
 from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
 from runtime.run.goals import GoalBoard, RoundSummary
 from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.model_desk import ModelDesk, by_agent
-from tests.capabilities.code_analysis.support import Desk, view
+from tests.capabilities.code_analysis.support import AnalysisHarness, view
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 
 QUESTION = "How does deliver_parcel carry a parcel?"
-CITED = {"file": "relay/van.py", "start_line": 6, "end_line": 10}
+CITED = CitedLines("relay/van.py", 6, 10, "")
 MEASURED = [{"tool": "locate", "calls": 4, "usable": 3, "mean_ms": 10}]
 
 
@@ -36,10 +36,10 @@ def knowing(finished: tuple[RoundSummary, ...] = (), **memory: Any) -> StageView
 
 
 def test_all_that_is_known_is_told_what_matters_most_first() -> None:
-    steps = [{"tool": "locate", "status": "ok", "found": 3}, {"tool": "read_code", "status": "empty", "found": 0}]
+    steps = [StepReport("m0", "locate", "ok", found=3), StepReport("read", "read_code", "empty")]
     given = knowing(
-        (RoundSummary(1, synthesis={"steps": steps}),),
-        earlier_answers=[{"question": "who?", "cited": [CITED]}],
+        (RoundSummary(1, synthesis={"steps": msgspec.to_builtins(steps)}),),
+        earlier_answers=[EarlierAnswer("who?", (), "", (CITED,))],
         understood=[{"file": "relay/van.py", "summary": "Vans go.", "symbols": ["deliver_parcel"]}],
     )
     assert told(given, "look for vans", MEASURED) == (
@@ -73,16 +73,16 @@ def test_what_reads_like_a_mark_or_steers_a_terminal_is_not_passed_on() -> None:
 
 def test_the_share_saved_is_measured_against_what_the_pass_before_gave() -> None:
     given = knowing((RoundSummary(1, synthesis={"steps": [], "context": {"raw_tokens": 4_000}}),))
-    assert raw_tokens_of_last_pass(knowing()) == 0
-    assert raw_tokens_of_last_pass(given) == 4_000
+    assert last_pass(knowing()).context.raw_tokens == 0
+    assert last_pass(given).context.raw_tokens == 4_000
     shown = shown_to_planner(given, "why", [], None, ())
-    assert record(shown, raw_tokens_of_last_pass(given))["saved_share"] > 0.99
+    assert record(shown, last_pass(given).context.raw_tokens)["saved_share"] > 0.99
 
 
 async def test_a_model_that_plans_is_told_what_earlier_sessions_left_and_the_record_says_how_much(
     own_root: Path, tmp_path: Path
 ) -> None:
-    desk = await Desk.open(own_root, tmp_path / "state")
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
     await desk.run(QUESTION, "s")
     asked: list[str] = []
 

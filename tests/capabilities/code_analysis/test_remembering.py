@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.session import recall
 from actors.capabilities.code_analysis.session import traversal_state as limits
+from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import (
     Explored,
     Snippet,
@@ -20,7 +21,7 @@ from actors.capabilities.code_analysis.session.traversal_state import (
     read_state,
 )
 from runtime.memory.sessions import SessionStore
-from tests.capabilities.code_analysis.support import FILES, Desk, write_files
+from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, write_files
 
 QUESTION = "How does deliver_parcel carry a parcel?"
 ALIKE = "How does deliver_parcel carry one parcel?"
@@ -77,7 +78,7 @@ def test_whatever_a_session_kept_gives_a_state_within_its_limits(written: dict[s
     assert len(state.explored_files) <= limits.MAX_FILES
 
 
-async def test_a_session_goes_on_where_it_stood(relay: Desk) -> None:
+async def test_a_session_goes_on_where_it_stood(relay: AnalysisHarness) -> None:
     first = await relay.run(QUESTION, "s-state")
     assert first.outputs["integration"]["traversal_state_persisted"]
     second = await relay.run("Where is DepotFullError?", "s-state")
@@ -90,7 +91,7 @@ async def test_a_session_goes_on_where_it_stood(relay: Desk) -> None:
 
 
 async def test_every_part_of_the_state_is_written(own_root: Path, tmp_path: Path) -> None:
-    desk = await Desk.open(own_root, tmp_path / "state")
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
     await desk.run("Who calls accept, and which tests use relay/depot.py?", "s")
     await desk.run("How does deliver_parcel carry a parcel in relay/van.py?", "s")
     state = (await desk.run("Where is DepotFullError?", "s")).outputs["perception"]["traversal_state"]
@@ -108,7 +109,7 @@ def test_folders_that_hold_no_source_are_patterns() -> None:
     assert limits.patterns_of(files) == ("test: tests/", "docs: docs/", "docs: README.md")
 
 
-async def test_without_a_session_no_state_is_kept(relay: Desk) -> None:
+async def test_without_a_session_no_state_is_kept(relay: AnalysisHarness) -> None:
     assert not (await relay.run(QUESTION)).outputs["integration"]["traversal_state_persisted"]
 
 
@@ -123,13 +124,13 @@ def test_the_last_state_of_a_session_is_kept_over_a_restart(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("limit_tokens", "kept"), [(0, 0), (9, 0), (10, 1), (19, 1), (20, 2), (99, 3)])
 def test_turns_are_recalled_within_their_tokens_the_newest_first(limit_tokens: int, kept: int) -> None:
-    turns = [{"question": "q" * 20, "answer": f"{n}" * 20} for n in range(3)]
+    turns = [SessionTurn("q" * 20, f"{n}" * 20) for n in range(3)]
     assert recall.within_tokens(turns, limit_tokens) == turns[3 - kept :]
 
 
-async def opened(root: Path, state: Path) -> Desk:
+async def opened(root: Path, state: Path) -> AnalysisHarness:
     write_files(root, FILES)
-    return await Desk.open(root, state)
+    return await AnalysisHarness.open(root, state)
 
 
 def recalled(envelope: Any) -> list[str]:

@@ -10,9 +10,10 @@ import pytest
 from actors.capabilities.code_analysis.agents.retries import reduced, with_retries
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
+from runtime.codebase.citation import ToolResult
 from runtime.tools.registry import ToolRegistry
-from runtime.tools.result import Attempt, ToolResult
-from tests.capabilities.code_analysis.support import Desk, cited, pipeline
+from runtime.tools.result import Attempt
+from tests.capabilities.code_analysis.support import AnalysisHarness, cited, pipeline
 
 LATE = ToolResult("timeout", error="too long")
 FOUND = ToolResult("ok", {"results": []}, (cited("a.py", 1),), (Attempt("ranked_chunks", "ok", 1),))
@@ -81,7 +82,7 @@ def test_less_is_never_more_and_fits_the_tool(tool: Any) -> None:
         tool.read_arguments(less)
 
 
-async def test_a_run_whose_search_hangs_goes_on_with_the_rest_and_tells_all_attempts(relay: Desk) -> None:
+async def test_a_run_whose_search_hangs_goes_on_with_the_rest_and_tells_all_attempts(relay: AnalysisHarness) -> None:
     def hangs(subject: Any, parameters: Any) -> ToolResult:
         return LATE
 
@@ -103,14 +104,14 @@ RETRIES = ("broadened", "parent:", "lines_or_partial_symbol", "imports_and_text"
 
 
 @pytest.mark.parametrize("permitted", [0, 1, 2])
-async def test_the_tools_of_a_run_keep_to_its_bound_of_retries(relay: Desk, permitted: int) -> None:
+async def test_the_tools_of_a_run_keep_to_its_bound_of_retries(relay: AnalysisHarness, permitted: int) -> None:
     envelope = await relay.run("Who calls zzqxw_abc in zzqxw.py?", limits={"max_retries_per_step": permitted})
     steps = [attempts for done in envelope.goals.finished_rounds for attempts in done.synthesis["attempts"].values()]  # type: ignore[attr-defined]
     made = [[a["strategy"] for a in attempts if a["strategy"].startswith(RETRIES)] for attempts in steps]
     assert max(map(len, made)) == min(permitted, 2)
 
 
-async def test_a_call_that_is_made_again_after_a_timeout_is_a_retry_itself(relay: Desk) -> None:
+async def test_a_call_that_is_made_again_after_a_timeout_is_a_retry_itself(relay: AnalysisHarness) -> None:
     seen: list[int] = []
 
     def late_at_first(subject: Any, parameters: Any) -> ToolResult:

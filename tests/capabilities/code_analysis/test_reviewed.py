@@ -15,6 +15,13 @@ from actors.capabilities.code_analysis.agents.planner import by_rules
 from actors.capabilities.code_analysis.agents.review import MAX_ANSWER_CHARS, modified
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.handover.answer import (
+    AnswerCitation,
+    AnswerCommit,
+    AnswerFinding,
+    AnswerOutput,
+)
+from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.agents.capability import Capability, StageContext, StageInput
 from runtime.agents.stage_runner import Agent
 from runtime.hosting.local_runner import LocalRunner
@@ -29,7 +36,7 @@ from runtime.store.run_log import MemoryRunLog
 from serve.answer_document import Ask, document_of, exit_status
 from serve.runtimes.answering import request_of
 from tests.capabilities.code_analysis.support import (
-    Desk,
+    AnalysisHarness,
     mark_faults,
     mark_of,
     no_context,
@@ -45,7 +52,7 @@ QUESTION = "What is Depot?"
 class Reviewing:
     """Runs of the reviewed pipeline whose caller waits, on a clock that is turned by hand."""
 
-    def __init__(self, desk: Desk, capability: Capability = CAPABILITY) -> None:
+    def __init__(self, desk: AnalysisHarness, capability: Capability = CAPABILITY) -> None:
         self.desk = desk
         self.clock = FakeClock()
         agents = {
@@ -90,7 +97,7 @@ class Reviewing:
 
 
 @pytest.fixture
-def reviewing(relay: Desk) -> Reviewing:
+def reviewing(relay: AnalysisHarness) -> Reviewing:
     return Reviewing(relay)
 
 
@@ -104,14 +111,14 @@ def planning(*steps: Step) -> Capability:
 
 
 def searches(count: int) -> list[Step]:
-    return [Step(f"s{number}", "locate", {"query": f"word{number}"}, (), "why") for number in range(count)]
+    return [Step(f"s{number}", "find", "locate", {"query": f"word{number}"}, (), "why") for number in range(count)]
 
 
 # --- the review
 
 
 async def test_the_reviewer_sees_the_answer_and_what_they_approve_goes_out_as_it_is(
-    reviewing: Reviewing, relay: Desk
+    reviewing: Reviewing, relay: AnalysisHarness
 ) -> None:
     plain = await relay.ask(QUESTION)
     run_id = await reviewing.ask()
@@ -229,7 +236,9 @@ async def test_a_document_of_a_run_that_waits_says_what_it_waits_for(reviewing: 
     assert document["interrupt"]["expires_at_ms"] == asked.expires_at_ms
 
 
-async def test_the_session_remembers_what_went_out_and_nothing_before(reviewing: Reviewing, relay: Desk) -> None:
+async def test_the_session_remembers_what_went_out_and_nothing_before(
+    reviewing: Reviewing, relay: AnalysisHarness
+) -> None:
     async def turns() -> list[dict[str, Any]]:
         answer = await relay.queries.query("session.turns", {"session_id": "reviewed"})
         return list(answer["turns"])
@@ -252,7 +261,7 @@ async def test_the_session_remembers_what_went_out_and_nothing_before(reviewing:
 async def test_what_a_person_let_out_is_remembered_as_in_the_plain_pipeline(
     own_root: Path, tmp_path: Path, response: dict[str, Any], focus: list[str] | None, recalled: int
 ) -> None:
-    desk = await Desk.open(own_root, tmp_path / "state")
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
     reviewing = Reviewing(desk)
     await reviewing.answer(await reviewing.ask(session_id="kept"), **response)
     state = (await desk.queries.query("session.turns", {"session_id": "kept"}))["state"]
@@ -261,15 +270,15 @@ async def test_what_a_person_let_out_is_remembered_as_in_the_plain_pipeline(
 
 
 def test_marks_that_share_a_beginning_are_told_apart() -> None:
-    citations = [{"file": "a.py", "start_line": 1, "end_line": 1}, {"file": "a.py", "start_line": 1, "end_line": 12}]
-    findings = [{"goal": "g", "citations": citations[:1]}, {"goal": "h", "citations": citations}]
-    commits = [{"sha": f"{number}" * 40} for number in (1, 2)]
-    answer = {"final_response": "", "citations": citations, "commits": commits, "findings": findings}
+    citations = [AnswerCitation(file="a.py", start_line=1, end_line=end_line) for end_line in (1, 12)]
+    findings = [AnswerFinding("g", "open", "", citations[:1]), AnswerFinding("h", "open", "", citations)]
+    commits = [AnswerCommit(f"{number}" * 40, "", "", "") for number in (1, 2)]
+    answer = AnswerOutput(final_response="", citations=citations, commits=commits, findings=findings)
     changed = modified(answer, "one [a.py:1] and [a.py:1-2] by 2222222222")
-    assert changed["final_response"] == "one [a.py:1] and (a.py:1-2) by 2222222222"
-    assert changed["commits"] == commits[1:]
-    assert changed["citations"] == citations[:1]
-    assert changed["findings"] == findings[:1]
+    assert changed.final_response == "one [a.py:1] and (a.py:1-2) by 2222222222"
+    assert changed.commits == commits[1:]
+    assert changed.citations == citations[:1]
+    assert changed.findings == findings[:1]
 
 
 # --- the policy on plans
@@ -277,7 +286,7 @@ def test_marks_that_share_a_beginning_are_told_apart() -> None:
 
 @pytest.mark.parametrize(("bound", "asks"), [(29, True), (30, False), (31, False)])
 async def test_a_plan_above_the_bound_waits_for_consent_and_one_at_the_bound_does_not(
-    relay: Desk, bound: int, asks: bool
+    relay: AnalysisHarness, bound: int, asks: bool
 ) -> None:
     steps = searches(10)
     assert plan_cost(steps) == 30
@@ -305,17 +314,19 @@ async def test_a_plan_that_is_not_consented_to_is_not_carried_out(reviewing: Rev
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        (Step("x", "read_code", {"path": "../outside.py"}, (), ""), "outside the repository"),
-        (Step("x", "read_code", {"path": "/etc/passwd"}, (), ""), "outside the repository"),
-        (Step("x", "map_module", {"path": ".git/config"}, (), ""), "version-control"),
-        (Step("x", "locate", {"query": "q", "scope": ".env"}, (), ""), "secrets"),
-        (Step("x", "read_code", {"path": ".env"}, (), ""), "secrets"),
-        (Step("x", "delete_all", {}, (), ""), "'delete_all'"),
-        (Step("x", "list_tools", {"path": "a\0b"}, (), ""), "NUL"),
+        (Step("x", "find", "read_code", {"path": "../outside.py"}, (), ""), "outside the repository"),
+        (Step("x", "find", "read_code", {"path": "/etc/passwd"}, (), ""), "outside the repository"),
+        (Step("x", "find", "map_module", {"path": ".git/config"}, (), ""), "version-control"),
+        (Step("x", "find", "locate", {"query": "q", "scope": ".env"}, (), ""), "secrets"),
+        (Step("x", "find", "read_code", {"path": ".env"}, (), ""), "secrets"),
+        (Step("x", "find", "delete_all", {}, (), ""), "'delete_all'"),
+        (Step("x", "find", "list_tools", {"path": "a\0b"}, (), ""), "NUL"),
     ],
     ids=lambda value: str(value.arguments) if isinstance(value, Step) else "",
 )
-async def test_a_plan_that_looks_where_nothing_may_be_read_is_denied(relay: Desk, step: Step, words: str) -> None:
+async def test_a_plan_that_looks_where_nothing_may_be_read_is_denied(
+    relay: AnalysisHarness, step: Step, words: str
+) -> None:
     reviewing = Reviewing(relay, planning(*searches(1), step))
     envelope = reviewing.runner.envelope(await reviewing.ask())
     assert envelope.terminal_reason == "denied_by_policy"
@@ -329,21 +340,21 @@ async def test_a_question_that_names_a_file_outside_is_denied(reviewing: Reviewi
     assert envelope.terminal_reason == "denied_by_policy"
 
 
-async def test_a_file_that_is_not_there_is_no_reason_to_deny(relay: Desk) -> None:
-    reviewing = Reviewing(relay, planning(Step("x", "read_code", {"path": "nowhere.py"}, (), "")))
+async def test_a_file_that_is_not_there_is_no_reason_to_deny(relay: AnalysisHarness) -> None:
+    reviewing = Reviewing(relay, planning(Step("x", "find", "read_code", {"path": "nowhere.py"}, (), "")))
     assert reviewing.waits_for(await reviewing.ask()).kind == "agent_review"
 
 
 def test_a_step_for_each_of_several_places_costs_as_many_calls() -> None:
-    one = Step("a", "read_code", {}, (), "", count=4)
-    each = Step("b", "map_module", {}, (), "", ("a",), 3)
+    one = Step("a", "read", "read_code", {}, (), "", count=4)
+    each = Step("b", "structure", "map_module", {}, (), "", ("a",), 3)
     assert (plan_cost([one]), plan_cost([one, each])) == (1, 13)
 
 
 # --- clarification
 
 
-async def test_what_the_user_says_when_asked_back_is_looked_for(reviewing: Reviewing, relay: Desk) -> None:
+async def test_what_the_user_says_when_asked_back_is_looked_for(reviewing: Reviewing, relay: AnalysisHarness) -> None:
     run_id = await reviewing.ask("why?")
     assert reviewing.waits_for(run_id).kind == "clarification"
     envelope = await reviewing.answer(run_id, text="the\nDepot")
@@ -373,7 +384,8 @@ async def test_the_answer_to_a_clarification_is_kept_when_another_question_follo
 
 async def test_a_later_visit_of_intent_still_knows_what_was_said() -> None:
     confirmed = Interrupt("q2", "confirmation", "May it?", response=InterruptResponse("sure", approved=True))
-    seen = view("why?", intent={"asked": "why? the Depot"})
+    asked = {"intent": "why?", "question": msgspec.to_builtins(analyse("why?")), "asked": "why? the Depot"}
+    seen = view("why?", intent=asked)
     given = await gather(no_context(), msgspec.structs.replace(seen, interrupt=confirmed))
     assert given.facts["question"] == "why? the Depot"
 

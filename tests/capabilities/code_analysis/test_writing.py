@@ -12,7 +12,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.ranking.relevance import rank_entities
-from tests.capabilities.code_analysis.support import Desk, cited, mark_faults
+from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mark_faults
 
 CODE = "def deliver(a):\n    b = release(a)\n    return accept(b)"
 
@@ -138,7 +138,7 @@ def test_no_name_breaks_out_of_a_diagram_or_looks_like_a_citation(name: str) -> 
         assert all(line.count('"') in {0, 2} for line in drawn.split("\n"))
 
 
-async def test_calls_are_drawn_where_the_flow_is_asked_for_and_nowhere_else(relay: Desk) -> None:
+async def test_calls_are_drawn_where_the_flow_is_asked_for_and_nowhere_else(relay: AnalysisHarness) -> None:
     flow = await relay.ask("What happens in deliver_parcel step by step?")
     assert "```mermaid\nflowchart TD" in flow["answer"]
     assert 'n0["deliver_parcel"]' in flow["answer"]
@@ -146,7 +146,7 @@ async def test_calls_are_drawn_where_the_flow_is_asked_for_and_nowhere_else(rela
     assert "mermaid" not in (await relay.ask("How does deliver_parcel work?"))["answer"]
 
 
-async def test_where_something_is_configured_has_a_heading_of_its_own(relay: Desk) -> None:
+async def test_where_something_is_configured_has_a_heading_of_its_own(relay: AnalysisHarness) -> None:
     document = await relay.ask("How does the depot work and where is it configured?")
     assert "**Where it is configured**" in document["answer"]
     assert "relay/settings.yaml" in {citation["file"] for citation in document["citations"]}

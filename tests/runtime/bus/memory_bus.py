@@ -11,7 +11,7 @@ from runtime.bus.dispatcher import Delivery, Dispatcher
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame, SendOutcome, decode_frame, encode_frame
 from runtime.bus.middleware import Chain, Middleware
-from runtime.bus.routing_table import BusTable
+from runtime.bus.routing_table import RoutingTable
 from runtime.primitives.clock import Clock, FakeClock
 from runtime.primitives.ids import Address
 
@@ -29,14 +29,14 @@ class MemoryBus:
 
     def start(self, middleware: Iterable[Middleware] = ()) -> None:
         """Begin with empty tables, as a bus does that was restarted."""
-        self.table = BusTable()
+        self.table = RoutingTable()
         self.dispatcher = Dispatcher(self.table, Chain([Deduplication(), *middleware]), self._time)
 
     def deliver(self, data: bytes) -> SendOutcome:
         self.sent.append(decode_frame(data))
         if self.answer is not None:
             return self.answer
-        taken = self.dispatcher.take(data)
+        taken = self.dispatcher.dispatch(data)
         self.hand_over(taken.deliver)
         return taken.outcome
 

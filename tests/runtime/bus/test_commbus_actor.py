@@ -145,7 +145,7 @@ async def test_a_command_that_kills_whoever_takes_it_is_given_up_at_the_fourth_d
         await settle()
     assert [len(life.got) for life in lives] == [1, 1, 1, 1, 0]
     (letter,) = (await bus.stats())["latest_dead_letters"]
-    assert letter["reason"] == "endpoint handler died 4 times with it in hand"
+    assert letter["reason"] == "endpoint handler died 4 times while handling it"
 
 
 async def test_a_query_is_failed_when_it_is_given_up_and_says_after_how_many_deaths() -> None:
@@ -202,7 +202,7 @@ async def test_a_query_in_the_hands_of_an_endpoint_that_dies_fails_at_once() -> 
     await settle()
     error = error_from_wire(unpack_body(asker.got[-1].body))
     assert type(error) is HandlerLostError
-    assert error.message == "handler died with 't' in hand"
+    assert error.message == "handler died while handling 't'"
 
 
 async def test_the_default_middleware_drops_copies_counts_and_breaks_circuits() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.bus import dispatcher
 from runtime.bus.builtin_middleware import Deduplication, Tracing
-from runtime.bus.dispatcher import OVERDUE_MS, Dispatcher, Taken
+from runtime.bus.dispatcher import OVERDUE_MS, Dispatcher, DispatchResult
 from runtime.bus.frames import (
     BUS,
     Frame,
@@ -25,7 +25,7 @@ from runtime.bus.frames import (
 )
 from runtime.bus.middleware import CONTINUE, Chain, Middleware, Outcome, Replace, Stop, Verdict
 from runtime.bus.queries import error_from_wire, error_to_wire
-from runtime.bus.routing_table import PARKED_FRAMES_PER_ADDRESS, BusTable
+from runtime.bus.routing_table import PARKED_FRAMES_PER_ADDRESS, RoutingTable
 from runtime.errors import (
     BusError,
     DuplicateHandlerError,
@@ -65,7 +65,7 @@ class Bus:
 
     def __init__(self, *links: Middleware) -> None:
         self.clock = FakeClock()
-        self.table = BusTable()
+        self.table = RoutingTable()
         self.watching = Watching()
         self.dispatcher = Dispatcher(self.table, Chain([Deduplication(), *links, self.watching]), self.clock)
         self.table.connect(ASKER)
@@ -81,10 +81,10 @@ class Bus:
         assert self.take(query).outcome == "accepted"
         return query.header
 
-    def take(self, frame: Frame) -> Taken:
-        return self.dispatcher.take(encode_frame(frame))
+    def take(self, frame: Frame) -> DispatchResult:
+        return self.dispatcher.dispatch(encode_frame(frame))
 
-    def answer(self, query: Header, error: JeevesError | None = None) -> Taken:
+    def answer(self, query: Header, error: JeevesError | None = None) -> DispatchResult:
         code = error.code if error else None
         return self.take(reply_to(query, HANDLER, b"", failed=error is not None, reason=code))
 
@@ -96,7 +96,7 @@ class Bus:
         return [(letter.header.kind, letter.reason) for letter in self.table.dead_letters]
 
 
-def answer_in(taken: Taken, asker: Address = ASKER) -> dict[str, Any]:
+def answer_in(taken: DispatchResult, asker: Address = ASKER) -> dict[str, Any]:
     """What the one reply in there says. Raises what it carries."""
     ((address, data),) = taken.deliver
     reply = decode_frame(data)
@@ -114,7 +114,7 @@ def bus() -> Bus:
 
 def test_a_frame_leaves_as_the_bytes_that_it_came_in(bus: Bus) -> None:
     data = encode_frame(bus.frame("query", body=b"\xffno map"))
-    assert bus.dispatcher.take(data) == Taken("accepted", ((HANDLER, data),))
+    assert bus.dispatcher.dispatch(data) == DispatchResult("accepted", ((HANDLER, data),))
 
 
 def test_a_replaced_header_travels_with_the_old_body() -> None:
@@ -128,7 +128,7 @@ def test_a_replaced_header_travels_with_the_old_body() -> None:
 def test_a_copy_is_accepted_and_goes_nowhere(bus: Bus) -> None:
     frame = bus.frame("command")
     assert len(bus.take(frame).deliver) == 1
-    assert bus.take(frame) == Taken("accepted")
+    assert bus.take(frame) == DispatchResult("accepted")
     assert bus.table.counts == {"command": 1, "doubled": 1}
     assert bus.watching.outcomes == [("command", "accepted")]
 
@@ -141,7 +141,7 @@ def test_a_copy_of_what_was_refused_is_refused_again(bus: Bus) -> None:
 @pytest.mark.parametrize("data", [b"", b"\x00\x00\x00\x09abc"])
 def test_bytes_that_are_no_frame_are_refused(bus: Bus, data: bytes) -> None:
     with pytest.raises(WireError):
-        bus.dispatcher.take(data)
+        bus.dispatcher.dispatch(data)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_stopped_command_is_a_dead_letter_and_a_stopped_event_is_not(bus: Bus)
 def test_a_failed_command_is_a_dead_letter_with_its_own_header_and_its_error(bus: Bus) -> None:
     command = bus.frame("command", run_id=RunId("r-1"))
     bus.take(command)
-    assert bus.take(failure_report(command.header, HANDLER, "ZeroDivisionError: by zero")) == Taken("accepted")
+    assert bus.take(failure_report(command.header, HANDLER, "ZeroDivisionError: by zero")) == DispatchResult("accepted")
     (letter,) = bus.table.dead_letters
     assert (letter.header, letter.reason) == (command.header, "ZeroDivisionError: by zero")
     assert bus.watching.outcomes == [("command", "accepted"), ("command", "failed")]
@@ -239,7 +239,7 @@ def test_a_failure_report_that_cannot_be_read_is_a_wire_error(bus: Bus) -> None:
 def test_a_bounded_number_of_queries_is_under_way(
     bus: Bus, monkeypatch: pytest.MonkeyPatch, under_way: int, outcome: str
 ) -> None:
-    monkeypatch.setattr(dispatcher, "QUERIES_UNDER_WAY", 3)
+    monkeypatch.setattr(dispatcher, "MAX_PENDING_QUERIES", 3)
     for _ in range(min(under_way, 3)):
         bus.query()
     query = bus.frame("query")
@@ -261,65 +261,65 @@ async def test_a_query_whose_asker_is_gone_is_forgotten_some_time_after_its_dead
 
 def test_queries_for_an_endpoint_that_dies_fail_at_once(bus: Bus) -> None:
     bus.query()
-    news, failures = bus.dispatcher.lose(HANDLER, 1, for_good=True)
+    news, failures = bus.dispatcher.mark_lost(HANDLER, 1, for_good=True)
     assert news
-    with pytest.raises(BusError, match="handler died with 't' in hand"):
-        answer_in(Taken("accepted", failures))
+    with pytest.raises(BusError, match="handler died while handling 't'"):
+        answer_in(DispatchResult("accepted", failures))
     assert bus.watching.outcomes == [("query", "failed")]
 
 
 def test_queries_for_an_endpoint_that_is_restarted_wait_on(bus: Bus) -> None:
     bus.query()
-    assert bus.dispatcher.lose(HANDLER, 1, for_good=False) == (True, ())
+    assert bus.dispatcher.mark_lost(HANDLER, 1, for_good=False) == (True, ())
     assert bus.dispatcher.stats()["queries_under_way"] == 1
 
 
 def test_queries_that_a_replaced_process_had_fail_and_those_that_its_successor_gets_wait_on(bus: Bus) -> None:
     bus.query()
-    bus.table.lose(HANDLER, 1, for_good=False)
+    bus.table.mark_lost(HANDLER, 1, for_good=False)
     bus.query()
-    failures = bus.dispatcher.replaced(HANDLER, bus.table.connect(HANDLER, handles=("t",)))
-    with pytest.raises(HandlerLostError, match="handler died with 't' in hand"):
-        answer_in(Taken("accepted", failures))
+    failures = bus.dispatcher.on_replaced(HANDLER, bus.table.connect(HANDLER, handles=("t",)))
+    with pytest.raises(HandlerLostError, match="handler died while handling 't'"):
+        answer_in(DispatchResult("accepted", failures))
     assert bus.dispatcher.stats()["queries_under_way"] == 1
 
 
 def test_a_query_whose_asker_knows_of_the_death_is_not_handed_to_the_next_process(bus: Bus) -> None:
     ((_, data),) = bus.take(bus.frame("query")).deliver
-    bus.table.lose(HANDLER, 1, for_good=False)
-    assert len(bus.dispatcher.replaced(HANDLER, bus.table.connect(HANDLER, handles=("t",)))) == 1
-    assert bus.dispatcher.take_back(HANDLER, data, 1) == (False, ())
+    bus.table.mark_lost(HANDLER, 1, for_good=False)
+    assert len(bus.dispatcher.on_replaced(HANDLER, bus.table.connect(HANDLER, handles=("t",)))) == 1
+    assert bus.dispatcher.requeue(HANDLER, data, 1) == (False, ())
     assert bus.table.dead_letters == deque()
 
 
 def test_a_query_that_can_no_longer_be_handed_over_fails(bus: Bus) -> None:
     ((_, data),) = bus.take(bus.frame("query")).deliver
-    assert bus.dispatcher.take_back(HANDLER, data, 1) == (True, ())
-    bus.table.lose(HANDLER, 1, for_good=False)
+    assert bus.dispatcher.requeue(HANDLER, data, 1) == (True, ())
+    bus.table.mark_lost(HANDLER, 1, for_good=False)
     for _ in range(PARKED_FRAMES_PER_ADDRESS):
         bus.take(bus.frame("command"))
-    again, failures = bus.dispatcher.take_back(HANDLER, data, 1)
+    again, failures = bus.dispatcher.requeue(HANDLER, data, 1)
     with pytest.raises(HandlerLostError, match="'t' could not be handed to handler"):
-        answer_in(Taken("accepted", failures))
+        answer_in(DispatchResult("accepted", failures))
     assert (again, bus.dispatcher.stats()["queries_under_way"]) == (False, 0)
 
 
 def test_a_death_is_one_failure_however_many_queries_of_a_type_it_took_along(bus: Bus) -> None:
     for _ in range(5):
         bus.query()
-    bus.table.lose(HANDLER, 1, for_good=False)
-    assert len(bus.dispatcher.replaced(HANDLER, ())) == 5
+    bus.table.mark_lost(HANDLER, 1, for_good=False)
+    assert len(bus.dispatcher.on_replaced(HANDLER, ())) == 5
     assert sorted(outcome for _, outcome in bus.watching.outcomes) == ["cancelled"] * 4 + ["failed"]
 
 
 def test_the_loss_of_an_incarnation_that_was_replaced_is_no_news(bus: Bus) -> None:
     bus.query()
     bus.table.connect(HANDLER, handles=("t",))
-    assert bus.dispatcher.lose(HANDLER, 1, for_good=True) == (False, ())
+    assert bus.dispatcher.mark_lost(HANDLER, 1, for_good=True) == (False, ())
 
 
 def test_a_query_for_an_endpoint_with_too_many_parked_frames_finds_it_full(bus: Bus) -> None:
-    bus.table.lose(HANDLER, 1, for_good=False)
+    bus.table.mark_lost(HANDLER, 1, for_good=False)
     for _ in range(PARKED_FRAMES_PER_ADDRESS):
         assert bus.take(bus.frame("command")).outcome == "accepted"
     assert bus.take(bus.frame("query")).outcome == "full"
@@ -328,7 +328,7 @@ def test_a_query_for_an_endpoint_with_too_many_parked_frames_finds_it_full(bus: 
 
 def test_an_event_is_accepted_though_one_subscriber_has_no_room(bus: Bus) -> None:
     bus.table.connect(OTHER, subscribes=("e",))
-    bus.table.lose(HANDLER, 1, for_good=False)
+    bus.table.mark_lost(HANDLER, 1, for_good=False)
     for _ in range(PARKED_FRAMES_PER_ADDRESS):
         bus.take(bus.frame("command"))
     taken = bus.take(bus.frame("event", "e"))

@@ -78,7 +78,9 @@ async def test_a_query_whose_handler_dies_is_asked_again_three_times(bus: Memory
 async def test_a_query_that_kills_whoever_handles_it_is_given_up_at_the_fourth_death(bus: MemoryBus) -> None:
     mortal = Mortal(4)
     join(bus, ANSWERER, queries={"echo": mortal.answer})
-    with pytest.raises(HandlerLostError, match="'echo' died 4 times with it in hand; it is not asked again") as caught:
+    with pytest.raises(
+        HandlerLostError, match="'echo' died 4 times while handling it; it is not asked again"
+    ) as caught:
         await join(bus, ASKER).query("echo", {})
     assert caught.value.values["deaths"] == mortal.asked == 4
 

@@ -26,7 +26,7 @@ from runtime.errors import (
 from runtime.primitives.ids import Address, MessageId, RunId
 from tests.runtime.bus.memory_bus import MemoryBus, settle
 
-RETRY = RetryRules(tries=3, first_s=1.0, longest_s=2.0, most_waiting=2)
+RETRY = RetryRules(tries=3, first_s=1.0, longest_s=2.0, max_waiting=2)
 WHOLE_RETRY_S = 1 + 2 + 2
 
 
@@ -293,7 +293,7 @@ async def test_an_endpoint_that_closes_answers_that_it_called_the_work_off(bus: 
     asking = asyncio.create_task(asker.query("echo", {}))
     await settle()
     await endpoint.close()
-    with pytest.raises(QueryCancelledError, match="handler called off its work on 'echo'"):
+    with pytest.raises(QueryCancelledError, match="handler cancelled its work on 'echo'"):
         await asking
     assert handler.cancelled == 1
 
@@ -312,7 +312,7 @@ async def test_an_endpoint_that_closes_calls_off_what_it_asked(bus: MemoryBus, a
     asking = asyncio.create_task(asker.query("echo", {}))
     await settle()
     await asker.close()
-    with pytest.raises(QueryCancelledError, match="'echo' was called off: its asker closed"):
+    with pytest.raises(QueryCancelledError, match="'echo' was cancelled: its asker closed"):
         await asking
     await settle()
     assert handler.cancelled == 1

@@ -187,7 +187,7 @@ def test_messages_are_counted_by_kind_type_and_outcome() -> None:
 
 
 def test_a_label_takes_a_bounded_number_of_values_and_the_rest_is_counted_as_other() -> None:
-    counter = LabelledCounter("n", "help", ("type",), most_values=2)
+    counter = LabelledCounter("n", "help", ("type",), max_values=2)
     for value in "abcdab":
         counter.add(value)
     assert {sample.labels["type"]: sample.value for sample in counter.samples()} == {"a": 2, "b": 2, "other": 2}

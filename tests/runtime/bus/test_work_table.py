@@ -14,8 +14,8 @@ from runtime.errors import LeaseLostError, QueueFullError
 from runtime.pipeline.config import Priority
 from runtime.queues import work_table
 from runtime.queues.work_table import (
-    LONGEST_RETRY_MS,
-    MOST_LOST_LEASES,
+    MAX_LOST_LEASES,
+    MAX_RETRY_DELAY_MS,
     TRANSITIONS,
     Lease,
     TaskId,
@@ -151,7 +151,7 @@ def test_a_worker_that_leaves_or_begins_anew_gives_its_tasks_back_at_once(table:
 @pytest.mark.parametrize(("failures", "delay_ms"), [(1, 1_000), (2, 2_000), (3, 4_000), (9, 256_000), (10, 300_000)])
 def test_the_pause_before_a_retry_doubles_up_to_a_bound(failures: int, delay_ms: int) -> None:
     assert retry_delay_ms(failures) == delay_ms
-    assert retry_delay_ms(10_000) == LONGEST_RETRY_MS
+    assert retry_delay_ms(10_000) == MAX_RETRY_DELAY_MS
 
 
 @pytest.mark.parametrize(("waited_ms", "comes"), [(999, False), (1_000, True)])
@@ -186,19 +186,19 @@ def test_a_task_that_is_not_to_be_retried_is_dead_at_once(table: WorkTable) -> N
 def test_a_task_that_its_workers_do_not_survive_is_given_up_in_the_end() -> None:
     table = WorkTable()
     put(table, retries=0)
-    for number in range(MOST_LOST_LEASES):
+    for number in range(MAX_LOST_LEASES):
         assert not table.dead
         table.register(ANN, ("q",), LEASE_MS, number * LEASE_MS)
         take(table, ANN, number * LEASE_MS)
         table.advance((number + 1) * LEASE_MS)
-    assert [(task.lost, task.error) for task in table.dead] == [(MOST_LOST_LEASES, "worker ann was lost")]
+    assert [(task.lost, task.error) for task in table.dead] == [(MAX_LOST_LEASES, "worker ann was lost")]
 
 
 @pytest.mark.parametrize(("pending", "full"), [(2, False), (3, True)])
 def test_a_queue_holds_a_bounded_number_of_tasks(
     table: WorkTable, monkeypatch: pytest.MonkeyPatch, pending: int, full: bool
 ) -> None:
-    monkeypatch.setattr(work_table, "MOST_PENDING_PER_QUEUE", 3)
+    monkeypatch.setattr(work_table, "MAX_PENDING_PER_QUEUE", 3)
     for _ in range(pending):
         put(table)
     take(table)

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis.tools.base_toolset import BASE_TOOLS
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
-from runtime.codebase.citation_check import ranges_of, verify
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.tools import base_tools
-from runtime.tools.result import ToolResult
+from runtime.codebase.tools.grep_search import grep_search
+from tests.runtime.codebase.cited import ranges_of, verify
 from tests.runtime.codebase.test_codebase_history import commit, git
 
 EXPOSED = {
@@ -39,9 +38,10 @@ def tried(result: ToolResult) -> list[tuple[str, str]]:
 
 def test_agents_are_told_of_nine_tools_and_there_are_thirteen_below_them() -> None:
     assert {entry["name"] for entry in TOOLS.describe()} == EXPOSED
-    assert len(BASE_TOOLS) == 13
-    assert set(TOOLS.names()) == EXPOSED | {tool.name for tool in BASE_TOOLS}
-    assert all(tool.description.endswith(".") for tool in BASE_TOOLS)
+    below = [tool for tool in TOOLS if not tool.exposed]
+    assert len(below) == 13
+    assert set(TOOLS.names()) == EXPOSED | {tool.name for tool in below}
+    assert all(tool.description.endswith(".") for tool in below)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_missing_file_or_symbol_is_looked_for_in_two_more_ways(history: Codeba
 
 @pytest.mark.parametrize(("limit", "status"), [(1, "partial"), (50, "ok")])
 def test_hits_are_bounded_and_the_result_says_so(history: Codebase, limit: int, status: str) -> None:
-    result = base_tools.grep_search(history, "gateway", max_results=limit)
+    result = grep_search(history, "gateway", max_results=limit)
     assert (result.status, result.truncated) == (status, status == "partial")
     assert len(result.data["hits"]) <= limit
 

@@ -11,61 +11,11 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.search.branches import branch_for, case_of
 from runtime.codebase.tools.locate import locate
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
+from tests.repositories import repository_files
 from tests.runtime.codebase.sample_repository import write_files
 
-BAKERY = {
-    "bakery/oven.py": '''class Oven:
-    """The oven of a recipe: bakes what a recipe gives, recipe by recipe."""
-
-    def bake(self, recipe):
-        """Bake what a recipe gives."""
-        dough = recipe()
-        return self.finish(dough)
-
-    def finish(self, dough):
-        """Make a loaf of dough."""
-        if isinstance(dough, tuple):
-            dough, heat = dough
-        # a loaf cannot be made of nothing
-        if dough is None:
-            raise TypeError("the recipe returned None or ended without a return statement")
-        return dough
-''',
-    "bakery/recipe.py": '''class Recipe:
-    """A recipe."""
-
-    def as_recipe(self):
-        """The recipe of a recipe."""
-        return self
-
-
-def recipe_name(recipe):
-    """The name of a recipe."""
-    return recipe.name
-''',
-}
-WORKERS = {
-    "src/pool.rs": """pub struct Worker;
-
-pub fn spawn_worker(name: &str) -> Worker {
-    start(name);
-    Worker
-}
-
-fn start(name: &str) {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spawn_worker_twice() {
-        spawn_worker("worker");
-        spawn_worker("worker spawn worker");
-    }
-}
-""",
-    "web/pool.js": "function start(name) {\n  return name;\n}\n\nfunction drain() {\n  spawn_worker(1);\n}\n",
-}
+BAKERY = repository_files("bakery")
+WORKERS = repository_files("workers")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.citation_check import VerdictReason, check_citation, quote_occurs, ranges_of, verify
+from runtime.codebase.citation import Citation, ToolResult
+from runtime.codebase.citation_check import VerdictReason, check_citation, quote_occurs
 from runtime.codebase.codebase import Codebase
-from runtime.tools.result import Citation, ToolResult
+from tests.runtime.codebase.cited import ranges_of, verify
 
 ORDERS = "src/shop/orders.py"
 PRODUCED = {ORDERS: [(5, 12), (20, 30)], "web/format.js": [(1, 3)]}

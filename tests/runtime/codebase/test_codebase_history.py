@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.codebase.citation_check import ranges_of, verify
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git.git_process import Git
-from runtime.codebase.tools.code_history import explain_code_history, git_status
+from runtime.codebase.tools.code_history import explain_code_history
 from runtime.codebase.tools.find_related import find_related
+from runtime.codebase.tools.git_status import git_status
 from runtime.codebase.tools.trace_entry import trace_entry_point
 from runtime.errors import RepositoryError
-from runtime.tools.result import ToolResult
+from tests.runtime.codebase.cited import ranges_of, verify
 
 IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false")
 

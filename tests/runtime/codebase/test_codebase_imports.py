@@ -35,7 +35,7 @@ PATHS = [
 
 @pytest.fixture(scope="module")
 def resolver() -> ImportResolver:
-    return ImportResolver(PATHS, "repo", {"go": "example.com/shop"})
+    return ImportResolver(PATHS, "repo", {"go": {"go": "example.com/shop"}})
 
 
 @pytest.mark.parametrize(

@@ -152,8 +152,9 @@ def test_files_that_may_not_be_read_are_noted(root: Path, tmp_path: Path) -> Non
         "assert (s.files, s.skipped) == (1, {'unreadable': 1}), s\n"
         "assert s.notes == ('closed/ cannot be read: Permission denied',), s\n"
     )
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(folder.stat().st_mode | 0o005)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_mode & 0o005 != 0o005:
+            folder.chmod(folder.stat().st_mode | 0o005)
     state = tmp_path / "free"
     state.mkdir()
     state.chmod(0o777)
@@ -189,6 +190,14 @@ def test_an_index_of_another_version_or_root_is_made_anew(shop: Path, index_path
     other = tmp_path / "other"
     shutil.copytree(shop, other)
     assert refresh(other, index_path).parsed_now == 9
+
+
+def test_an_index_that_was_made_with_other_languages_is_made_anew(shop: Path, index_path: Path) -> None:
+    refresh(shop, index_path)
+    assert refresh(shop, index_path).parsed_now == 0
+    with closing(sqlite3.connect(index_path)) as connection, connection:
+        connection.execute("UPDATE meta SET value = 'others' WHERE key = 'languages'")
+    assert refresh(shop, index_path).parsed_now == 9
 
 
 def test_a_missing_index_cannot_be_opened(shop: Path, index_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
+from tests.repositories import repository_files
 from tests.runtime.codebase.sample_repository import write_files
 
 FILES = {
@@ -69,24 +70,7 @@ def test_what_is_defined_inside_a_function_is_called_from_inside_it(scopes: Code
     assert callers(scopes, "outer.inner", "nested.py") == {("nested.py", 5)}
 
 
-SCOPED = {
-    "pkg/core.py": FILES["pkg/core.py"],
-    "scoped.py": "from pkg.core import *\nfrom pkg.core import Box, send\n\n\n"
-    "def parameter(send):\n    send(1)\n    return send\n\n\n"
-    "def local():\n    send = print\n    send(2)\n    return [send for send in ()]\n\n\n"
-    "def taken(call=send):\n    'send(1) in words'\n    taken(send=2)  # send(3)\n    return lambda: send(4)\n\n\n"
-    "def within():\n    def inner():\n        return send\n\n    send = 1\n    return inner\n\n\n"
-    "def outside():\n    global send\n    send(5)\n\n\n"
-    "class Kept:\n    send = 1\n\n    def use(self):\n        return self.send, send\n",
-    "kinds.py": "from pkg.core import Box as Case\nfrom socket import Socket\n\n\n"
-    "class Crate(Case):\n    def use(self):\n        self.hold(1)\n        super().hold(2)\n\n\n"
-    "class Other:\n    def __init__(self, box: Case, sock: Socket):\n        self.box = box\n        self.sock = sock\n"
-    "        self.made = Case()\n\n    def hold(self, x):\n        self.hold(x)\n        self.box.hold(x)\n"
-    "        self.sock.hold(x)\n        self.made.hold(x)\n\n    @staticmethod\n    def free(box: Case):\n"
-    "        box.hold(1)\n\n\n"
-    "def use(thing, crate: 'Crate | None', other: Other):\n    thing.hold(1)\n    crate.hold(2)\n    other.hold(3)\n"
-    "    ''.hold(4)\n    Case().hold(5)\n    with Case() as case:\n        case.hold(6)\n",
-}
+SCOPED = {"pkg/core.py": FILES["pkg/core.py"], **repository_files("scopes")}
 
 
 @pytest.fixture

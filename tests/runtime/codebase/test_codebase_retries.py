@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.tools.code_history import explain_code_history
@@ -18,7 +19,6 @@ from runtime.codebase.tools.module_map import map_module
 from runtime.codebase.tools.read_code import read_code
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
 from runtime.codebase.tools.trace_entry import trace_entry_point
-from runtime.tools.result import ToolResult
 
 FIRST_TRIES = {"symbol_index", "path", "text", "ranked_chunks"}
 CALLS: dict[str, Callable[[Codebase], ToolResult]] = {

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.codebase.citation_check import ranges_of, verify
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.tools.locate import locate
 from runtime.codebase.tools.module_map import map_module
 from runtime.codebase.tools.read_code import read_code
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
-from runtime.tools.result import ToolResult
+from tests.runtime.codebase.cited import ranges_of, verify
 from tests.runtime.codebase.sample_repository import write_files
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.parsing.head_docs import MAX_HEAD_LINES, MAX_TOLD_CHARS, head_doc
+from runtime.codebase.language_parts.head_comments import MAX_TOLD_CHARS
+from runtime.codebase.parsing.head_docs import MAX_HEAD_LINES, head_doc
 
 LICENCE = "/*\n * Copyright of the post.\n */\n"
 

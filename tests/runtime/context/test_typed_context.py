@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from runtime.context.budget import CUT_ORDER, Budget, estimated_tokens, fitted
+from runtime.context.budget import CUT_ORDER, Budget, estimated_tokens, fit_context
 from runtime.context.models import AgentContext, Excerpt, Fact, FactCategory, Understanding
 
 
@@ -64,7 +64,7 @@ def test_a_context_survives_pickling() -> None:
 
 
 def test_what_fits_is_shown_whole() -> None:
-    shown = fitted(context(3, 2, 1), ROOM)
+    shown = fit_context(context(3, 2, 1), ROOM)
     assert shown.context == context(3, 2, 1)
     assert shown.cut == ()
     assert shown.tokens == {"task": 10, "goals": 10, "facts": 30, "excerpts": 20, "recent": 10}
@@ -73,7 +73,7 @@ def test_what_fits_is_shown_whole() -> None:
 
 @pytest.mark.parametrize(("facts_tokens", "kept"), [(0, 0), (29, 2), (30, 3), (31, 3)])
 def test_a_part_is_cut_to_its_own_budget_from_its_end(facts_tokens: int, kept: int) -> None:
-    shown = fitted(context(facts=4), Budget(1_000, facts_tokens, 0, 0))
+    shown = fit_context(context(facts=4), Budget(1_000, facts_tokens, 0, 0))
     assert [each.id for each in shown.context.understanding.facts] == [f"f{n}" for n in range(kept)]
     assert [(cut.part, cut.items, cut.tokens) for cut in shown.cut] == [("facts", 4 - kept, 10 * (4 - kept))]
 
@@ -92,7 +92,7 @@ def test_a_part_is_cut_to_its_own_budget_from_its_end(facts_tokens: int, kept: i
     ],
 )
 def test_excerpts_give_way_first_then_facts_then_what_went_before(total_tokens: int, left: tuple[int, ...]) -> None:
-    shown = fitted(context(2, 2, 2), Budget(total_tokens, 1_000, 1_000, 1_000)).context
+    shown = fit_context(context(2, 2, 2), Budget(total_tokens, 1_000, 1_000, 1_000)).context
     assert (len(shown.understanding.facts), len(shown.excerpts), len(shown.recent)) == left
     assert shown.task == "t" * 40
     assert shown.goals == ("g" * 40,)
@@ -106,14 +106,14 @@ def test_a_budget_holds_and_what_was_cut_is_on_record(
     facts: int, excerpts: int, recent: int, total: int, of_facts: int, of_excerpts: int, of_recent: int
 ) -> None:
     whole = context(facts, excerpts, recent)
-    shown = fitted(whole, Budget(total, of_facts, of_excerpts, of_recent))
+    shown = fit_context(whole, Budget(total, of_facts, of_excerpts, of_recent))
     assert shown.total_tokens <= max(total, 20)
     cut = {part.part: part.items for part in shown.cut}
     assert len(shown.context.understanding.facts) + cut.get("facts", 0) == facts
     assert len(shown.context.excerpts) + cut.get("excerpts", 0) == excerpts
     assert len(shown.context.recent) + cut.get("recent", 0) == recent
     assert set(cut) <= set(CUT_ORDER)
-    assert fitted(shown.context, Budget(total, of_facts, of_excerpts, of_recent)).context == shown.context
+    assert fit_context(shown.context, Budget(total, of_facts, of_excerpts, of_recent)).context == shown.context
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2)])

@@ -19,7 +19,7 @@ from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse, 
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.events import CancelRequested, StageSucceeded
-from runtime.supervision.replay import renamed, shown
+from runtime.supervision.replay import client_events_of, with_run_id
 from runtime.testing import PipelineBuilder, replay
 from tests.runtime.full_log import FullLog
 from tests.runtime.hosting.hosted import Hosted, wire
@@ -142,13 +142,13 @@ async def test_a_fork_at_any_event_has_the_same_past_and_ends_as_its_source_did(
         forked = await kit.runner.fork(source.run_id, at)
         ended = await settled(kit, forked)
         past = kit.log.events(forked)[:at]
-        assert wire(renamed(event, source.run_id) for event in past) == wire(before[:at])
+        assert wire(with_run_id(event, source.run_id) for event in past) == wire(before[:at])
         assert (ended.terminal_reason, ended.outputs) == (envelope.terminal_reason, envelope.outputs)
         assert succeeded(ended) == succeeded(envelope)
         assert ended.usage.agent_hops == envelope.usage.agent_hops
         assert ended.usage.edges == envelope.usage.edges
         assert replay(kit.config, kit.log.events(forked))[-1].state.envelope == ended
-        assert [event.seq for event in shown(kit.config, kit.log.events(forked))] == [
+        assert [event.seq for event in client_events_of(kit.config, kit.log.events(forked))] == [
             event.seq for event in [event async for event in kit.runner.watch(forked)]
         ]
     assert wire(kit.log.events(source.run_id)) == wire(before)
@@ -202,7 +202,7 @@ async def test_a_run_may_have_any_name_and_its_fork_any_other(run_id: str) -> No
     kit = source.kit
     log = MemoryRunLog()
     for event in kit.log.events(source.run_id):
-        log.append(kit.config.name, renamed(event, RunId(run_id)))
+        log.append(kit.config.name, with_run_id(event, RunId(run_id)))
     runs = RunTable({kit.config.name: kit.config}, log, kit.clock)
     for at in range(1, source.events + 1):
         forked, _ = runs.fork(RunId(run_id), at, RunId(f"{run_id}{at}:t"))
@@ -408,5 +408,5 @@ async def test_what_callers_saw_can_be_read_from_the_log(kind: str) -> None:
     source = await KINDS[kind]()
     kit = source.kit
     seen = [event async for event in kit.runner.watch(source.run_id)]
-    assert list(shown(kit.config, kit.log.events(source.run_id))) == seen
+    assert list(client_events_of(kit.config, kit.log.events(source.run_id))) == seen
     assert [event.seq for event in seen] == list(range(1, len(seen) + 1))

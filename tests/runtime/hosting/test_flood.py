@@ -34,12 +34,12 @@ def resident_bytes() -> int:
 async def test_a_flood_of_runs_ends_within_the_quotas_and_within_a_bound_of_memory(tmp_path: Path) -> None:
     log = SqliteRunLog(tmp_path / "runs.sqlite", "normal")
     doors_open, under_way = asyncio.Event(), 0
-    most_under_way = 0
+    max_in_flight = 0
 
     async def work(_context: Any, _view: Any) -> StageResult:
-        nonlocal under_way, most_under_way
+        nonlocal under_way, max_in_flight
         under_way += 1
-        most_under_way = max(most_under_way, under_way)
+        max_in_flight = max(max_in_flight, under_way)
         await doors_open.wait()
         under_way -= 1
         return StageResult({"x": 1})
@@ -61,7 +61,7 @@ async def test_a_flood_of_runs_ends_within_the_quotas_and_within_a_bound_of_memo
     after = resident_bytes()
     ends = Counter(run.terminal_reason for run in log.runs(RUNS + 1))
     assert ends == {"completed": RUNS}
-    assert (len(set(run_ids)), most_under_way) == (RUNS, RUNNING)
+    assert (len(set(run_ids)), max_in_flight) == (RUNS, RUNNING)
     assert at_peak - before < MOST_GROWTH_BYTES
     assert after - before < MOST_GROWTH_BYTES
     print(f"\nRSS: {before >> 20} MiB before, {at_peak >> 20} with all submitted, {after >> 20} after")  # noqa: T201

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from runtime.agents.capability import StageContext, StageResult
 from runtime.agents.live_text import (
     MAX_TEXT_CHARS,
-    MOST_TEXTS_PER_RUN,
+    MAX_TEXTS_PER_RUN,
     LiveTexts,
     Marks,
     StageText,
@@ -118,9 +118,9 @@ def test_a_text_is_cut_where_it_is_too_long(chars: int, kept: int) -> None:
 @pytest.mark.parametrize(("more", "told"), [(-1, -1), (0, 0), (1, 0)])
 def test_a_run_shows_so_many_texts_at_once_and_no_more(more: int, told: int) -> None:
     texts = LiveTexts()
-    for item in range(MOST_TEXTS_PER_RUN + more):
+    for item in range(MAX_TEXTS_PER_RUN + more):
         shown(texts, "x", under=key(item=item))
-    assert len(seen_by(texts, {})[0]) == MOST_TEXTS_PER_RUN + told
+    assert len(seen_by(texts, {})[0]) == MAX_TEXTS_PER_RUN + told
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.text("ab", max_size=6), st.booleans()), max_size=30))

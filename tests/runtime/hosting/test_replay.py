@@ -13,7 +13,7 @@ from runtime.primitives.ids import RunId, StageKey
 from runtime.run.envelope import InterruptResponse
 from runtime.run.policy_verdict import PolicyVerdict
 from runtime.supervision.events import Event, InterruptAnswered, StageStarted, TimerFired
-from runtime.supervision.replay import Reason, decisions, explain, fold, renamed
+from runtime.supervision.replay import Reason, decisions, explain, fold, with_run_id
 from runtime.testing import Bench, PipelineBuilder
 from tests.runtime.hosting.hosted import wire
 from tests.runtime.hosting.recorded import KINDS, racing
@@ -288,8 +288,8 @@ async def test_the_state_at_every_step_is_the_fold_of_the_log_up_to_it(kind: str
 async def test_a_renamed_run_decides_alike_and_can_be_named_back(kind: str) -> None:
     source = await KINDS[kind]()
     log, config = source.kit.log.events(source.run_id), source.kit.config
-    other = [renamed(event, RunId("r-other")) for event in log]
-    assert wire(renamed(event, source.run_id) for event in other) == wire(log)
+    other = [with_run_id(event, RunId("r-other")) for event in log]
+    assert wire(with_run_id(event, source.run_id) for event in other) == wire(log)
     assert source.run_id.encode() not in b"".join(wire(other))
     state = fold(config, other)
     assert state.envelope.run_id == "r-other"
@@ -301,7 +301,7 @@ def test_renaming_changes_the_name_and_nothing_that_looks_like_it(run_id: str) -
     named = RunId(run_id)
 
     def other(payload: Any) -> Any:
-        return renamed(Event(named, 1, 0, payload), RunId("NEW")).payload
+        return with_run_id(Event(named, 1, 0, payload), RunId("NEW")).payload
 
     key = StageKey(named, 1)
     assert other(StageStarted(key)) == StageStarted(StageKey(RunId("NEW"), 1))

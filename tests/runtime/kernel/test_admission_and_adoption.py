@@ -10,7 +10,7 @@ from runtime.primitives.ids import RunId
 from runtime.supervision.commands import RunStage, SetTimer
 from runtime.supervision.decide import MAX_REISSUES
 from runtime.supervision.events import StageSucceeded
-from runtime.supervision.replay import fold, renamed
+from runtime.supervision.replay import fold, with_run_id
 from runtime.testing import START_MS, Bench, PipelineBuilder, wire_form
 
 MODEL: dict[str, Any] = {"has_llm": True, "model_role": "m"}
@@ -132,7 +132,7 @@ def test_the_past_of_a_fork_is_that_of_its_source_under_its_own_name() -> None:
     for length in range(1, len(bench.log) + 1):
         past = bench.log[:length]
         expected = wire_form(fold(bench.config, past))
-        found = fold(bench.config, [renamed(event, RunId("r-fork")) for event in past])
+        found = fold(bench.config, [with_run_id(event, RunId("r-fork")) for event in past])
         assert found.envelope.run_id == "r-fork"
         assert "r-bench" not in str(found)
         assert without_jitter(wire_form(found), "r-fork") == without_jitter(expected, "r-bench")
@@ -148,8 +148,8 @@ def test_a_fork_has_a_future_of_its_own() -> None:
     bench = begun(line())
     bench.succeed({"n": 1})
     fork = Bench(bench.config, "r-fork")
-    fork.state = fold(bench.config, [renamed(event, fork.run_id) for event in bench.log])
-    fork.log = [renamed(event, fork.run_id) for event in bench.log]
+    fork.state = fold(bench.config, [with_run_id(event, fork.run_id) for event in bench.log])
+    fork.log = [with_run_id(event, fork.run_id) for event in bench.log]
     fork.adopt()
     assert (fork.flying.stage, fork.flying.key.attempt) == ("b", 2)
     fork.succeed({"n": 3})

@@ -549,6 +549,17 @@ def test_after_the_last_retry_the_error_route_is_taken_and_the_run_goes_on() -> 
     assert "a" not in bench.envelope.outputs
 
 
+def test_the_stages_after_an_error_route_see_what_failed_until_it_is_run_again() -> None:
+    builder = PipelineBuilder().stage("a", max_retries=1, error_next="b").stage("b", default_next="a")
+    bench = begun(builder)
+    bench.fail(error="first")
+    bench.wait(1)
+    bench.fail(error="second")
+    assert view_of(bench).failures == {"a": "second"}
+    bench.succeed()
+    assert (bench.flying.stage, view_of(bench).failures) == ("a", {})
+
+
 def test_an_error_route_to_the_end_completes_the_run_and_says_why() -> None:
     bench = begun(PipelineBuilder().stage("a", error_next="end"))
     bench.fail()

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.pipeline.interrupt_kinds import TIME_TO_LIVE_MS, InterruptKind
 from runtime.run.envelope import Interrupt, InterruptResponse, TerminalReason
-from runtime.run.interrupts import REASON_WITHOUT_WAITING, lacking, outcome, refusal
+from runtime.run.interrupts import REASON_WITHOUT_WAITING, missing_from_response, outcome, refusal
 
 KINDS: tuple[InterruptKind, ...] = typing.get_args(InterruptKind)
 MINUTE_MS = 60_000
@@ -92,9 +92,9 @@ def test_only_a_clear_yes_lets_a_question_of_yes_or_no_go_on(
 def test_an_answer_that_does_not_say_what_was_asked_lacks_something(
     kind: InterruptKind, enough: dict[str, Any], too_little: dict[str, Any]
 ) -> None:
-    assert lacking(kind, InterruptResponse(**enough)) is None
-    assert "answered with" in str(lacking(kind, InterruptResponse(**too_little)))
+    assert missing_from_response(kind, InterruptResponse(**enough)) is None
+    assert "answered with" in str(missing_from_response(kind, InterruptResponse(**too_little)))
 
 
 def test_a_paused_run_needs_no_words_to_go_on() -> None:
-    assert lacking("checkpoint", InterruptResponse()) is None
+    assert missing_from_response("checkpoint", InterruptResponse()) is None

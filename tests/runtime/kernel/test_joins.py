@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runtime.pipeline.config import AgentConfig, PipelineConfig
-from runtime.run.joins import Statuses, dependants, is_held_back, join_state, losers, lost_with, startable
+from runtime.run.joins import Statuses, dependants, is_held_back, join_state, losers, lost_after_failure, startable
 from runtime.testing import PipelineBuilder
 
 
@@ -124,7 +124,7 @@ def test_a_join_of_all_has_no_losers() -> None:
 def test_a_failure_takes_with_it_what_can_never_start_or_the_whole_run(
     requires: dict[str, str], statuses: Statuses, expected: list[str] | None
 ) -> None:
-    assert lost_with(graph(**requires), "a", statuses) == expected
+    assert lost_after_failure(graph(**requires), "a", statuses) == expected
 
 
 def test_dependants_are_direct_and_indirect_and_never_the_stage_itself() -> None:

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.codebase.citation import Citation
 from runtime.errors import ToolArgumentsError, ToolFailedError, UnknownNameError
 from runtime.run.bounds import Grant
 from runtime.run.stage_budget import StageBudget
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import Tool, ToolRegistry
-from runtime.tools.result import USABLE, Citation, ToolResult
+from runtime.tools.result import USABLE, ToolResult
 
 
 class Query(msgspec.Struct, frozen=True):

@@ -95,7 +95,8 @@ def test_the_record_says_that_a_question_was_withdrawn_and_why() -> None:
     bench.fail("tool", stage="sibling")
     told = explain(bench.config, bench.log)[-1]
     assert told.what == (
-        "the open question was withdrawn, whoever asked it was called off; the run waits for an answer: May it commit?"
+        "the open question was withdrawn, because the stage that asked was cancelled; "
+        "the run waits for an answer: May it commit?"
     )
     assert told.why == "'sibling' failed (tool): broken"
 
@@ -311,4 +312,4 @@ def test_a_run_that_a_former_version_left_stuck_goes_on(payload: Payload) -> Non
 def test_an_answer_to_a_question_that_nobody_holds_changes_nothing_and_says_why() -> None:
     bench = orphaned()
     ignored = bench.answer("this").ignored
-    assert ignored == "interrupt r-bench-q1 is withdrawn: what asked it was called off"
+    assert ignored == "interrupt r-bench-q1 is withdrawn: the stage that asked was cancelled"

@@ -12,8 +12,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from runtime.llm.messages import Message, ModelRequest, Sampling
-from runtime.llm.model_file import OpenAIDeployment
 from runtime.llm.openai_client import OpenAIBackend
+from runtime.llm.providers.openai import OpenAIDeployment
 from runtime.llm.tokens import ByteCounter
 
 Handler = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]

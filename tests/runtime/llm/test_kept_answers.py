@@ -39,7 +39,7 @@ def numbered(request: ModelRequest) -> str:
     return f"answer to {request.messages[0].content}"
 
 
-class Desk:
+class RepeatedVisit:
     """A model and a journal that outlive the attempts of a visit."""
 
     def __init__(self, *script: Any, queries: Any = None) -> None:
@@ -67,7 +67,7 @@ async def asked(llm: StageLlm, *texts: str) -> list[str]:
 
 
 async def test_what_an_earlier_attempt_was_answered_is_not_asked_again() -> None:
-    desk = Desk()
+    desk = RepeatedVisit()
     first, _ = desk.attempt(1)
     answers = await asked(first, "a", "b", "a")
     second, _ = desk.attempt(2)
@@ -76,7 +76,7 @@ async def test_what_an_earlier_attempt_was_answered_is_not_asked_again() -> None
 
 
 async def test_an_answer_that_is_at_hand_takes_no_call_and_its_tokens_are_counted_once() -> None:
-    desk = Desk()
+    desk = RepeatedVisit()
     lost, granted = desk.attempt(1, Grant(llm_calls=1))
     await asked(lost, "a")
     second, budget = desk.attempt(2, Grant())
@@ -86,7 +86,7 @@ async def test_an_answer_that_is_at_hand_takes_no_call_and_its_tokens_are_counte
 
 
 async def test_where_tokens_are_bounded_the_grant_of_the_lost_attempt_stands_for_them() -> None:
-    desk = Desk()
+    desk = RepeatedVisit()
     await asked(desk.attempt(1)[0], "a")
     second, budget = desk.attempt(2, Grant(tokens=0))
     await asked(second, "a")
@@ -97,14 +97,14 @@ async def test_where_tokens_are_bounded_the_grant_of_the_lost_attempt_stands_for
     "other", [{"retries": 1}, {"hop": 2}, {"role": "default"}, {"max_tokens": 20}, {"temperature": 0.9}]
 )
 async def test_a_retry_a_new_visit_and_another_request_are_asked(other: dict[str, Any]) -> None:
-    desk = Desk()
+    desk = RepeatedVisit()
     await asked(desk.attempt(1)[0], "a")
     await asked(desk.attempt(2, **other)[0], "a")
     assert len(desk.model.requests) == 2
 
 
 async def test_another_question_under_the_same_number_and_another_schema_are_asked() -> None:
-    desk = Desk()
+    desk = RepeatedVisit()
     await asked(desk.attempt(1)[0], "a")
     second, _ = desk.attempt(2)
     assert await asked(second, "b", "a") == ["answer to b", "answer to a"]
@@ -114,14 +114,14 @@ async def test_another_question_under_the_same_number_and_another_schema_are_ask
 
 
 async def test_a_failure_is_not_kept() -> None:
-    desk = Desk(ModelDownError("down", permanent=True), "here I am")
+    desk = RepeatedVisit(ModelDownError("down", permanent=True), "here I am")
     with pytest.raises(ModelDownError):
         await asked(desk.attempt(1)[0], "a")
     assert await asked(desk.attempt(2)[0], "a") == ["here I am"]
 
 
 async def test_who_watches_an_answer_being_written_sees_a_kept_one_whole() -> None:
-    desk = Desk("x" * 90)
+    desk = RepeatedVisit("x" * 90)
     await asked(desk.attempt(1)[0], "a")
     seen: list[str] = []
     second, _ = desk.attempt(2)
@@ -144,7 +144,7 @@ class Away:
 @pytest.mark.parametrize("error", [QueryTimeoutError("no answer"), NoHandlerError("nobody"), JeevesError("a bug")])
 async def test_without_its_journal_a_model_is_asked_as_before_and_nobody_waits_for_long(error: JeevesError) -> None:
     away = Away(error)
-    desk = Desk(queries=away)
+    desk = RepeatedVisit(queries=away)
     assert await asked(desk.attempt(1)[0], "a") == ["answer to a"]
     assert away.asked == [("journal.find", 5.0), ("journal.done", 5.0)]
 
@@ -153,7 +153,7 @@ async def test_an_answer_that_an_other_version_wrote_is_asked_for_again() -> Non
     journal = MemoryJournal()
     queries = LocalQueries()
     queries.register(journal_queries(journal))
-    desk = Desk(queries=queries)
+    desk = RepeatedVisit(queries=queries)
     await asked(desk.attempt(1)[0], "a")
     (key,) = journal._records[RUN]
     journal.forget(RUN)

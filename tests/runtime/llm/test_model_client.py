@@ -131,13 +131,13 @@ async def test_a_deployment_that_keeps_failing_is_left_alone_and_then_tried_with
     for expected in ("closed", "closed", "open"):
         with pytest.raises(ModelBrokeOffError):
             await client.complete("default", asked())
-        assert client.breaker_state("main") == expected
+        assert client.stats().breakers["main"] == expected
     with pytest.raises(ModelDownError, match="'main' failed too often"):
         await client.complete("default", asked())
     assert len(model.requests) == 3
     await clock.advance(30)
     assert (await client.complete("default", asked())).text == "well again"
-    assert client.breaker_state("main") == "closed"
+    assert client.stats().breakers["main"] == "closed"
 
 
 async def test_refusals_and_busy_servers_open_no_breaker() -> None:
@@ -147,7 +147,7 @@ async def test_refusals_and_busy_servers_open_no_breaker() -> None:
     for _ in range(3):
         with pytest.raises(ModelRefusedError):
             await client.complete("default", asked())
-    assert client.breaker_state("main") == "closed"
+    assert client.stats().breakers["main"] == "closed"
 
 
 async def test_calling_off_reaches_the_model_and_frees_the_place() -> None:

@@ -7,14 +7,22 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import DocumentFaults, SettingsError
+from runtime.llm import model_file
 from runtime.llm.client_opening import open_client
-from runtime.llm.model_file import ModelsFile, load_models
+from runtime.llm.model_file import ModelsFile, read_models
+from runtime.llm.provider import all_providers
 from runtime.primitives.clock import FakeClock
 from runtime.settings import shipped_config_dir
-from serve.llm.resources import bundles, described, lacking, llm_config_of
+from serve.contributions import providers
+from serve.llm.resources import described, lacking, llm_config_of
+from serve.llm.vllm_provider import VllmDeployment, bundles
 
 ENDPOINT = "{backend: openai, base_url: 'http://x/v1', model: m, max_model_len: 4096}"
 GPU = "{backend: vllm, model: m, accelerator: H100, max_model_len: 4096}"
+
+
+def load_models(path: Path, role_overrides: dict[str, str] | None = None) -> ModelsFile:
+    return model_file.load_models(path, role_overrides, providers())
 
 
 def written(folder: Path, text: str) -> Path:
@@ -121,7 +129,7 @@ def test_a_folder_with_a_model_in_it_is_taken_by_its_whole_path(
 @pytest.mark.parametrize("path", sorted((shipped_config_dir() / "models").glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_shipped_model_file_is_valid_and_says_what_it_asks_for(path: Path) -> None:
     models = load_models(path)
-    assert len(described(models)) == len(models.deployments)
+    assert len(described(models, all_providers(providers()))) == len(models.deployments)
 
 
 @pytest.mark.parametrize(("parallel", "gpus"), [(1, 1), (2, 2), (4, 4), (8, 8)])
@@ -129,7 +137,7 @@ def test_a_replica_asks_for_a_gpu_for_each_of_its_workers(tmp_path: Path, parall
     told = GPU.replace("4096", f"4096, tensor_parallel: {parallel}, cpus_per_replica: 6")
     models = load_models(written(tmp_path, f"deployments: {{a: {told}}}\nroles: {{default: {{deployment: a}}}}"))
     deployment = models.deployments["a"]
-    assert deployment.backend == "vllm"
+    assert isinstance(deployment, VllmDeployment)
     asked = bundles(deployment)
     assert [bundle["GPU"] for bundle in asked] == [1.0] * gpus
     assert [bundle.get("CPU", 0) for bundle in asked] == [6.0] + [0] * (gpus - 1)
@@ -140,7 +148,7 @@ def test_a_replica_asks_for_a_gpu_for_each_of_its_workers(tmp_path: Path, parall
 def test_a_deployment_on_cpu_asks_for_no_gpu() -> None:
     models = load_models(shipped_config_dir() / "models" / "vllm_tiny.yaml")
     deployment = models.deployments["main"]
-    assert deployment.backend == "vllm"
+    assert isinstance(deployment, VllmDeployment)
     assert bundles(deployment) == [{"CPU": 1.0}]
     config = llm_config_of("main", deployment)
     assert config["accelerator_config"] == {"kind": "cpu"}
@@ -154,7 +162,7 @@ def test_what_prompts_share_is_found_in_models_with_sliding_windows_unless_the_f
     deployment = f"{GPU.removesuffix('}')}{told}}}"
     models = load_models(written(tmp_path, f"deployments: {{a: {deployment}}}\nroles: {{default: {{deployment: a}}}}"))
     read = models.deployments["a"]
-    assert read.backend == "vllm"
+    assert isinstance(read, VllmDeployment)
     assert llm_config_of("a", read)["engine_kwargs"]["prefix_cache_retention_interval"] == interval
 
 
@@ -211,9 +219,9 @@ def test_roles_can_be_moved_to_another_deployment(tmp_path: Path) -> None:
 def test_a_process_that_cannot_reach_vllm_says_so_when_it_opens_the_models(tmp_path: Path) -> None:
     models = load_models(written(tmp_path, f"deployments: {{a: {GPU}}}\nroles: {{default: {{deployment: a}}}}"))
     with pytest.raises(SettingsError, match="'a' is vLLM on Ray Serve"):
-        open_client(models, FakeClock())
+        open_client(models, FakeClock(), all_providers(providers()))
 
 
 def test_models_travel_as_plain_data() -> None:
     models = load_models(shipped_config_dir() / "models" / "vllm_h100_replicas.yaml")
-    assert ModelsFile.model_validate(models.model_dump(mode="json")) == models
+    assert read_models(models.model_dump(mode="json"), all_providers(providers())) == models

@@ -24,10 +24,10 @@ from runtime.errors import (
     SettingsError,
 )
 from runtime.llm.messages import TextDelta
-from runtime.llm.model_file import api_key
 from runtime.llm.openai_answer import MAX_CHARS_PER_TOKEN
 from runtime.llm.openai_client import OpenAIBackend
 from runtime.llm.protocol import drained
+from runtime.llm.providers.openai import api_key
 from runtime.llm.tokens import ByteCounter
 from runtime.primitives.clock import FakeClock
 from tests.runtime.llm.endpoint import (

@@ -42,17 +42,20 @@ def without_times(report: Report) -> Report:
     return msgspec.structs.replace(report, duration_s=0.0, seeds_per_s=0.0)
 
 
+@pytest.mark.long
 def test_a_thousand_seeds_are_clean(report: Report) -> None:
     assert report.failures == ()
     assert (report.seeds, report.violations, report.broken) == (1_000, 0, None)
     assert report.runs >= 1_000
 
 
+@pytest.mark.long
 def test_every_kind_of_fault_strikes(report: Report) -> None:
     assert set(report.faults) == ALL_FAULTS
     assert min(report.faults.values()) >= 2
 
 
+@pytest.mark.long
 def test_most_runs_are_compared_with_their_twins_in_full(report: Report) -> None:
     assert report.compared["full"] > 0.6 * report.runs
     assert sum(report.compared.values()) == report.runs

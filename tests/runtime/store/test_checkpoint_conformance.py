@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from langgraph.checkpoint.conformance import checkpointer_test, validate  # type: ignore[import-untyped]
+import pytest
 
-from tests.runtime.store.checkpoint_saver import CheckpointSaver
 from tests.runtime.store.conftest import Place
 
 BASE = {"put", "put_writes", "get_tuple", "list", "delete_thread"}
 
 
+@pytest.mark.skipif(
+    not os.environ.get("CI") and importlib.util.find_spec("langgraph") is None,
+    reason="the extra `bench` is not installed",
+)
 async def test_the_base_suite_for_checkpoints_passes(place: Place) -> None:
+    from langgraph.checkpoint.conformance import checkpointer_test, validate  # type: ignore[import-untyped]
+
+    from tests.runtime.store.checkpoint_saver import CheckpointSaver
+
     async def saver() -> AsyncGenerator[Any, None]:
         yield CheckpointSaver(place.open())
 

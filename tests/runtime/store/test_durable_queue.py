@@ -58,7 +58,7 @@ def seen(table: WorkTable | SqlWorkTable) -> list[Any]:
 def test_whatever_is_done_a_durable_queue_does_what_one_in_memory_does(
     place: Place, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work_table, "MOST_PENDING_PER_QUEUE", 12)
+    monkeypatch.setattr(work_table, "MAX_PENDING_PER_QUEUE", 12)
     dice = random.Random(seed)
     memory, durable = WorkTable(), SqlWorkTable(place.open())
     leases: list[LeaseId] = [LeaseId("l-0")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.errors import InputError, SettingsError, UnknownNameError
+from runtime.errors import InputError
 from runtime.hosting.run_table import RunTable
 from runtime.memory.cache import USE_NOTED_EVERY_MS, CacheStore
 from runtime.memory.sessions import SessionStore, Turn
@@ -15,11 +15,14 @@ from runtime.primitives.clock import FakeClock
 from runtime.primitives.hashing import content_hash
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
-from runtime.store.opening import StoreOptions, open_run_log, open_store
-from runtime.store.streams import replayed
+from runtime.store.opening import open_run_log, open_store
+from runtime.store.options import StoreOptions
+from runtime.store.parts import all_parts
 from runtime.supervision.commands import RunStage
 from runtime.supervision.events import StageSucceeded
+from runtime.supervision.replay import client_events_of
 from runtime.testing import PipelineBuilder
+from serve.contributions import store_parts
 from tests.runtime.store.conftest import LogOpener, Place
 
 
@@ -88,7 +91,7 @@ def test_a_damaged_result_is_a_miss(place: Place) -> None:
     assert cache.get("k", 1) is None
 
 
-def test_client_events_are_replayed_from_any_number_as_they_were_seen(open_log: LogOpener) -> None:
+def test_client_events_are_read_from_the_log_as_they_were_seen(open_log: LogOpener) -> None:
     pipeline = PipelineBuilder().stage("a", default_next="b").stage("b").build()
     runs = RunTable({"sample": pipeline}, open_log(), FakeClock())
     run_id, commands = runs.submit(Request("sample", "?"), RunId("r-1"))
@@ -97,12 +100,7 @@ def test_client_events_are_replayed_from_any_number_as_they_were_seen(open_log: 
         commands = runs.handle(run_id, StageSucceeded(stage.key, {"x": 1}))
     seen = runs.client_events(run_id)
     assert [event.seq for event in seen] == list(range(1, len(seen) + 1))
-    for after in range(-1, len(seen) + 2):
-        assert replayed(open_log(), pipeline, run_id, after) == seen[max(after, 0) :]
-    with pytest.raises(UnknownNameError):
-        replayed(open_log(), pipeline, RunId("r-none"))
-    with pytest.raises(SettingsError, match="has changed"):
-        replayed(open_log(), PipelineBuilder().stage("a").build(), run_id)
+    assert list(client_events_of(pipeline, open_log().events(run_id))) == seen
 
 
 def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path) -> None:
@@ -110,12 +108,11 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
     prefix = place.schema
     options = StoreOptions(str(tmp_path / "state"), place.backend, dsn, "normal", prefix)  # type: ignore[arg-type]
     stores = open_store(options, FakeClock())
-    parts = [stores.sessions(), stores.journal(), stores.work_queue(), stores.cache(), stores.relations()]
-    parts.append(stores.tool_metrics())
+    parts = [stores.part(part) for part in all_parts(store_parts()) if not part.is_family]
     log = open_run_log(options, "supervisor-0")
     log.close()
     stores.close()
-    assert len(parts) == 6
+    assert len(parts) == 7
     assert "open sesame" not in repr(options)
     if place.server is None:
         found = sorted(str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state").rglob("*.sqlite"))

@@ -16,7 +16,7 @@ from runtime.store.event_rows import LARGE_BYTES, event_of, row_of
 from runtime.store.run_log import RunLog, SqlRunLog
 from runtime.store.run_records import Entry
 from runtime.supervision.events import CancelRequested, Event, Payload, RunRequested, StageSucceeded, encode_event
-from runtime.supervision.replay import renamed
+from runtime.supervision.replay import with_run_id
 from tests.runtime.store.conftest import LogOpener, Place
 
 RUN = RunId("r-1")
@@ -95,10 +95,10 @@ def test_a_value_is_kept_once_for_all_events_and_runs_that_have_it(place: Place)
     log = SqlRunLog(place.open())
     first = [gave({"text": TEXT}), gave({"other": {"text": TEXT}}, 2)]
     log.append_all([Entry("p", event) for event in first])
-    log.append_all([Entry("p", renamed(event, RunId("r-fork"))) for event in first])
+    log.append_all([Entry("p", with_run_id(event, RunId("r-fork"))) for event in first])
     assert counts(place) == (1, 4)
     assert [event.payload for event in log.events(RunId("r-fork"))] == [
-        renamed(event, RunId("r-fork")).payload for event in first
+        with_run_id(event, RunId("r-fork")).payload for event in first
     ]
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from runtime.codebase.knowledge.earlier_answers import MAX_ANSWERS, EarlierAnswer, MemoryStore, similarity
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.memory.cache import CacheStore
-from runtime.memory.earlier_answers import MAX_ANSWERS, EarlierAnswer, MemoryStore, similarity
 from runtime.primitives.clock import FakeClock
 
 

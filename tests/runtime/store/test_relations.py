@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from runtime.memory import entity_relations as limits
-from runtime.memory.entity_relations import RelationStore, relation_queries
-from runtime.memory.relation import Relation, last_part
+from runtime.codebase.knowledge import relation_store as limits
+from runtime.codebase.knowledge.relation import Relation, last_part
+from runtime.codebase.knowledge.relation_store import RelationStore, relation_queries
 from runtime.primitives.clock import FakeClock
 from tests.runtime.store.conftest import Place
 

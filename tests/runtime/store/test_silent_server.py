@@ -20,7 +20,7 @@ from runtime.errors import StateStorageError
 from runtime.hosting.failure_detector import HANGS_AFTER_S
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import Address, RunId
-from runtime.store.opening import StoreOptions
+from runtime.store.options import StoreOptions
 from runtime.store.run_log import SqlRunLog
 from runtime.supervision.events import CancelRequested, Event
 from tests.postgres_server import PostgresServer
@@ -160,6 +160,7 @@ def test_two_calls_in_a_row_are_shorter_than_what_a_process_is_replaced_for() ->
     assert 2 * PATIENCE_S < HANGS_AFTER_S
 
 
+@pytest.mark.long
 def test_a_host_that_takes_connections_and_says_nothing_is_given_up(
     postgres: PostgresServer, wire: Wire, place_on_server: str
 ) -> None:

@@ -27,6 +27,13 @@ from actors.capabilities.code_analysis.agents.routing_tables import (
 )
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.handover.critique import CritiqueOutput
+from actors.capabilities.code_analysis.handover.execution import execution_if_any, execution_of
+from actors.capabilities.code_analysis.handover.intent import intent_if_any, intent_of
+from actors.capabilities.code_analysis.handover.passes import PassRecord, PlanNote, pass_record, passes_of
+from actors.capabilities.code_analysis.handover.plan import plan_of
+from actors.capabilities.code_analysis.handover.reading import read, written
+from actors.capabilities.code_analysis.handover.synthesis import synthesis_of
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.agents.capability import StageContext, StageInput, StageResult
@@ -45,15 +52,16 @@ _SATISFIED_COVERAGE = 0.34
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
     """What the critic looks at: the claims for each goal and how well they cover the question."""
+    synthesis, execution = synthesis_of(view), execution_if_any(view)
     return StageInput(
         {
-            "question": view.outputs["intent"]["question"],
-            "hints_for_goals": view.outputs["synthesis"]["hints_for_goals"],
-            "coverage": view.outputs["synthesis"].get("coverage", 0.0),
-            "contradictions": view.outputs["synthesis"].get("contradictions", []),
-            "target_goals": view.outputs["planner"]["target_goals"],
-            "remaining": msgspec.to_builtins(view.goals.remaining),
-            "facts": view.outputs.get("execution", {}).get("facts", []),
+            "question": intent_of(view).question,
+            "hints_for_goals": synthesis.hints_for_goals,
+            "coverage": synthesis.coverage,
+            "contradictions": synthesis.contradictions,
+            "target_goals": plan_of(view).target_goals,
+            "remaining": view.goals.remaining,
+            "facts": [] if execution is None else execution.facts,
             "may_ask": bool(view.metadata.get("may_ask")) and not is_clarified(view),
         }
     )
@@ -70,19 +78,17 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     }
     satisfied = [goal for goal, state in status.items() if state == "satisfied"]
     left = [goal for goal, state in status.items() if state not in {"satisfied", "blocked"}]
-    return {
-        "verdict": "approved" if not left else "next_stage",
-        "confidence": round(float(given.facts["coverage"]), 2),
-        "goal_status": status,
-        "satisfied_goals": satisfied,
-        "remaining_goals": left,
-        "blocking_issues": _blocking(given.facts) if given.facts["may_ask"] else [],
-        "goal_updates": {"new": [], "refined": {}, "dropped": [], "blocked": []},
-        "intent_alignment_score": round(float(given.facts["coverage"]), 2),
-        "refine_intent_hint": None,
-        "add_goals_hint": [],
-        "drop_goals_hint": [],
-    }
+    judged = CritiqueOutput(
+        verdict="approved" if not left else "next_stage",
+        confidence=round(float(given.facts["coverage"]), 2),
+        goal_status=dict(status),
+        satisfied_goals=[str(goal) for goal in satisfied],
+        remaining_goals=[str(goal) for goal in left],
+        blocking_issues=_blocking(given.facts) if given.facts["may_ask"] else [],
+        goal_updates={"new": [], "refined": {}, "dropped": [], "blocked": []},
+        intent_alignment_score=round(float(given.facts["coverage"]), 2),
+    )
+    return written(judged)
 
 
 def _blocking(given: Mapping[str, Any]) -> list[str]:
@@ -101,48 +107,71 @@ async def settle(context: StageContext, view: StageView, output: dict[str, Any])
 
     Goals are added, refined and dropped when the round ends; a pass that is done again leaves that to intent.
     """
-    has_hint = len(_hint_of(output).strip()) >= MIN_HINT_CHARS
-    if output["verdict"] == "reintent" and not has_hint:
+    judged = _judged(output)
+    has_hint = len(_hint_of(judged).strip()) >= MIN_HINT_CHARS
+    if judged.verdict == "reintent" and not has_hint:
         log.info("critic.reintent_without_hint", extra={"run_id": context.key.run_id, "stage": "critic"})
-    summary = _summary(view, output)
+    record = _record(view, judged)
+    summary = RoundSummary(
+        number=view.goals.round_number,
+        satisfied=tuple(GoalId(goal) for goal in judged.satisfied_goals),
+        evidence=synthesis_of(view).new_evidence,
+    )
     at_round_end = goal_changes.from_critic(view.goals, output, summary)
-    now = _standing(view, output, has_hint, apply_patch(view.goals, at_round_end), summary)
+    now = _standing(view, judged, has_hint, apply_patch(view.goals, at_round_end), summary)
     step = next_step(_table(view), now)
-    because = ended_because(step, now)
-    issues = _texts(output.get("blocking_issues"))
-    kept = msgspec.structs.replace(
-        summary,
-        synthesis={**summary.synthesis, "route": step.route, "because": step.because, "ended_because": because},
-        is_redone=step.route in REDOING,
+    ended = msgspec.structs.replace(
+        record, route=step.route, because=step.because, ended_because=ended_because(step, now)
     )
     is_redone = step.route in REDOING
+    kept = msgspec.structs.replace(summary, synthesis=msgspec.to_builtins(ended), is_redone=is_redone)
     patch = goal_changes.statuses_alone(at_round_end, kept) if is_redone else goal_changes.closing(at_round_end, kept)
-    words = _generated(step, issues)
-    if step.because == "stuck" or (step.because == "blocked" and not has_hint):
-        output = {**output, "refine_intent_hint": words}
-    return StageResult(
-        {**output, "route": step.route, "because": step.because, "clarification_question": _question(step, issues)},
-        goals=patch,
+    issues = judged.blocking_issues
+    is_generated = step.because == "stuck" or (step.because == "blocked" and not has_hint)
+    settled = msgspec.structs.replace(
+        judged,
+        route=step.route,
+        because=step.because,
+        refine_intent_hint=_generated(step, issues) if is_generated else judged.refine_intent_hint,
+        clarification_question=_question(step, issues),
     )
+    return StageResult(written(settled), goals=patch)
+
+
+def _judged(output: Mapping[str, Any]) -> CritiqueOutput:
+    """What a reasoner wrote, as the critic's output. What it says of goals is total: what is none is left out."""
+    satisfied, remaining = output.get("satisfied_goals"), output.get("remaining_goals")
+    hint, updates, status = (output.get(name) for name in ("refine_intent_hint", "goal_updates", "goal_status"))
+    total = {
+        "verdict": str(output.get("verdict", "")),
+        "goal_status": dict(status) if isinstance(status, Mapping) else {},
+        "goal_updates": dict(updates) if isinstance(updates, Mapping) else {},
+        "satisfied_goals": [str(goal) for goal in satisfied] if isinstance(satisfied, list) else [],
+        "remaining_goals": [str(goal) for goal in remaining] if isinstance(remaining, list) else [],
+        "blocking_issues": _texts(output.get("blocking_issues")),
+        "refine_intent_hint": None if hint is None else str(hint),
+    }
+    return read("critic", {**output, **total}, CritiqueOutput)
 
 
 def is_clarified(view: StageView) -> bool:
     """True when a person was asked in this query, or intent had cause to ask one and did not."""
-    if view.outputs.get("intent", {}).get("clarified"):
+    intent = intent_if_any(view)
+    if intent is not None and intent.clarified:
         return True
-    return any(done.synthesis.get("because") in {"blocked", "stuck"} for done in view.goals.finished_rounds)
+    return any(done.because in {"blocked", "stuck"} for done in passes_of(view))
 
 
 def _standing(
-    view: StageView, output: Mapping[str, Any], has_hint: bool, after: GoalBoard, summary: RoundSummary
+    view: StageView, judged: CritiqueOutput, has_hint: bool, after: GoalBoard, summary: RoundSummary
 ) -> Standing:
     bounds = view.context_bounds
     is_replan = "max_loops_per_stage" in bounds
     nobody_to_ask = is_replan and not view.metadata.get("may_ask")
     return Standing(
-        verdict=_VERDICTS.get(str(output["verdict"]), "next_round"),
+        verdict=_VERDICTS.get(judged.verdict, "next_round"),
         has_hint=has_hint,
-        is_blocked=bool(_texts(output.get("blocking_issues"))) or output["verdict"] == "clarify",
+        is_blocked=bool(judged.blocking_issues) or judged.verdict == "clarify",
         is_clarified=nobody_to_ask or is_clarified(view),
         goals_left=len(after.remaining),
         round_number=view.goals.round_number,
@@ -159,35 +188,28 @@ def _table(view: StageView) -> Any:
 
 
 def _again_made(board: GoalBoard, is_replan: bool) -> int:
+    passes = [(done.number, pass_record(done).route) for done in board.finished_rounds]
     if is_replan:
-        return sum(
-            done.number == board.round_number and done.synthesis.get("route") == "replan"
-            for done in board.finished_rounds
-        )
-    return sum(done.synthesis.get("route") == "reintent" for done in board.finished_rounds)
+        return passes.count((board.round_number, "replan"))
+    return sum(route == "reintent" for _, route in passes)
 
 
-def _summary(view: StageView, output: Mapping[str, Any]) -> RoundSummary:
-    synthesis, plan = view.outputs["synthesis"], view.outputs["planner"]
-    satisfied = output["satisfied_goals"]
-    return RoundSummary(
-        number=view.goals.round_number,
-        satisfied=tuple(GoalId(str(goal)) for goal in satisfied) if isinstance(satisfied, list) else (),
-        evidence=int(synthesis.get("new_evidence", 0)),
-        synthesis={
-            "rules_took_over": output.get("rules_took_over", []),
-            "hints_for_goals": synthesis["hints_for_goals"],
-            "entities": synthesis.get("entities", []),
-            "ranges": view.outputs["execution"].get("ranges", []),
-            "commits": view.outputs["execution"].get("commits", []),
-            "attempts": view.outputs["execution"].get("attempt_history", {}),
-            "plan": {name: plan.get(name) for name in ("rationale", "feasibility_score", "tries", "risk_factors")},
-            "steps": view.outputs["execution"].get("results", []),
-            "files_read": view.outputs["execution"].get("files_read", []),
-            "code_read": view.outputs["execution"].get("code_read", []),
-            "context": view.outputs["execution"].get("context", {}),
-            "shown": {"planner": plan.get("shown", {}), "synthesizer": synthesis.get("shown", {})},
-        },
+def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
+    """What the pass leaves behind for those after it and for the answer, but for the way on."""
+    synthesis, plan, execution = synthesis_of(view), plan_of(view), execution_of(view)
+    return PassRecord(
+        rules_took_over=judged.rules_took_over or [],
+        hints_for_goals=synthesis.hints_for_goals,
+        entities=synthesis.entities,
+        ranges=execution.ranges,
+        commits=execution.commits,
+        attempts=execution.attempt_history,
+        plan=PlanNote(plan.rationale, plan.feasibility_score, plan.tries, plan.risk_factors),
+        steps=execution.results,
+        files_read=execution.files_read,
+        code_read=execution.code_read,
+        context=execution.context,
+        shown={"planner": plan.shown or {}, "synthesizer": synthesis.shown or {}},
     )
 
 
@@ -214,8 +236,8 @@ def _question(step: NextStep, issues: list[str]) -> str | None:
     return "I have looked twice and found nothing new. Which function, file, feature or behaviour do you mean?"
 
 
-def _hint_of(output: Mapping[str, Any]) -> str:
-    return str(output.get("refine_intent_hint") or output.get("replan_feedback") or "")
+def _hint_of(judged: CritiqueOutput) -> str:
+    return judged.refine_intent_hint or judged.replan_feedback or ""
 
 
 def _texts(value: object) -> list[str]:

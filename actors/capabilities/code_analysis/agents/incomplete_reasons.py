@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED
 from actors.capabilities.code_analysis.evidence.claims import plain
+from actors.capabilities.code_analysis.handover.execution import execution_if_any
+from actors.capabilities.code_analysis.handover.passes import last_pass, passes_of
 from actors.capabilities.code_analysis.question.analysis import Aspect
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.run.stage_view import StageView
@@ -26,6 +25,7 @@ _ASPECTS_OF_TOOL: dict[str, tuple[Aspect, ...]] = {
     "trace_entry_point": ("mechanism",),
     "read_code": ("mechanism", "structure"),
 }
+MAX_FAILURE_CHARS = 300
 _NOT_LOOKED_FOR = "Not all was looked at that could tell {of}: the run had {bound} {limit}."
 _OF: dict[Aspect, str] = {
     "definition": "where it is defined",
@@ -40,12 +40,6 @@ _OF: dict[Aspect, str] = {
 }
 
 
-def last_pass(view: StageView) -> Mapping[str, Any]:
-    """What the last pass left behind."""
-    rounds = view.goals.finished_rounds
-    return rounds[-1].synthesis if rounds else {}
-
-
 def bound_reached(view: StageView) -> str | None:
     """The bound for which goals stay open though the run itself was not ended: its name; None without one."""
     if not view.goals.unanswered:
@@ -54,18 +48,25 @@ def bound_reached(view: StageView) -> str | None:
         return "max_tool_calls"
     if forbidden := _forbidden_by(view):
         return next(iter(forbidden.values()))
-    return _BOUND_OF_ROW.get(str(last_pass(view).get("because")))
+    return _BOUND_OF_ROW.get(last_pass(view).because)
+
+
+def failure_in(view: StageView) -> str | None:
+    """Name the stages that failed for good and took their error route, with what they failed at; None without one."""
+    said = [f"stage `{stage}` failed ({plain(error)[:MAX_FAILURE_CHARS]})" for stage, error in view.failures.items()]
+    return ", ".join(said) or None
 
 
 def ended_because(view: StageView) -> str | None:
     """Why goals stay open, in words; None when all is answered."""
+    if view.failures:
+        return failure_in(view)
     if view.goals.unanswered and _calls_used_up(view):
         return "all tool calls that the run may make are made"
     if forbidden := _forbidden_by(view):
-        told = ", ".join(f"{bound} {view.context_bounds.get(bound)}" for bound in dict.fromkeys(forbidden.values()))
-        return f"the run had {told}, and not all was looked at that was planned"
-    because = last_pass(view).get("ended_because")
-    return str(because) if because else None
+        message = ", ".join(f"{bound} {view.context_bounds.get(bound)}" for bound in dict.fromkeys(forbidden.values()))
+        return f"the run had {message}, and not all was looked at that was planned"
+    return last_pass(view).ended_because or None
 
 
 def not_looked_for(view: StageView) -> dict[str, str]:
@@ -78,34 +79,29 @@ def not_looked_for(view: StageView) -> dict[str, str]:
 
 def _forbidden_by(view: StageView) -> dict[Aspect, str]:
     """aspect of an open goal → the context bound that forbade calls which could have told of it, in this query."""
-    parts = [done.synthesis.get("steps") for done in view.goals.finished_rounds]
-    reports = [
-        report
-        for part in (*parts, view.outputs.get("execution", {}).get("results"))
-        for report in (part if isinstance(part, list) else ())
-    ]
+    execution = execution_if_any(view)
+    reports = [report for done in passes_of(view) for report in done.steps]
+    reports += [] if execution is None else execution.results
     wanted = {aspect_of(goal) for goal in view.goals.unanswered}
     return {
-        aspect: str(bound)
+        aspect: bound
         for report in reports
-        for bound in report.get("forbidden_by", ())
-        for aspect in _ASPECTS_OF_TOOL.get(str(report.get("tool")), ())
+        for bound in report.forbidden_by
+        for aspect in _ASPECTS_OF_TOOL.get(report.tool, ())
         if aspect in wanted
     }
 
 
 def _calls_used_up(view: StageView) -> bool:
     """True when a call of the last pass, its plan's included, was refused because the run had none left."""
-    reports = view.outputs.get("execution", {}).get("results", [])
-    refused = [error for report in reports for error in report.get("errors", [])]
-    return any(str(said).endswith(NONE_LEFT) for said in (*refused, *_risks(view)))
+    execution = execution_if_any(view)
+    refused = [] if execution is None else [error for report in execution.results for error in report.errors]
+    return any(said.endswith(NONE_LEFT) for said in (*refused, *_risks(view)))
 
 
 def _risks(view: StageView) -> list[str]:
     """What the last plan said against itself."""
-    plan = last_pass(view).get("plan")
-    risks = plan.get("risk_factors") if isinstance(plan, Mapping) else None
-    return [str(risk) for risk in risks or []]
+    return last_pass(view).plan.risk_factors or []
 
 
 def remarks(view: StageView) -> list[str]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from actors.capabilities.code_analysis.agents.incomplete_reasons import (
     bound_reached,
     ended_because,
-    last_pass,
+    failure_in,
     not_looked_for,
     remarks,
 )
@@ -34,17 +33,30 @@ from actors.capabilities.code_analysis.answers.composition import (
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
 from actors.capabilities.code_analysis.evidence.claims import ROLES_OF_COMMITS, Claim, plain, read_claims, render, told
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, invented
-from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
+from actors.capabilities.code_analysis.evidence.facts import ProducedRange
+from actors.capabilities.code_analysis.handover.answer import (
+    AnswerCitation,
+    AnswerCommit,
+    AnswerFinding,
+    AnswerOutput,
+)
+from actors.capabilities.code_analysis.handover.execution import execution_if_any
+from actors.capabilities.code_analysis.handover.intent import intent_if_any
+from actors.capabilities.code_analysis.handover.passes import PassRecord, last_pass, passes_of
+from actors.capabilities.code_analysis.handover.perception import perception_if_any, perception_of
+from actors.capabilities.code_analysis.handover.reading import read, written
+from actors.capabilities.code_analysis.handover.synthesis import synthesis_if_any
 from actors.capabilities.code_analysis.question.analysis import Question, analyse
 from actors.capabilities.code_analysis.session import entity_graph, recall
 from actors.capabilities.code_analysis.session.relation_facts import relations_of
-from actors.capabilities.code_analysis.session.traversal_state import Explored, Snippet, grown, patterns_of, read_state
+from actors.capabilities.code_analysis.session.remembered import SessionTurn
+from actors.capabilities.code_analysis.session.traversal_state import Explored, Snippet, for_session, grown, patterns_of
 from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.citation import Citation
 from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, check_citation
 from runtime.codebase.codebase import Codebase
 from runtime.errors import JeevesError
 from runtime.run.stage_view import StageView
-from runtime.tools.result import Citation
 
 log = logging.getLogger(__name__)
 
@@ -61,91 +73,74 @@ async def integrate(
     check_commits: CommitCheck | None = None,
 ) -> StageResult:
     """Check every claim against the files and git, put the answer together, remember the session's turn."""
-    output, turn = await assemble(context, view, check, check_commits)
-    return StageResult({**output, **await remember_all(context, view, output, turn)})
+    answer, turn = await assemble(context, view, check, check_commits)
+    return StageResult(written(await remember_all(context, view, answer, turn)))
 
 
 async def remember_all(
     context: StageContext,
     view: StageView,
-    output: Mapping[str, Any],
-    turn: Mapping[str, Any] | None,
+    answer: AnswerOutput,
+    turn: SessionTurn | None,
     *,
     with_answer: bool = True,
-) -> dict[str, bool]:
-    """Keep the turn, the traversal state, the answer and what was understood of files; what could be kept.
+) -> AnswerOutput:
+    """Keep the turn, the traversal state, the answer and what was understood of files; the answer says what was kept.
 
-    `with_answer`: other sessions may use the answer. What `output` does not cite any more is not remembered.
+    `with_answer`: other sessions may use the answer. What `answer` does not cite any more is not remembered.
     """
     kept_turn = await remember(context, view, turn)
-    repository = view.outputs.get("perception", {}).get("repository")
-    if repository is None:
-        return {"memory_updated": kept_turn, "traversal_state_persisted": False}
-    codebase = context.services.codebase(repository)
+    perceived = perception_if_any(view)
+    if perceived is None or perceived.repository is None:
+        return msgspec.structs.replace(answer, memory_updated=kept_turn, traversal_state_persisted=False)
+    codebase = context.services.codebase(perceived.repository)
     collected = _collected(view)
     held, _ = await context.run_blocking(_checked, codebase, collected, check_citation)
-    cited = {(c["file"], c["start_line"], c["end_line"]) for c in output["citations"]}
+    cited = {citation.place for citation in answer.citations}
     checked = [
         claim
         for held_claims in held.values()
         for claim in held_claims
         if all((c.file, c.start_line, c.end_line) in cited for c in claim.citations)
-        and all(commit.short in output["final_response"] for commit in claim.commits)
+        and all(commit.short in answer.final_response for commit in claim.commits)
     ]
     kept_answer = False
-    if with_answer and view.ended_by is None and not output.get("partial"):
+    if with_answer and view.ended_by is None and not answer.partial:
         kept_answer = await recall.keep_answer(context, codebase, _question(view).text, checked)
-    facts = view.outputs.get("execution", {}).get("facts", [])
-    found = msgspec.convert(facts, list[Fact])
+    execution = execution_if_any(view)
+    found = [] if execution is None else execution.facts
     kept_facts = await recall.keep_summaries(context, found, collected.ranges)
     kept_facts |= await recall.keep_relations(context, codebase, relations_of(found, collected.ranges))
-    state = grown(
-        read_state(view.outputs["perception"].get("traversal_state"), view.session_id), _explored(view, output)
-    )
+    state = grown(for_session(perceived.traversal_state, view.session_id), _explored(view, answer))
     named = _question(view)
     state = msgspec.structs.replace(
         state, graph=entity_graph.grown(state.graph, checked, named.identifiers or named.paths)
     )
     kept_state = await recall.keep_state(context, view, state)
-    return {"memory_updated": kept_turn or kept_answer or kept_facts, "traversal_state_persisted": kept_state}
+    is_updated = kept_turn or kept_answer or kept_facts
+    return msgspec.structs.replace(answer, memory_updated=is_updated, traversal_state_persisted=kept_state)
 
 
-def _explored(view: StageView, output: Mapping[str, Any]) -> Explored:
+def _explored(view: StageView, answer: AnswerOutput) -> Explored:
     """What this run touched, as the session remembers it."""
-    rounds = view.goals.finished_rounds
-    entities = [entity for done in rounds for entity in _list(done.synthesis.get("entities"))]
-    named = tuple(str(entity["name"]) for entity in entities if entity.get("name"))
+    passes, execution, intent = passes_of(view), execution_if_any(view), intent_if_any(view)
     claims = [claim for found in _collected(view).claims.values() for claim in found]
-    passes = [*(done.synthesis for done in rounds), view.outputs.get("execution", {})]
-    read = {str(file) for done in passes for file in _names(done.get("files_read"))}
+    files_read = {file for done in passes for file in done.files_read}
+    files_read |= set() if execution is None else set(execution.files_read)
     return Explored(
-        intent=str(view.outputs.get("intent", {}).get("intent", "")),
-        files=tuple(file for file in output["files_examined"] if file in read),
-        symbols=named,
-        pending_files=tuple(dict.fromkeys(c["file"] for c in output["citations"] if c["file"] not in read)),
+        intent="" if intent is None else intent.intent,
+        files=tuple(file for file in answer.files_examined if file in files_read),
+        symbols=tuple(entity.name for done in passes for entity in done.entities if entity.name),
+        pending_files=tuple(dict.fromkeys(cited.file for cited in answer.citations if cited.file not in files_read)),
         pending_symbols=tuple(claim.subject for claim in claims if claim.role == "step" and claim.subject),
-        snippets=tuple(
-            Snippet(c["file"], c["start_line"], c["end_line"], c.get("quote", "")) for c in output["citations"]
-        ),
+        snippets=tuple(Snippet(*cited.place, cited.quote) for cited in answer.citations),
         calls=tuple(f"{claim.source} -> {claim.subject}" for claim in claims if claim.role == "step" and claim.source),
-        passes=len(rounds),
-        tokens=sum(int(_dict(done.synthesis.get("context")).get("fact_tokens", 0)) for done in rounds),
+        passes=len(passes),
+        tokens=sum(done.context.fact_tokens for done in passes),
         scope=next(iter(_question(view).paths), ""),
-        patterns=patterns_of(output["files_examined"]),
-        languages=tuple(sorted(view.outputs["perception"]["repository"]["stats"].get("by_language", {}))),
+        patterns=patterns_of(answer.files_examined),
+        languages=tuple(sorted(perception_of(view).stats.by_language)),
     )
-
-
-def _names(written: object) -> list[object]:
-    return list(written) if isinstance(written, list | tuple) else []
-
-
-def _dict(written: object) -> dict[str, Any]:
-    return dict(written) if isinstance(written, Mapping) else {}
-
-
-def _list(written: object) -> list[dict[str, Any]]:
-    return [item for item in written if isinstance(item, dict)] if isinstance(written, list) else []
 
 
 async def assemble(
@@ -153,12 +148,12 @@ async def assemble(
     view: StageView,
     check: Check = check_citation,
     check_commits: CommitCheck | None = None,
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
+) -> tuple[AnswerOutput, SessionTurn | None]:
     """The answer from claims that were checked, and the turn that the session is to remember; nothing is kept yet."""
-    repository = view.outputs.get("perception", {}).get("repository")
-    if repository is None:
+    perceived = perception_if_any(view)
+    if perceived is None or perceived.repository is None:
         return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
-    codebase = context.services.codebase(repository)
+    codebase = context.services.codebase(perceived.repository)
     collected = _collected(view)
     checked, dropped = await context.run_blocking(_checked, codebase, collected, check, check_commits)
     if collected.unreadable:
@@ -167,48 +162,47 @@ async def assemble(
     goals = [goal for goal in view.goals.goals if goal.status != "dropped"]
     findings = [Finding(goal, tuple(checked.get(goal.id, ()))) for goal in goals]
     citations = ranked_citations(findings)
-    skipped = repository["stats"].get("skipped", {})
     # With nothing found, a bound that forbade to look must be told: «not found» would say more than is known.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
-    answer = compose(question, findings, skipped, ended_by, remarks(view), missing_reasons(view))
+    answer = compose(
+        question, findings, perceived.stats.skipped, ended_by, remarks(view), missing_reasons(view), failure_in(view)
+    )
     shown = "\n".join(render(claim) for finding in findings for claim in finding.claims)
-    unread = folders_not_read(repository["stats"].get("notes", ()))
+    unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(not_read, codebase, question.text, shown)
     if unread:
         answer = "\n\n".join((answer, *unread))
-    output = {
-        "final_response": with_note(answer, view.outputs),
-        "citations": [citation_document(citation) for citation in citations],
-        "commits": [commit_document(commit) for commit in cited_commits(findings)],
-        "findings": [finding.as_document() for finding in findings],
-        "files_examined": sorted({produced.file for produced in collected.ranges}),
-        "open_goals": [goal.text for goal in view.goals.unanswered],
-        "partial": last_pass(view).get("route") == "complete_limit",
-        "ended_because": ended_because(view),
-        "bound": bound_reached(view),
-        "citations_dropped": dict(dropped),
-        "events_logged": len(view.goals.finished_rounds),
-        "memory_updated": False,
-        "traversal_state_persisted": False,
-    }
+    commits = [commit_document(commit) for commit in cited_commits(findings)]
+    output = AnswerOutput(
+        final_response=with_note(answer, view.outputs),
+        citations=read("integration", list(map(citation_document, citations)), list[AnswerCitation]),
+        commits=read("integration", commits, list[AnswerCommit]),
+        findings=read("integration", [finding.as_document() for finding in findings], list[AnswerFinding]),
+        files_examined=sorted({produced.file for produced in collected.ranges}),
+        open_goals=[goal.text for goal in view.goals.unanswered],
+        partial=bool(view.failures) or last_pass(view).route == "complete_limit",
+        ended_because=ended_because(view),
+        bound=bound_reached(view),
+        citations_dropped=dict(dropped),
+        events_logged=len(view.goals.finished_rounds),
+    )
     return output, _turn(context, view, question, findings)
 
 
 def _question(view: StageView) -> Question:
-    """The question as intent read it; as anyone may read it when intent was not reached or wrote something else."""
-    try:
-        return msgspec.convert(view.outputs["intent"]["question"], Question)
-    except (KeyError, msgspec.ValidationError):
-        return analyse(str(view.outputs["perception"].get("normalized_input", view.raw_input)))
+    """The question as intent read it; as anyone may read it when intent was not reached."""
+    intent = intent_if_any(view)
+    return analyse(perception_of(view).normalized_input) if intent is None else intent.question
 
 
 def missing_reasons(view: StageView) -> dict[str, str]:
     """aspect → why nothing was found for it, where the steps say so."""
-    parts = [done.synthesis.get("steps") for done in view.goals.finished_rounds]
-    steps = [step for part in (*parts, view.outputs.get("execution", {}).get("results")) for step in _list(part)]
+    execution = execution_if_any(view)
+    steps = [step for done in passes_of(view) for step in done.steps]
+    steps += [] if execution is None else execution.results
     reasons: dict[str, str] = {}
     for aspect, tool in (("history", "explain_code_history"), ("together", "find_related")):
-        told_by = [step for step in steps if step.get("tool") == tool]
+        told_by = [step for step in steps if step.tool == tool]
         if told_by:
             reasons[aspect] = history_reason(told_by)
     return reasons | not_looked_for(view)
@@ -228,21 +222,21 @@ def _collected(view: StageView) -> Collected:
 
     A round that a bound cut short counts too; one that was finished before the bound is met twice and counts once.
     """
-    parts: list[Mapping[str, Any]] = [done.synthesis for done in view.goals.finished_rounds]
-    execution = view.outputs.get("execution")
-    if view.ended_by is not None and execution is not None:
-        hints = view.outputs["synthesis"]["hints_for_goals"] if "synthesis" in view.outputs else claims_from_facts(view)
-        parts.append({**execution, "hints_for_goals": hints})
+    parts = passes_of(view)
+    execution, synthesis = execution_if_any(view), synthesis_if_any(view)
+    if (view.ended_by is not None or view.failures) and execution is not None:
+        hints = claims_from_facts(view) if synthesis is None else synthesis.hints_for_goals
+        parts.append(PassRecord(hints_for_goals=hints, ranges=execution.ranges, commits=execution.commits))
     claims: dict[str, list[Claim]] = {}
     ranges: dict[ProducedRange, None] = {}
     commits: dict[CommitNote, None] = {}
     unreadable = 0
     for part in parts:
-        ranges |= dict.fromkeys(msgspec.convert(part.get("ranges", []), list[ProducedRange]))
-        commits |= dict.fromkeys(msgspec.convert(part.get("commits", []), list[CommitNote]))
-        read, bad = read_claims(part.get("hints_for_goals"))
+        ranges |= dict.fromkeys(part.ranges)
+        commits |= dict.fromkeys(part.commits)
+        readable, bad = read_claims(part.hints_for_goals)
         unreadable += bad
-        for goal, found in read.items():
+        for goal, found in readable.items():
             known = claims.setdefault(goal, [])
             known += [claim for claim in found if claim not in known]
     return Collected(claims, list(ranges), list(commits), unreadable)
@@ -315,46 +309,36 @@ def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
     return all(any(shown.strip() in line for line in cited) for shown in claim.code.split("\n"))
 
 
-def _turn(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> dict[str, Any] | None:
+def _turn(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> SessionTurn | None:
     if view.session_id is None:
         return None
-    leads = [claim for finding in findings for claim in finding.claims if claim.role == "lead" and claim.citations]
-    return {
-        "question": question.text,
-        "answer": " ".join(claim.text for claim in leads)[:TURN_ANSWER_CHARS],
-        "at_ms": context.clock.now_ms(),
-        "repo": str(view.metadata["repo"]),
-        "files": tuple(dict.fromkeys(claim.citations[0].file for claim in leads)),
-        "symbols": tuple(dict.fromkeys(claim.subject for claim in leads if claim.subject)),
-    }
+    primary_claims = [
+        claim for finding in findings for claim in finding.claims if claim.role == "lead" and claim.citations
+    ]
+    return SessionTurn(
+        question=question.text,
+        answer=" ".join(claim.text for claim in primary_claims)[:TURN_ANSWER_CHARS],
+        at_ms=context.clock.now_ms(),
+        repo=str(view.metadata["repo"]),
+        files=tuple(dict.fromkeys(claim.citations[0].file for claim in primary_claims)),
+        symbols=tuple(dict.fromkeys(claim.subject for claim in primary_claims if claim.subject)),
+    )
 
 
-async def remember(context: StageContext, view: StageView, turn: Mapping[str, Any] | None) -> bool:
+async def remember(context: StageContext, view: StageView, turn: SessionTurn | None) -> bool:
     """Have the session keep a turn; True when it did. An answer is not held up by a session that cannot be kept."""
     if view.session_id is None or turn is None:
         return False
+    asked = {"session_id": view.session_id, "turn": msgspec.structs.asdict(turn)}
     try:
-        await context.queries.query("session.append", {"session_id": view.session_id, "turn": dict(turn)})
+        await context.queries.query("session.append", asked)
     except JeevesError as error:
         log.warning("session.turn_not_kept", extra={"run_id": context.key.run_id, "error": error.message})
         return False
     return True
 
 
-def without_answer(view: StageView, why: str) -> dict[str, Any]:
+def without_answer(view: StageView, why: str) -> AnswerOutput:
     """What a run gives that has no answer to give, with the words that say why."""
-    return {
-        "final_response": why,
-        "citations": [],
-        "commits": [],
-        "findings": [],
-        "files_examined": [],
-        "open_goals": [goal.text for goal in view.goals.unanswered],
-        "partial": True,
-        "ended_because": None,
-        "bound": None,
-        "citations_dropped": {},
-        "events_logged": 0,
-        "memory_updated": False,
-        "traversal_state_persisted": False,
-    }
+    left = [goal.text for goal in view.goals.unanswered]
+    return AnswerOutput(final_response=why, citations=[], open_goals=left, partial=True)

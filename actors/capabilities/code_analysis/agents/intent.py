@@ -13,9 +13,14 @@ import msgspec
 from actors.capabilities.code_analysis.agents.goal_changes import new_goals
 from actors.capabilities.code_analysis.agents.perception import normalise
 from actors.capabilities.code_analysis.evidence.claims import plain
+from actors.capabilities.code_analysis.handover.critique import critique_if_any
+from actors.capabilities.code_analysis.handover.intent import IntentOutput, WantedGoal, intent_if_any
+from actors.capabilities.code_analysis.handover.perception import memory_of, perception_if_any
+from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.question.analysis import Aspect, Question, analyse
 from actors.capabilities.code_analysis.session.entity_graph import EntityGraph
 from actors.capabilities.code_analysis.session.follow_up import in_context
+from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.primitives.ids import GoalId
 from runtime.run.envelope import InterruptRequest
@@ -62,21 +67,21 @@ _QUESTION_IN_NEED = "What in this repository do you want to know about?"
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
     """What intent looks at: the question, earlier turns, and the hints of a critic that sent the run back."""
-    perception, critic = view.outputs.get("perception", {}), view.outputs.get("critic", {})
-    is_reintent = critic.get("route") == "reintent"
+    perceived, critique = perception_if_any(view), critique_if_any(view)
+    hinted = critique if critique is not None and critique.route == "reintent" else None
     return StageInput(
         {
-            "question": _asked(view, str(perception.get("normalized_input", view.raw_input))),
-            "turns": perception.get("memory_context", {}).get("turns", []),
-            "graph": perception.get("traversal_state", {}).get("graph", {}),
-            "hint": critic.get("refine_intent_hint") if is_reintent else None,
-            "because": critic.get("because") if is_reintent else None,
-            "add_goals": critic.get("add_goals_hint") if is_reintent else [],
-            "drop_goals": critic.get("drop_goals_hint") if is_reintent else [],
-            "clarification_question": critic.get("clarification_question"),
+            "question": _asked(view, view.raw_input if perceived is None else perceived.normalized_input),
+            "turns": memory_of(view).turns,
+            "graph": EntityGraph() if perceived is None else perceived.traversal_state.graph,
+            "hint": hinted.refine_intent_hint if hinted else None,
+            "because": hinted.because if hinted else None,
+            "add_goals": hinted.add_goals_hint if hinted else [],
+            "drop_goals": hinted.drop_goals_hint if hinted else [],
+            "clarification_question": critique.clarification_question if critique else None,
             "clarified": _is_clarified(view),
             "may_ask": bool(view.metadata.get("may_ask")),
-            "goals": msgspec.to_builtins(view.goals.remaining),
+            "goals": view.goals.remaining,
         }
     )
 
@@ -85,33 +90,34 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     """Intent and goals from the question's words, and from what the critic's hint names."""
     facts = given.facts
     graph = msgspec.convert(facts.get("graph") or {}, EntityGraph)
-    question = _with_hint(in_context(analyse(str(facts["question"])), facts["turns"], graph), facts)
+    turns = msgspec.convert(facts["turns"], list[SessionTurn])
+    question = _with_hint(in_context(analyse(str(facts["question"])), turns, graph), facts)
     subject = _short(question.subject)
     is_of_name = question.kind in {"who_calls", "changed", "changes_with", "tested"} or bool(question.further)
     if is_of_name and question.identifiers:
         subject = question.identifiers[0]
     goals = [
-        {"id": aspect, "text": _GOAL_TEXT[aspect].format(subject=subject), "priority": order}
+        WantedGoal(aspect, _GOAL_TEXT[aspect].format(subject=subject), order)
         for order, aspect in enumerate(question.aspects)
     ]
     asks = _clarification_of(question, facts)
-    return {
-        "intent": _IMPERATIVE[question.kind].format(subject=subject),
-        "asked": str(facts["question"]),
-        "question": msgspec.to_builtins(question),
-        "goals": goals,
-        "constraints": [f"only {path}" for path in question.paths],
-        "ambiguities": _ambiguities(question),
-        "goal_dependencies": {},
-        "goal_priorities": {goal["id"]: goal["priority"] for goal in goals},
-        "confidence": 0.9 if question.identifiers or question.paths else 0.7 if len(question.terms) > 1 else 0.4,
-        "clarification_needed": asks is not None,
-        "clarification_question": asks,
-        "hint_used": facts["hint"],
-        "is_wider": facts["because"] in {"stuck", "blocked"},
-        "add_goals": list(facts["add_goals"] or [])[:MAX_ADDED_GOALS],
-        "drop_goals": [name for name in facts["drop_goals"] or [] if str(name).partition(":")[0] in OPTIONAL_ASPECTS],
-    }
+    output = IntentOutput(
+        intent=_IMPERATIVE[question.kind].format(subject=subject),
+        asked=str(facts["question"]),
+        question=question,
+        goals=goals,
+        constraints=[f"only {path}" for path in question.paths],
+        ambiguities=_ambiguities(question),
+        goal_priorities={goal.id: goal.priority for goal in goals},
+        confidence=0.9 if question.identifiers or question.paths else 0.7 if len(question.terms) > 1 else 0.4,
+        clarification_needed=asks is not None,
+        clarification_question=asks,
+        hint_used=facts["hint"],
+        is_wider=facts["because"] in {"stuck", "blocked"},
+        add_goals=list(facts["add_goals"] or [])[:MAX_ADDED_GOALS],
+        drop_goals=[name for name in facts["drop_goals"] or [] if str(name).partition(":")[0] in OPTIONAL_ASPECTS],
+    )
+    return written(output)
 
 
 def _ambiguities(question: Question) -> list[str]:
@@ -130,47 +136,41 @@ async def settle(context: StageContext, view: StageView, output: dict[str, Any])
     A question to the user is put once; where it has been, the run goes on with what there is.
     """
     clarified = _is_clarified(view)
-    if output.get("clarification_needed") and not clarified:
-        asked = str(output.get("clarification_question") or "").strip() or _QUESTION_IN_NEED
-        return StageResult({**output, "clarified": True}, interrupt=InterruptRequest("clarification", asked))
-    output = {**output, "clarified": clarified}
+    intent = read("intent", output, IntentOutput)
+    if intent.clarification_needed and not clarified:
+        asked = (intent.clarification_question or "").strip() or _QUESTION_IN_NEED
+        waiting = msgspec.structs.replace(intent, clarified=True)
+        return StageResult(written(waiting), interrupt=InterruptRequest("clarification", asked))
+    settled = written(msgspec.structs.replace(intent, clarified=clarified))
     if not view.goals.goals:
-        return StageResult(output, goals=GoalsPatch(add=_first_goals(output)))
-    added = new_goals(view.goals, output.get("add_goals"))
+        return StageResult(settled, goals=GoalsPatch(add=_first_goals(intent)))
+    added = new_goals(view.goals, intent.add_goals)
     remaining = [goal.id for goal in view.goals.remaining]
-    dropped = [GoalId(name) for name in output.get("drop_goals") or [] if name in remaining]
+    dropped = [GoalId(name) for name in intent.drop_goals if name in remaining]
     if len(dropped) >= len(remaining) + len(added):
         dropped = []
-    return StageResult(output, goals=GoalsPatch(drop=tuple(dropped), add=tuple(added)) if added or dropped else None)
+    return StageResult(settled, goals=GoalsPatch(drop=tuple(dropped), add=tuple(added)) if added or dropped else None)
 
 
-def _first_goals(output: dict[str, Any]) -> tuple[Goal, ...]:
+def _first_goals(intent: IntentOutput) -> tuple[Goal, ...]:
     """The goals that the intent names, in its order, with their dependencies and priorities."""
-    priorities, needed = output.get("goal_priorities") or {}, output.get("goal_dependencies") or {}
-    written = [
-        {
-            **goal,
-            "priority": priorities.get(goal["id"], goal.get("priority", 0)),
-            "depends_on": needed.get(goal["id"], []),
-        }
-        for goal in output["goals"]
-    ]
-    names = {str(goal["id"]) for goal in written}
+    names = {goal.id for goal in intent.goals}
     return tuple(
         Goal(
-            GoalId(str(goal["id"])),
-            str(goal["text"]),
-            priority=int(goal["priority"]),
-            depends_on=tuple(GoalId(str(name)) for name in goal["depends_on"] if str(name) in names),
+            GoalId(goal.id),
+            goal.text,
+            priority=intent.goal_priorities.get(goal.id, goal.priority),
+            depends_on=tuple(GoalId(name) for name in intent.goal_dependencies.get(goal.id, ()) if name in names),
         )
-        for goal in written
+        for goal in intent.goals
     )
 
 
 def _is_clarified(view: StageView) -> bool:
     interrupt = view.interrupt
     answered = interrupt is not None and interrupt.kind == "clarification" and interrupt.response is not None
-    return answered or bool(view.outputs.get("intent", {}).get("clarified"))
+    earlier = intent_if_any(view)
+    return answered or (earlier is not None and earlier.clarified)
 
 
 def _with_hint(question: Question, facts: dict[str, Any]) -> Question:
@@ -202,7 +202,8 @@ def _asked(view: StageView, question: str) -> str:
     interrupt = view.interrupt
     if interrupt is not None and interrupt.kind == "clarification" and interrupt.response is not None:
         return f"{question} {normalise(interrupt.response.text)}".strip()
-    return str(view.outputs.get("intent", {}).get("asked") or question)
+    earlier = intent_if_any(view)
+    return (earlier.asked if earlier is not None else "") or question
 
 
 def _clarification(question: Question) -> str:

@@ -6,13 +6,18 @@ A door that has refreshed the index already hands over what it got; otherwise th
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis.handover.perception import MemoryContext, PerceptionOutput
+from actors.capabilities.code_analysis.handover.reading import written
 from actors.capabilities.code_analysis.session import recall
+from actors.capabilities.code_analysis.session.remembered import KnownFile, SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import TraversalState, read_state
 from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
 from runtime.run.stage_view import StageView
 
 INDEX_TIMEOUT_S = 280.0
@@ -28,23 +33,22 @@ async def perceive(context: StageContext, view: StageView) -> StageResult:
         repository = await context.queries.query("index.refresh", {"root": view.metadata["repo"]}, INDEX_TIMEOUT_S)
     recalled = await recall.recall_session(context, view.session_id)
     limit_tokens = view.context_bounds.get("max_session_context_tokens", MAX_SESSION_TOKENS)
-    turns = recall.within_tokens(recalled["turns"], limit_tokens)
+    turns = recall.within_tokens(msgspec.convert(recalled["turns"], list[SessionTurn]), limit_tokens)
     state = read_state(recalled.get("state"), view.session_id)
     answers, understood = await _persistent(context, repository, question, state)
-    return StageResult(
-        {
-            "normalized_input": question,
-            "repository": repository,
-            "memory_context": {"turns": turns, "earlier_answers": answers, "understood": understood},
-            "context_summary": _summary(repository, turns),
-            "traversal_state": msgspec.to_builtins(state),
-        }
+    output = PerceptionOutput(
+        normalized_input=question,
+        repository=repository,
+        memory_context=MemoryContext(turns, answers, understood),
+        context_summary=_summary(repository, turns),
+        traversal_state=state,
     )
+    return StageResult(written(output))
 
 
 async def _persistent(
     context: StageContext, repository: dict[str, Any], question: str, state: TraversalState
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[list[EarlierAnswer], list[KnownFile]]:
     """Earlier answers that still hold, and what is known of the files that the session looked at."""
     if context.services is None:
         return [], []
@@ -60,7 +64,7 @@ def normalise(text: str) -> str:
     return " ".join(shown.split())
 
 
-def _summary(repository: dict[str, Any], turns: list[dict[str, Any]]) -> str:
+def _summary(repository: dict[str, Any], turns: Sequence[SessionTurn]) -> str:
     stats = repository["stats"]
     size = f"{stats['files']} files, {stats['lines']} lines"
     return f"{size}; {len(turns)} earlier questions" if turns else size

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import msgspec
-
 from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.handover.perception import perception_of
+from actors.capabilities.code_analysis.handover.plan import read_plan
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.codebase import Codebase
@@ -31,10 +31,11 @@ async def judge(context: StageContext, view: StageView, result: StageResult) -> 
 
     A plan that is to be made anew is not judged: it will not be carried out.
     """
-    if result.output.get("route") == "again":
+    plan = read_plan("planner", result.output)
+    if plan.route == "again":
         return PolicyVerdict("approved")
-    steps = msgspec.convert(result.output.get("steps", []), list[Step])
-    codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
+    steps = plan.steps
+    codebase: Codebase = context.services.codebase(perception_of(view).repository)
     refused = await context.run_blocking(_refused, codebase, steps)
     if refused is not None:
         return PolicyVerdict("denied", f"the plan may not be carried out: {refused}")

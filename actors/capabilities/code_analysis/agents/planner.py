@@ -11,17 +11,22 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.comparison import CALLS, MEMBERS
-from actors.capabilities.code_analysis.answers.how_to import DOCUMENTS, GUIDE, GUIDE_LINES, MAX_GUIDES, READ_GUIDES
-from actors.capabilities.code_analysis.answers.listing import HEIRS, SECTIONS, TYPES, type_name
-from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_CALLS, PASSED_ON_CODE, PASSED_ON_KINDS, Step
-from actors.capabilities.code_analysis.question.action import deed_of, is_on_request
+from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
+from actors.capabilities.code_analysis.answers.listing import type_name
+from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS, Purpose, Step
+from actors.capabilities.code_analysis.handover.critique import critique_if_any
+from actors.capabilities.code_analysis.handover.intent import intent_of
+from actors.capabilities.code_analysis.handover.passes import pass_record
+from actors.capabilities.code_analysis.handover.perception import memory_of
+from actors.capabilities.code_analysis.handover.plan import PlanOutput, plan_if_any, read_plan
+from actors.capabilities.code_analysis.handover.reading import written
+from actors.capabilities.code_analysis.question.action import Deed, deed_of, is_on_request
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
-from actors.capabilities.code_analysis.question.listing_scope import ALL, KINDS, TYPE_KINDS, kinds_listed
-from actors.capabilities.code_analysis.ranking.relevance import SERVING_STEP, VALUES_STEP
+from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
 from runtime.codebase.search.named_values import VALUES
 from runtime.run.goals import Goal
 from runtime.run.stage_view import StageView
@@ -40,28 +45,33 @@ HISTORIES = 2
 COMPARED = 2
 MAX_RELATED = 50
 MAX_DOCUMENTS = 4
-OPEN_KINDS = ("interface", "trait", "protocol")
 HEAD_START_S = 2.0
 MIN_FEASIBILITY = 40
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
     """What the planner looks at: the question, the goals that can be worked on, and the tools there are."""
+    intent = intent_of(view)
     listed = await context.tools.call("list_tools", None, {})
     tools = [entry["name"] for entry in _tools_of(listed)]
     return StageInput(
         {
-            "question": view.outputs["intent"]["question"],
-            "goals": msgspec.to_builtins(view.goals.ready),
+            "question": intent.question,
+            "goals": view.goals.ready,
             "round": view.goals.round_number,
             "pass": len(view.goals.finished_rounds) + _tries(view),
-            "is_wider": bool(view.outputs["intent"].get("is_wider")),
+            "is_wider": intent.is_wider,
             "tools": tools,
             "none_left": (listed.error or "").endswith(NONE_LEFT),
-            "earlier": view.outputs.get("perception", {}).get("memory_context", {}).get("earlier_answers", []),
-            "hint": view.outputs["intent"].get("hint_used") or view.outputs.get("critic", {}).get("replan_feedback"),
+            "earlier": memory_of(view).earlier_answers,
+            "hint": intent.hint_used or _replan_feedback(view),
         }
     )
+
+
+def _replan_feedback(view: StageView) -> str | None:
+    critique = critique_if_any(view)
+    return (critique.replan_feedback or None) if critique is not None else None
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
@@ -72,28 +82,31 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     usable = [step for step in steps if step.tool in given.facts["tools"]]
     if usable and int(given.facts["pass"]) == 1:
         # The same question finds its places by itself.
-        similar = [answer for answer in given.facts["earlier"] if answer["question"] != question.text]
+        earlier = msgspec.convert(given.facts["earlier"], list[EarlierAnswer])
+        similar = [answer for answer in earlier if answer.question != question.text]
         usable += _recall_steps(similar, tuple(goal.id for goal in goals))
     feasibility = _feasibility(question, usable)
-    return {
-        "plan_id": f"round-{given.facts['round']}",
-        "steps": [msgspec.to_builtins(step) for step in usable],
-        "rationale": f"a {question.kind} question, {len(question.identifiers)} names, {len(question.terms)} words",
-        "target_goals": [goal.id for goal in goals],
-        "stage_number": given.facts["round"],
-        "feasibility_score": feasibility,
-        "risk_factors": _risks(feasibility, bool(given.facts.get("none_left"))),
-    }
+    plan = PlanOutput(
+        plan_id=f"round-{given.facts['round']}",
+        steps=usable,
+        rationale=f"a {question.kind} question, {len(question.identifiers)} names, {len(question.terms)} words",
+        target_goals=[str(goal.id) for goal in goals],
+        stage_number=given.facts["round"],
+        feasibility_score=feasibility,
+        risk_factors=_risks(feasibility, bool(given.facts.get("none_left"))),
+    )
+    return written(plan)
 
 
-def _recall_steps(earlier: Sequence[Mapping[str, Any]], goals: tuple[str, ...]) -> list[Step]:
+def _recall_steps(earlier: Sequence[EarlierAnswer], goals: tuple[str, ...]) -> list[Step]:
     """Read again what led the answer to the most similar question, so that it can be cited in this one."""
-    cited = [place for answer in earlier[:1] for place in answer["cited"]][:MAX_RECALLED]
+    cited = [place for answer in earlier[:1] for place in answer.cited][:MAX_RECALLED]
     return [
         Step(
             f"recall{number}",
+            "recall",
             "read_code",
-            {"path": place["file"], "start_line": place["start_line"], "end_line": place["end_line"]},
+            {"path": place.file, "start_line": place.start_line, "end_line": place.end_line},
             goals,
             "an earlier answer cites it, and its lines are unchanged",
         )
@@ -129,26 +142,27 @@ async def thoroughly(context: StageContext, view: StageView, given: StageInput) 
 
 async def choose(context: StageContext, view: StageView) -> StageResult:
     """Take the plan that was there first: the other planner has been called off and wrote nothing."""
-    first = next(view.outputs[name] for name in ("planner_quick", "planner_thorough") if name in view.outputs)
-    risks = [*first["risk_factors"], *(_weakness(first["feasibility_score"]) if first["route"] == "again" else [])]
-    return StageResult({**first, "route": "go_on", "risk_factors": risks})
+    made = (plan_if_any(view, name) for name in ("planner_quick", "planner_thorough"))
+    first = next(plan for plan in made if plan is not None)
+    risks = [*first.risk_factors, *(_weakness(first.feasibility_score) if first.route == "again" else [])]
+    return StageResult(written(msgspec.structs.replace(first, route="go_on", risk_factors=risks)))
 
 
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
     """A plan may only aim at goals that remain; one that is hardly feasible is made once more, once in each round."""
     remaining = {goal.id for goal in view.goals.remaining}
-    targets = [goal for goal in output["target_goals"] if goal in remaining]
-    steps = msgspec.convert(output["steps"], list[Step])
-    groups = [msgspec.to_builtins(group) for group in independent_groups(steps)]
-    score, tries = _score(output.get("feasibility_score")), _tries(view)
-    risks = [str(risk) for risk in output.get("risk_factors") or []]
-    if score < MIN_FEASIBILITY and _weak_plans_made_anew(view) == 0:
-        route = "again"
-    else:
-        route = "go_on"
-        risks += _weakness(score)
-    settled = {"target_goals": targets, "groups": groups, "route": route, "tries": tries, "risk_factors": risks}
-    return StageResult({**output, **settled, "feasibility_score": score})
+    targets = [goal for goal in output.get("target_goals") or [] if isinstance(goal, str) and goal in remaining]
+    score = _score(output.get("feasibility_score"))
+    plan = read_plan("planner", {**output, "target_goals": targets, "feasibility_score": score})
+    is_again = score < MIN_FEASIBILITY and _weak_plans_made_anew(view) == 0
+    settled = msgspec.structs.replace(
+        plan,
+        groups=independent_groups(plan.steps),
+        route="again" if is_again else "go_on",
+        tries=_tries(view),
+        risk_factors=[*plan.risk_factors, *([] if is_again else _weakness(score))],
+    )
+    return StageResult(written(settled))
 
 
 def _weakness(score: int) -> list[str]:
@@ -164,15 +178,15 @@ def _score(written: object) -> int:
 
 def _tries(view: StageView) -> int:
     """Which try of this pass it is, from 1: the transitions of the critic clear the planner's output."""
-    return int(view.outputs.get("planner", {}).get("tries", 0)) + 1
+    earlier = plan_if_any(view)
+    return 1 if earlier is None else earlier.tries + 1
 
 
 def _weak_plans_made_anew(view: StageView) -> int:
     """How many plans of this round were made a second time."""
     board = view.goals
-    plans: list[Any] = [d.synthesis.get("plan") for d in board.finished_rounds if d.number == board.round_number]
-    earlier = sum(int(plan.get("tries") or 1) - 1 for plan in plans if isinstance(plan, dict))
-    return earlier + _tries(view) - 1
+    plans = [pass_record(done).plan for done in board.finished_rounds if done.number == board.round_number]
+    return sum((plan.tries or 1) - 1 for plan in plans) + _tries(view) - 1
 
 
 def plan_steps(question: Question, goals: list[Goal], pass_number: int, is_wider: bool = False) -> list[Step]:
@@ -203,12 +217,12 @@ def independent_groups(steps: Sequence[Step]) -> list[list[Step]]:
 def _structure_steps(question: Question, goal: str) -> list[Step]:
     paths = question.paths or (".",)
     steps = [
-        Step(f"map{n}", "map_module", {"path": path}, (goal,), f"what is in {path}") for n, path in enumerate(paths)
+        Step(f"map{n}", "structure", "map_module", {"path": path}, (goal,), f"what is in {path}")
+        for n, path in enumerate(paths)
     ]
     for name in ("README.md", "README.rst", "README"):
-        steps.append(
-            Step(f"read_{name}", "read_code", {"path": name, "max_lines": 40}, (goal,), "what it says of itself")
-        )
+        head, why = {"path": name, "max_lines": 40}, "what it says of itself"
+        steps.append(Step(f"read_{name}", "structure", "read_code", head, (goal,), why))
     return steps
 
 
@@ -217,7 +231,8 @@ def _listing_steps(question: Question, goal: str) -> list[Step]:
     if kinds := sorted(kinds_listed(question)):
         return [
             Step(
-                f"{KINDS}{number or ''}",
+                f"kinds{number or ''}",
+                "all_of_kind",
                 "locate",
                 {"query": ALL, "max_results": LISTED_PER_STEP, "kinds": kinds, **({"scope": path} if path else {})},
                 (goal,),
@@ -227,59 +242,66 @@ def _listing_steps(question: Question, goal: str) -> list[Step]:
         ]
     # «all» says nothing in a search; a word by itself would be looked up as a name.
     query = f"all {question.topic}"
-    found = _locate("list", query, (goal,), LISTED_PER_STEP)
-    types = _locate(TYPES, query, (goal,), LISTED_PER_STEP, sorted(TYPE_KINDS))
-    documents = _locate("documents", query, (goal,), MAX_DOCUMENTS, ["section"])
-    file = Step("file", "map_module", {}, (goal,), "all of the file that fits best", ("list",), 2, {"path": "file"})
+    found = _locate("list", "listing", query, (goal,), LISTED_PER_STEP)
+    types = _locate("types", "listing", query, (goal,), LISTED_PER_STEP, sorted(TYPE_KINDS))
+    documents = _locate("documents", "documents", query, (goal,), MAX_DOCUMENTS, ["section"])
+    why = "all of the file that fits best"
+    file = Step("file", "listing", "map_module", {}, (goal,), why, ("list",), 2, {"path": "file"})
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     short = {"max_lines": READ_LINES}
     why = "what documents list"
     steps = [found, types, file, documents]
-    steps.append(Step(SECTIONS, "read_code", short, (goal,), why, ("documents",), MAX_DOCUMENTS, lines))
+    steps.append(Step("sections", "listed", "read_code", short, (goal,), why, ("documents",), MAX_DOCUMENTS, lines))
     if name := type_name(question):
         more = {"symbol": name, "max_results": MAX_RELATED}
-        steps.append(Step(HEIRS, "explore_symbol_usage", more, (goal,), f"what is declared on top of {name}"))
+        why = f"what is declared on top of {name}"
+        steps.append(Step("heirs", "heirs", "explore_symbol_usage", more, (goal,), why))
     return steps
 
 
 def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number: int, is_wider: bool) -> list[Step]:
     goals = tuple(by_aspect.values())
-    searches = [_locate("find", question.topic or question.text, goals, LOCATED_PER_STEP)]
+    searches = [_locate("find", "find", question.topic or question.text, goals, LOCATED_PER_STEP)]
     if question.kind == "extend" and question.deed_terms:
-        searches.append(_locate("thing", question.subject, goals, LOCATED_PER_STEP))
-        searches.append(_locate("open", question.subject, goals, LOCATED_PER_STEP, OPEN_KINDS))
+        searches.append(_locate("thing", "find", question.subject, goals, LOCATED_PER_STEP))
+        searches.append(_locate("open", "find", question.subject, goals, LOCATED_PER_STEP, OPEN_KINDS))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
-        searches.append(_locate(f"name{number}", name, goals, LOCATED_PER_STEP))
+        searches.append(_locate(f"name{number}", "find", name, goals, LOCATED_PER_STEP))
     for number, name in enumerate(question.perhaps_names[:MAX_NAMED]):
-        searches.append(_locate(f"perhaps{number}", name, goals, LOCATED_PER_STEP))
-    deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
-    if deed is not None and is_on_request(deed):
+        searches.append(_locate(f"perhaps{number}", "find", name, goals, LOCATED_PER_STEP))
+    if (deed := serving_deed(question)) is not None:
         query = f"handle dispatch http request {' '.join(sorted(deed.others))}"
-        found = _locate(SERVING_STEP, query, goals, LOCATED_PER_STEP)
+        found = _locate("serve", "serving", query, goals, LOCATED_PER_STEP)
         searches.append(msgspec.structs.replace(found, arguments={**found.arguments, "kinds": ["function", "method"]}))
     if "configuration" in by_aspect:
         query = f"{question.subject} setting configuration default"
-        searches.append(_locate("config", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
+        searches.append(_locate("config", "settings", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
         goal = (by_aspect["configuration"],)
-        searches.append(_locate(VALUES_STEP, question.subject, goal, LOCATED_PER_STEP, sorted(VALUES)))
+        searches.append(_locate("values", "values", question.subject, goal, LOCATED_PER_STEP, sorted(VALUES)))
     if pass_number > 1:
         words = question.terms[:MAX_WORDS] if not is_wider else _parts_of(question)
         for number, term in enumerate(words):
-            searches.append(_locate(f"word{number}", term, goals, LOCATED_PER_STEP))
+            searches.append(_locate(f"word{number}", "find", term, goals, LOCATED_PER_STEP))
     maps = [
-        Step(f"map{number}", "map_module", {"path": path}, goals, f"the question names {path}")
+        Step(f"map{number}", "structure", "map_module", {"path": path}, goals, f"the question names {path}")
         for number, path in enumerate(question.paths[:MAX_NAMED])
     ]
     guides = _guide_steps(question, goals) if question.asks_for_guidance else []
     return searches + maps + _reading_steps(question, by_aspect, tuple(step.id for step in searches)) + guides
 
 
+def serving_deed(question: Question) -> Deed | None:
+    """What is asked to be done whenever a request comes in; None for any other question."""
+    deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
+    return deed if deed is not None and is_on_request(deed) else None
+
+
 def _guide_steps(question: Question, goals: tuple[str, ...]) -> list[Step]:
     """Find the parts of documents that speak of it, and read the best."""
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     short, why = {"max_lines": GUIDE_LINES}, "what the documentation says"
-    found = _locate(DOCUMENTS, question.topic or question.text, goals, MAX_GUIDES, ["section"])
-    return [found, Step(GUIDE, "read_code", short, goals, why, (DOCUMENTS,), READ_GUIDES, lines)]
+    found = _locate("guides", "documents", question.topic or question.text, goals, MAX_GUIDES, ["section"])
+    return [found, Step("guide", "guidance", "read_code", short, goals, why, (found.id,), READ_GUIDES, lines)]
 
 
 def _parts_of(question: Question) -> tuple[str, ...]:
@@ -292,36 +314,18 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     """Read the best of what the searches found, and ask who uses it and what it uses."""
     goals = tuple(by_aspect.values())
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-    read = Step(
-        "read", "read_code", {"max_lines": READ_LINES}, goals, "read the best places", found_by, READ_PLACES, lines
-    )
-    whole = Step(
-        "whole",
-        "read_code",
-        {"max_lines": WHOLE_LINES},
-        goals,
-        "read all of what fits best",
-        found_by,
-        1,
-        {"path": "file", "symbol": "name"},
-    )
+    short, all_lines = {"max_lines": READ_LINES}, {"max_lines": WHOLE_LINES}
+    symbol, why = {"path": "file", "symbol": "name"}, "read all of what fits best"
+    read = Step("read", "read", "read_code", short, goals, "read the best places", found_by, READ_PLACES, lines)
+    whole = Step("whole", "read", "read_code", all_lines, goals, why, found_by, 1, symbol)
     reads = [read, whole] if "mechanism" in by_aspect and question.kind != "compare" else [read]
     steps = [*reads, *history_steps(question, by_aspect, found_by)]
     if question.kind == "compare":
-        why = "what each of them has"
-        all_lines = {"max_lines": WHOLE_LINES}
-        deep, place = {"max_depth": TRACED_CALLS}, {"path": "file"}
-        steps += [
-            Step("pair", "read_code", all_lines, goals, "read both", found_by, COMPARED, lines, named_only=True),
-            Step(
-                MEMBERS, "map_module", {}, goals, why, found_by, COMPARED, {**place, "symbol": "name"}, named_only=True
-            ),
-            Step(CALLS, "trace_entry_point", deep, goals, why, found_by, COMPARED, {"entry": "name"}, named_only=True),
-        ]
+        steps += _comparing_steps(goals, found_by)
     if "tests" in by_aspect and question.asks("tested"):
         goal, why = (by_aspect["tests"],), "which tests belong to it"
         more = {"max_results": MAX_RELATED}
-        steps.append(Step("tests", "find_related", more, goal, why, found_by, 1, {"symbol": "name", "path": "file"}))
+        steps.append(Step("tests", "tests", "find_related", more, goal, why, found_by, 1, symbol))
     used = tuple(
         by_aspect[aspect] for aspect in ("usage", "tests", "mechanism", "configuration") if aspect in by_aspect
     )
@@ -329,13 +333,14 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
         return steps
     names = question.identifiers or (question.perhaps_names if question.kind == "configured" else ())
     named = [
-        Step(f"use{number}", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
+        Step(f"use{number}", "usage", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
         for number, name in enumerate(names[:2])
     ]
-    best = Step("use", "explore_symbol_usage", {}, used, "who uses the best place", found_by, 1, {"symbol": "name"})
-    traced = Step("trace", "trace_entry_point", {"max_depth": TRACED_CALLS}, used, "follow its calls", found_by)
+    why, deep = "who uses the best place", {"max_depth": TRACED_CALLS}
+    best = Step("use", "usage", "explore_symbol_usage", {}, used, why, found_by, 1, {"symbol": "name"})
+    traced = Step("trace", "flow", "trace_entry_point", deep, used, "follow its calls", found_by)
     follow = [msgspec.structs.replace(traced, fill={"entry": "name"})] if question.shows_flow else []
-    inner = _inner_steps(goals, (*found_by, "whole", "use")) if question.kind in PASSED_ON_KINDS else []
+    inner = _inner_steps(goals, (*found_by, whole.id, best.id)) if question.kind in PASSED_ON_KINDS else []
     return [*steps, *named, best, *follow, *inner]
 
 
@@ -343,9 +348,23 @@ def _inner_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step
     """Where the best place only passes its work on: read what it passes it to, and follow the calls of that."""
     why, whole = "the best place passes its work on to it", {"max_lines": WHOLE_LINES}
     place = {"path": "file", "symbol": "name"}
-    code = Step(PASSED_ON_CODE, "read_code", whole, goals, why, found_by, 1, place, passed_on=True)
-    calls = Step(PASSED_ON_CALLS, "trace_entry_point", {"max_depth": 1}, goals, why, found_by, 1, {"entry": "name"})
+    code = Step("inner", "passed_on_code", "read_code", whole, goals, why, found_by, 1, place, passed_on=True)
+    entry, deep = {"entry": "name"}, {"max_depth": 1}
+    calls = Step("inner_calls", "passed_on_calls", "trace_entry_point", deep, goals, why, found_by, 1, entry)
     return [code, msgspec.structs.replace(calls, passed_on=True)]
+
+
+def _comparing_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step]:
+    """Read both, and ask for all members and for the calls of each."""
+    why, all_lines, deep = "what each of them has", {"max_lines": WHOLE_LINES}, {"max_depth": TRACED_CALLS}
+    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+    symbol, entry = {"path": "file", "symbol": "name"}, {"entry": "name"}
+    steps = [
+        Step("pair", "read", "read_code", all_lines, goals, "read both", found_by, COMPARED, lines),
+        Step("members", "members", "map_module", {}, goals, why, found_by, COMPARED, symbol),
+        Step("calls", "calls", "trace_entry_point", deep, goals, why, found_by, COMPARED, entry),
+    ]
+    return [msgspec.structs.replace(step, named_only=True) for step in steps]
 
 
 def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
@@ -357,7 +376,7 @@ def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tu
         goal, origin = (by_aspect["history"],), {"origin": True} if question.asks_for_origin else {}
         places = (".",) if question.is_of_whole else paths
         steps += [
-            Step(f"history{n}", "explain_code_history", {"path": path}, goal, f"who changed {path}")
+            Step(f"history{n}", "history", "explain_code_history", {"path": path}, goal, f"who changed {path}")
             for n, path in enumerate(places)
         ]
         if not places:
@@ -365,28 +384,26 @@ def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tu
             is_named = question.kind != "why"
             count = HISTORIES if question.kind == "changed" and question.identifiers else 1
             why = "who changed the best place"
-            steps.append(
-                Step("history", "explain_code_history", origin, goal, why, found_by, count, symbol, named_only=is_named)
-            )
+            best = Step("history", "history", "explain_code_history", origin, goal, why, found_by, count, symbol)
+            steps.append(msgspec.structs.replace(best, named_only=is_named))
     if "together" in by_aspect:
         goal, more = (by_aspect["together"],), {"max_results": MAX_RELATED}
         steps += [
-            Step(f"together{n}", "find_related", {"path": path, **more}, goal, f"what changes with {path}")
+            Step(f"together{n}", "together", "find_related", {"path": path, **more}, goal, f"what changes with {path}")
             for n, path in enumerate(paths)
         ]
         if not paths:
-            why = "what changes with the best place"
-            steps.append(
-                Step("together", "find_related", more, goal, why, found_by, 1, {"path": "file"}, named_only=True)
-            )
+            why, file = "what changes with the best place", {"path": "file"}
+            best = Step("together", "together", "find_related", more, goal, why, found_by, 1, file)
+            steps.append(msgspec.structs.replace(best, named_only=True))
     return steps
 
 
-def _locate(step_id: str, query: str, goals: tuple[str, ...], max_results: int, kinds: Sequence[str] = ()) -> Step:
-    of_kinds = {"kinds": list(kinds)} if kinds else {}
-    return Step(
-        step_id, "locate", {"query": query, "max_results": max_results, **of_kinds}, goals, f"find '{query[:60]}'"
-    )
+def _locate(
+    step_id: str, purpose: Purpose, query: str, goals: tuple[str, ...], max_results: int, kinds: Sequence[str] = ()
+) -> Step:
+    asked: dict[str, Any] = {"query": query, "max_results": max_results, **({"kinds": list(kinds)} if kinds else {})}
+    return Step(step_id, purpose, "locate", asked, goals, f"find '{query[:60]}'")
 
 
 def _distinct(steps: list[Step]) -> list[Step]:

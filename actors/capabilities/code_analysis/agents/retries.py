@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from runtime.tools.result import Attempt, ToolResult
+from runtime.codebase.citation import ToolResult
+from runtime.tools.result import Attempt
 
 REDUCED = "reduced_scope"
 SKIPPED = "skipped"

@@ -37,6 +37,13 @@ from actors.capabilities.code_analysis.evidence.call_flow import is_common, reac
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS
+from actors.capabilities.code_analysis.handover.execution import execution_of
+from actors.capabilities.code_analysis.handover.intent import intent_of
+from actors.capabilities.code_analysis.handover.passes import passes_of
+from actors.capabilities.code_analysis.handover.plan import plan_of
+from actors.capabilities.code_analysis.handover.reading import checked, written
+from actors.capabilities.code_analysis.handover.synthesis import PlaceNote, SynthesisOutput
+from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.relevance import (
     Entity,
     coverage,
@@ -45,10 +52,10 @@ from actors.capabilities.code_analysis.ranking.relevance import (
     shared_words,
     shares_name,
 )
-from runtime.agents.capability import StageContext, StageInput
+from runtime.agents.capability import StageContext, StageInput, StageResult
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.words import index_terms
 from runtime.run.stage_view import StageView
-from runtime.tools.result import Citation
 
 MAX_RELATED = 6
 MAX_CALLERS = 8
@@ -78,37 +85,44 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     """What the synthesizer looks at: the question, the facts and the goals of this round."""
     return StageInput(
         {
-            "question": view.outputs["intent"]["question"],
-            "facts": view.outputs["execution"]["facts"],
-            "target_goals": view.outputs["planner"]["target_goals"],
+            "question": intent_of(view).question,
+            "facts": execution_of(view).facts,
+            "target_goals": plan_of(view).target_goals,
         }
     )
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
     """Claims per goal from the facts."""
-    evidence = evidence_of(given.facts["question"], given.facts["facts"])
+    question = msgspec.convert(given.facts["question"], Question)
+    evidence = evidence_of(question, msgspec.convert(given.facts["facts"], list[Fact]))
     hints = write_claims(evidence, given.facts["target_goals"])
-    written = [claim for claims in hints.values() for claim in claims]
-    places = {(c.file, c.start_line) for claim in written for c in claim.citations}
-    places |= {(commit.hash, 0) for claim in written for commit in claim.commits}
+    made = [claim for claims in hints.values() for claim in claims]
+    places = {(c.file, c.start_line) for claim in made for c in claim.citations}
+    places |= {(commit.hash, 0) for claim in made for commit in claim.commits}
     seen = _places_of_earlier_rounds(view)
-    return {
-        "entities": [entity.as_document() for entity in evidence.entities[:MAX_RELATED]],
-        "key_flows": [claim.text for claims in hints.values() for claim in claims if claim.role == "step"],
-        "open_questions": [goal for goal, claims in hints.items() if not claims],
-        "contradictions": [],
-        "hints_for_goals": {goal: msgspec.to_builtins(claims) for goal, claims in hints.items()},
-        "accumulated_evidence": len(places | seen),
-        "new_evidence": len(places - seen),
-        "coverage": coverage(evidence.question, evidence.entities, evidence.facts),
-    }
+    best = [entity.as_document() for entity in evidence.entities[:MAX_RELATED]]
+    output = SynthesisOutput(
+        entities=msgspec.convert(best, list[PlaceNote]),
+        key_flows=[claim.text for claims in hints.values() for claim in claims if claim.role == "step"],
+        open_questions=[goal for goal, claims in hints.items() if not claims],
+        hints_for_goals={goal: msgspec.to_builtins(claims) for goal, claims in hints.items()},
+        accumulated_evidence=len(places | seen),
+        new_evidence=len(places - seen),
+        coverage=coverage(evidence.question, evidence.entities, evidence.facts),
+    )
+    return written(output)
 
 
-def claims_from_facts(view: StageView) -> dict[str, Any]:
+async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
+    """What was written, in its form; claims are read one by one where they are used."""
+    return StageResult(checked("synthesizer", output, SynthesisOutput))
+
+
+def claims_from_facts(view: StageView) -> dict[str, list[Claim]]:
     """Claims for a round that was cut short after its tools had run."""
-    evidence = evidence_of(view.outputs["intent"]["question"], view.outputs["execution"]["facts"])
-    return write_claims(evidence, view.outputs["planner"]["target_goals"])
+    evidence = evidence_of(intent_of(view).question, execution_of(view).facts)
+    return write_claims(evidence, plan_of(view).target_goals)
 
 
 def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]:
@@ -202,20 +216,20 @@ def _steps(evidence: Evidence) -> list[Claim]:
 
 def _with_code(evidence: Evidence) -> list[Entity]:
     """The places whose code is shown: those that answer, then the next best that has to do with the question."""
-    question, leads = evidence.question, evidence.leads
-    enough = SECOND_SHARE * leads[0].score if leads else 0.0
+    question, primary_entities = evidence.question, evidence.leads
+    enough = SECOND_SHARE * primary_entities[0].score if primary_entities else 0.0
     others = [
         entity
         for entity in evidence.entities[:4]
-        if entity not in leads
+        if entity not in primary_entities
         and entity.score >= enough
         and shares_name(entity, question)
-        and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in leads))
+        and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in primary_entities))
     ]
-    most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(leads))
+    most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(primary_entities))
     inner = [evidence.inner] if question.kind in PASSED_ON_KINDS and evidence.inner is not None else []
     rest = [entity for entity in others if entity.name not in {one.name for one in inner}]
-    return [entity for entity in (*leads, *inner, *rest) if entity.code is not None][:most]
+    return [entity for entity in (*primary_entities, *inner, *rest) if entity.code is not None][:most]
 
 
 def _usage(evidence: Evidence) -> list[Claim]:
@@ -269,23 +283,23 @@ def _is_use(fact: Fact) -> bool:
 def _configuration(evidence: Evidence) -> list[Claim]:
     """Settings that have to do with the subject; without such, the best that the search for settings found."""
     set_at = [setting_line_claim(fact) for fact in _settings_by_name(evidence)]
-    from_config = [entity for entity in evidence.entities if "config" in entity.steps]
+    from_config = [entity for entity in evidence.entities if "settings" in entity.purposes]
     related = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
     fitting = [entity for entity in related if is_setting(entity)]
-    leads = {entity.name for entity in evidence.leads if evidence.question.kind == "configured"}
+    primary_names = {entity.name for entity in evidence.leads if evidence.question.kind == "configured"}
     fitting = [entity for entity in fitting if not entity.is_test] or fitting
     shares = [shared_words(entity, evidence.question) for entity in fitting]
     enough = SETTING_SHARE * max(shares, default=0.0)
     fitting = [entity for entity, share in zip(fitting, shares, strict=True) if share >= enough]
-    found = [entity for entity in fitting or from_config[:3] if entity.name not in leads]
+    found = [entity for entity in fitting or from_config[:3] if entity.name not in primary_names]
     places = {(claim.citations[0].file, claim.citations[0].start_line) for claim in set_at}
     fresh = [entity for entity in found if (entity.citation.file, entity.citation.start_line) not in places]
     if set_at:
         names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
         fresh = [entity for entity in fresh if is_named(entity.name, names)]
-    told = [*set_at, *map(setting_claim, fresh)][:MAX_RELATED]
-    is_lead_alone = not told and evidence.question.kind == "configured" and not _is_told_by_lines(evidence)
-    return [lead_claim(lead) for lead in evidence.leads if is_setting(lead)] if is_lead_alone else told
+    claims = [*set_at, *map(setting_claim, fresh)][:MAX_RELATED]
+    is_lead_alone = not claims and evidence.question.kind == "configured" and not _is_told_by_lines(evidence)
+    return [lead_claim(lead) for lead in evidence.leads if is_setting(lead)] if is_lead_alone else claims
 
 
 def _settings_by_name(evidence: Evidence) -> list[Fact]:
@@ -324,8 +338,8 @@ def _structure(evidence: Evidence) -> list[Claim]:
 def _places_of_earlier_rounds(view: StageView) -> set[tuple[str, int]]:
     earlier = [
         claim
-        for done in view.goals.finished_rounds
-        for claims in read_claims(done.synthesis.get("hints_for_goals"))[0].values()
+        for done in passes_of(view)
+        for claims in read_claims(done.hints_for_goals)[0].values()
         for claim in claims
     ]
     places = {(citation.file, citation.start_line) for claim in earlier for citation in claim.citations}

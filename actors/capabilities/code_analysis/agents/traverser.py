@@ -15,17 +15,24 @@ import msgspec
 from actors.capabilities.code_analysis.agents.context_limits import capped, forbids, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.agents.retries import with_retries
 from actors.capabilities.code_analysis.answers.comparison import compared
-from actors.capabilities.code_analysis.evidence.commits import commits_of
+from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of
 from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange, distinct, facts_of, ranges_of
-from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.evidence.steps import Step, StepReport
+from actors.capabilities.code_analysis.handover.execution import CodeRead, ContextSize, ExecutionOutput, traversed_of
+from actors.capabilities.code_analysis.handover.intent import intent_of
+from actors.capabilities.code_analysis.handover.passes import passes_of
+from actors.capabilities.code_analysis.handover.perception import perception_of
+from actors.capabilities.code_analysis.handover.plan import group_of, plan_of
+from actors.capabilities.code_analysis.handover.reading import written
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.delegation import passed_on, ranked_places
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
 from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageResult
+from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.tool_registry import remembered_of
 from runtime.run.stage_view import StageView
-from runtime.tools.result import ToolResult
 
 MAX_FACTS_PER_STEP = 60
 CODE_CHARS_PER_TOKEN = 4
@@ -44,11 +51,10 @@ class StepRun(msgspec.Struct):
 async def traverse(context: StageContext, view: StageView) -> StageResult:
     """Run the steps of the plan in order; in a fan-out those of one independent group."""
     started_s = time.perf_counter()
-    codebase: Codebase = context.services.codebase(view.outputs["perception"]["repository"])
-    given = view.outputs["planner"]["steps"] if view.item is None else view.item
-    steps = msgspec.convert(given, list[Step])
+    codebase: Codebase = context.services.codebase(perception_of(view).repository)
+    steps = plan_of(view).steps if view.item is None else group_of(view.item)
     done: dict[str, StepRun] = {}
-    question = msgspec.convert(view.outputs["intent"]["question"], Question)
+    question = intent_of(view).question
     files = _files_of_earlier_passes(view)
     max_retries = view.context_bounds.get("max_retries_per_step", MAX_RETRIES_PER_STEP)
     for step in steps:
@@ -62,34 +68,30 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     made = [(run.step.tool, result) for run in done.values() for result in run.results]
     await recall.add_tool_uses(context, codebase, made)
     facts = _within(distinct(fact for run in done.values() for fact in run.facts), view)
-    ranges = sorted({_range_key(produced) for run in done.values() for r in run.results for produced in ranges_of(r)})
-    return StageResult(
-        {
-            "results": [_report(run) for run in done.values()],
-            "facts": [msgspec.to_builtins(fact) for fact in facts],
-            "code_read": _code_read(facts),
-            "ranges": [list(key) for key in ranges],
-            "commits": _commits([result for run in done.values() for result in run.results]),
-            "files_read": sorted(
-                {fact.citation.file for run in done.values() for fact in run.facts if fact.kind == "code"}
-            ),
-            "context": _context_size([r for run in done.values() for r in run.results], facts),
-            "all_succeeded": all(result.usable for run in done.values() for result in run.results),
-            "attempt_history": {
-                step_id: [msgspec.to_builtins(attempt) for result in run.results for attempt in result.attempts]
-                for step_id, run in done.items()
-            },
-            "total_time_ms": int((time.perf_counter() - started_s) * 1000),
-        }
+    results = [result for run in done.values() for result in run.results]
+    output = ExecutionOutput(
+        results=[_report(run) for run in done.values()],
+        facts=facts,
+        code_read=_code_read(facts),
+        ranges=_sorted_ranges(produced for result in results for produced in ranges_of(result)),
+        commits=_each_once(commit for result in results for commit in commits_of(result)),
+        files_read=sorted({fact.citation.file for run in done.values() for fact in run.facts if fact.kind == "code"}),
+        context=_context_size(results, facts),
+        all_succeeded=all(result.usable for result in results),
+        attempt_history={
+            step_id: [attempt for result in run.results for attempt in result.attempts] for step_id, run in done.items()
+        },
+        total_time_ms=int((time.perf_counter() - started_s) * 1000),
     )
+    return StageResult(written(output))
 
 
 async def _called(
     context: StageContext, codebase: Codebase, tool: str, given: dict[str, Any], max_retries: int
 ) -> ToolResult:
     """The result of a call, retried as `retrying` says; who explores a symbol is told what is remembered of it."""
-    if tool == "explore_symbol_usage":
-        remembered = await recall.recall_relations(context, codebase, [str(given.get("symbol", ""))])
+    if symbol_in := remembered_of(tool):
+        remembered = await recall.recall_relations(context, codebase, [str(given.get(symbol_in, ""))])
         codebase = codebase.remembering(remembered)
     made = 0
 
@@ -104,30 +106,27 @@ async def _called(
 
 async def gather_groups(context: StageContext, view: StageView) -> StageResult:
     """Put the results of independent groups together, as if one traverser had run them all, in the plan's order."""
-    groups: list[dict[str, Any]] = view.outputs["traversed"]["items"]
-    place = {step["id"]: number for number, step in enumerate(view.outputs["planner"]["steps"])}
-    found = msgspec.convert([fact for group in groups for fact in group["facts"]], list[Fact])
-    facts = distinct(sorted(found, key=lambda fact: place[fact.step]))
-    reports = [report for group in groups for report in group["results"]]
-    attempts = [tried for group in groups for tried in group["attempt_history"].items()]
-    facts = _within(facts, view)
-    ranges = sorted({tuple(key) for group in groups for key in group["ranges"]})
-    return StageResult(
-        {
-            "results": sorted(reports, key=lambda report: place[report["step"]]),
-            "facts": [msgspec.to_builtins(fact) for fact in facts],
-            "code_read": _code_read(facts),
-            "ranges": [list(key) for key in ranges],
-            "commits": _each_once(commit for group in groups for commit in group["commits"]),
-            "files_read": sorted({file for group in groups for file in group["files_read"]}),
-            "context": {
-                name: sum(group["context"][name] for group in groups) for name in ("raw_tokens", "fact_tokens")
-            },
-            "all_succeeded": all(group["all_succeeded"] for group in groups),
-            "attempt_history": dict(sorted(attempts, key=lambda tried: place[tried[0]])),
-            "total_time_ms": sum(group["total_time_ms"] for group in groups),
-        }
+    groups = traversed_of(view)
+    place = {step.id: number for number, step in enumerate(plan_of(view).steps)}
+    found = [fact for group in groups for fact in group.facts]
+    facts = _within(distinct(sorted(found, key=lambda fact: place[fact.step])), view)
+    reports = [report for group in groups for report in group.results]
+    attempts = [tried for group in groups for tried in group.attempt_history.items()]
+    output = ExecutionOutput(
+        results=sorted(reports, key=lambda report: place[report.step]),
+        facts=facts,
+        code_read=_code_read(facts),
+        ranges=_sorted_ranges(produced for group in groups for produced in group.ranges),
+        commits=_each_once(commit for group in groups for commit in group.commits),
+        files_read=sorted({file for group in groups for file in group.files_read}),
+        context=ContextSize(
+            sum(group.context.raw_tokens for group in groups), sum(group.context.fact_tokens for group in groups)
+        ),
+        all_succeeded=all(group.all_succeeded for group in groups),
+        attempt_history=dict(sorted(attempts, key=lambda tried: place[tried[0]])),
+        total_time_ms=sum(group.total_time_ms for group in groups),
     )
+    return StageResult(written(output))
 
 
 def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dict[str, Any]]:
@@ -174,14 +173,29 @@ def _permitted(
 
 
 def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[str, int]) -> list[Fact]:
-    found = facts_of(step.id, step.tool, result)
-    if step.tool == "map_module" and step.named_only:
-        # Who has but a part of the members cannot say what a type does not define.
-        whole = members_of(found, question.identifiers) if not result.truncated else []
-        return whole if len(tree_cut(whole, bounds)) == len(whole) else []
+    found = facts_of(step, result)
+    if step.purpose == "members":
+        return _members(step, question, found, result.truncated, bounds)
     if step.tool == "map_module":
         return tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
     return slices_cut(_some_of_each_kind(found, MAX_FACTS_PER_STEP), bounds)
+
+
+def _members(step: Step, question: Question, found: list[Fact], is_cut: bool, bounds: Mapping[str, int]) -> list[Fact]:
+    """All members of what is compared, or none: who has but a part cannot say what a type does not define.
+
+    A step that maps a file, and not what the question names in it, keeps the rest of the file as well; without all
+    members it only tells how the file is laid out.
+    """
+    whole = [] if is_cut else members_of(found, question.identifiers)
+    whole = whole if len(tree_cut(whole, bounds)) == len(whole) else []
+    if step.named_only:
+        return whole
+    shown = tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
+    if not whole:
+        return [msgspec.structs.replace(fact, purpose="structure") for fact in shown]
+    places = {fact.place for fact in whole}
+    return [*(fact for fact in shown if fact.place not in places), *whole]
 
 
 def _some_of_each_kind(facts: Sequence[Fact], limit: int) -> list[Fact]:
@@ -217,24 +231,20 @@ def members_of(facts: Sequence[Fact], names: Sequence[str]) -> list[Fact]:
 
 def _files_of_earlier_passes(view: StageView) -> set[str]:
     """The files that were read in earlier passes of this query."""
-    return {
-        str(file)
-        for done in view.goals.finished_rounds
-        for file in (done.synthesis.get("files_read") or ())  # type: ignore[attr-defined]
-    }
+    return {file for done in passes_of(view) for file in done.files_read}
 
 
-def _code_read(facts: Sequence[Fact]) -> list[tuple[str, int, int]]:
-    """(file, first line, characters) of each text of code that travels on."""
-    return [(fact.citation.file, fact.citation.start_line, len(fact.text)) for fact in facts if fact.text]
+def _code_read(facts: Sequence[Fact]) -> list[CodeRead]:
+    """Each text of code that travels on."""
+    return [CodeRead(fact.citation.file, fact.citation.start_line, len(fact.text)) for fact in facts if fact.text]
 
 
 def _code_of_earlier_passes(view: StageView) -> dict[tuple[str, int], int]:
     """(file, first line) → characters of code that earlier passes of this query handed on from there."""
     handed_on: dict[tuple[str, int], int] = {}
-    for done in view.goals.finished_rounds:
-        for file, start, chars in done.synthesis.get("code_read") or ():  # type: ignore[attr-defined]
-            handed_on[file, start] = max(chars, handed_on.get((file, start), 0))
+    for read in (read for done in passes_of(view) for read in done.code_read):
+        place = (read.file, read.start_line)
+        handed_on[place] = max(read.chars, handed_on.get(place, 0))
     return handed_on
 
 
@@ -255,39 +265,31 @@ def _within(facts: list[Fact], view: StageView) -> list[Fact]:
     return kept
 
 
-def _context_size(results: Sequence[ToolResult], facts: Sequence[Fact]) -> dict[str, int]:
+def _context_size(results: Sequence[ToolResult], facts: Sequence[Fact]) -> ContextSize:
     """What the tools gave and what travels on in its place, in estimated tokens of its JSON."""
     raw = sum(len(msgspec.json.encode((result.data, result.citations))) for result in results)
-    return {
-        "raw_tokens": raw // CODE_CHARS_PER_TOKEN,
-        "fact_tokens": len(msgspec.json.encode(facts)) // CODE_CHARS_PER_TOKEN,
-    }
+    return ContextSize(raw // CODE_CHARS_PER_TOKEN, len(msgspec.json.encode(facts)) // CODE_CHARS_PER_TOKEN)
 
 
-def _commits(results: Sequence[ToolResult]) -> list[dict[str, str]]:
+def _each_once(commits: Iterable[CommitNote]) -> list[CommitNote]:
     """Every commit that a tool told of: the only ones that an answer may speak of."""
-    return _each_once(msgspec.to_builtins(commit) for result in results for commit in commits_of(result))
+    return list({commit.hash: commit for commit in commits}.values())
 
 
-def _each_once(commits: Iterable[dict[str, str]]) -> list[dict[str, str]]:
-    return list({commit["hash"]: commit for commit in commits}.values())
+def _report(run: StepRun) -> StepReport:
+    return StepReport(
+        step=run.step.id,
+        tool=run.step.tool,
+        status=run.results[0].status if run.results else "empty",
+        calls=len(run.results),
+        attempts=sum(len(result.attempts) for result in run.results),
+        found=sum(len(result.citations) for result in run.results),
+        truncated=any(result.truncated for result in run.results),
+        is_shallow=any(result.data.get("boundary") for result in run.results),
+        errors=[result.error for result in run.results if result.error],
+        forbidden_by=run.forbidden_by,
+    )
 
 
-def _report(run: StepRun) -> dict[str, Any]:
-    errors = [result.error for result in run.results if result.error]
-    return {
-        "step": run.step.id,
-        "tool": run.step.tool,
-        "status": run.results[0].status if run.results else "empty",
-        "calls": len(run.results),
-        "attempts": sum(len(result.attempts) for result in run.results),
-        "found": sum(len(result.citations) for result in run.results),
-        "truncated": any(result.truncated for result in run.results),
-        "is_shallow": any(result.data.get("boundary") for result in run.results),
-        "errors": errors,
-        "forbidden_by": run.forbidden_by,
-    }
-
-
-def _range_key(produced: ProducedRange) -> tuple[str, int, int, str]:
-    return (produced.file, produced.start_line, produced.end_line, produced.content_sha256)
+def _sorted_ranges(ranges: Iterable[ProducedRange]) -> list[ProducedRange]:
+    return sorted(set(ranges), key=lambda made: (made.file, made.start_line, made.end_line, made.content_sha256))

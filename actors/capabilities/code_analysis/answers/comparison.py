@@ -12,15 +12,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from actors.capabilities.code_analysis.answers.wording import docstring_lines
-from actors.capabilities.code_analysis.evidence.call_flow import COMMON_METHODS, last_part
+from actors.capabilities.code_analysis.evidence.call_flow import COMMON_METHODS
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
-from runtime.tools.result import Citation
+from runtime.codebase.citation import Citation
+from runtime.primitives.dotted_names import last_part
 
-# The steps that ask for all members, and for the calls, of what is compared.
-MEMBERS = "members"
-CALLS = "calls"
 MAX_NAMED = 8
 MAX_CITED = 2
 MAX_LINES_APART = 3
@@ -88,7 +86,7 @@ def members_of_both(
 def members(entity: Entity, facts: Sequence[Fact], with_private: bool = False) -> dict[str, Citation]:
     """Member → its lines, of a type of which all were asked for; without special ones, members of members, and
     private ones unless they are wanted; where there are many, what it does before the values that it holds."""
-    if not any(MEMBERS in (fact.step, *fact.also_by) and fact.citation.file == entity.citation.file for fact in facts):
+    if not any("members" in fact.purposes and fact.citation.file == entity.citation.file for fact in facts):
         return {}
     prefix = f"{entity.name}."
     in_file = [fact for fact in facts if fact.kind == "definition" and fact.citation.file == entity.citation.file]

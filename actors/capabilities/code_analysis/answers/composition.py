@@ -14,13 +14,14 @@ from actors.capabilities.code_analysis.answers.diagram import call_diagram
 from actors.capabilities.code_analysis.answers.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span, plain, render
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
+from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.git.git_settings import REFUSED
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.run.goals import Goal
-from runtime.tools.result import Citation
 
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("lead", ""),
@@ -91,16 +92,16 @@ class Finding(msgspec.Struct, frozen=True):
         }
 
 
-def history_reason(steps: Sequence[Mapping[str, Any]]) -> str:
+def history_reason(steps: Sequence[StepReport]) -> str:
     """Why the steps that asked git found no commit."""
-    said = " ".join(str(error) for step in steps for error in step.get("errors") or ())
+    said = " ".join(str(error) for step in steps for error in step.errors)
     if "no git repository" in said:
         return _NO_REPOSITORY
     if REFUSED in said:
         return _NOT_USED
     if "not committed" in said:
         return _NOT_COMMITTED
-    if any(step.get("is_shallow") for step in steps):
+    if any(step.is_shallow for step in steps):
         return _SHALLOW
     return "No commit was found that tells of it."
 
@@ -142,20 +143,22 @@ def compose(
     ended_by: str | None,
     remarks: Sequence[str] = (),
     reasons: Mapping[str, str] | None = None,
+    failure: str | None = None,
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
-    `reasons`: aspect → why nothing was found for it.
+    `reasons`: aspect → why nothing was found for it. `failure`: the stage that failed for good and why, in words.
     """
+    was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])
     parts: list[str] = []
     why = {**_MISSING, **(reasons or {})}
     missing = [why[aspect_of(f.goal)] for f in findings if not f.claims and aspect_of(f.goal) in why]
-    if not claims and ended_by is None and findings and all(aspect_of(f.goal) in (reasons or {}) for f in findings):
+    if not claims and not was_cut and findings and all(aspect_of(f.goal) in (reasons or {}) for f in findings):
         parts += missing
     elif not claims:
-        parts.append(_nothing_found(question) if ended_by is None else _NOTHING_YET)
+        parts.append(_NOTHING_YET if was_cut else _nothing_found(question))
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
@@ -169,8 +172,10 @@ def compose(
     if skipped:
         listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
         parts.append(f"Not looked at: {listed}.")
-    if claims and ended_by is None:
+    if claims and not was_cut:
         parts += remarks
+    if failure is not None:
+        parts.append(f"This answer is partial: {failure}.")
     if ended_by is not None:
         parts.append(f"This answer is partial: the run was ended by a bound ({ended_by}).")
     return "\n\n".join(parts)

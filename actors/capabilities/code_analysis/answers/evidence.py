@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from actors.capabilities.code_analysis.answers.comparison import compared
 from actors.capabilities.code_analysis.answers.how_to import guide_of
 from actors.capabilities.code_analysis.answers.wording import MAX_QUOTE_CHARS
 from actors.capabilities.code_analysis.evidence.facts import Fact
-from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_CODE
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.delegation import passed_on, ranked_places
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named, shares_thing
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.words import index_terms
-from runtime.tools.result import Citation
 
 MAX_COMPARED = 3
 
@@ -68,13 +65,13 @@ class Evidence(msgspec.Struct, frozen=True):
         called = passed_on(self.leads[0], self.facts) if self.leads else None
         if called is None:
             return None
-        codes = [fact for fact in self.of("code") if fact.step == PASSED_ON_CODE]
+        codes = [fact for fact in self.of("code") if fact.purpose == "passed_on_code"]
         code = next((code for code in codes if called.citation.file == code.citation.file), None)
         known = next((entity for entity in self.entities if entity.citation == called.citation), None)
         if known is not None:
             return msgspec.structs.replace(known, code=code or known.code)
         kind, says, score = called.symbol_kind, called.docstring, 0.0
-        return Entity(called.name, kind, called.citation, called.signature, says, score, (called.step,), False, code)
+        return Entity(called.name, kind, called.citation, called.signature, says, score, called.purposes, False, code)
 
     @property
     def is_of_names(self) -> bool:
@@ -119,8 +116,6 @@ def _call_in(entity: Entity, fact: Fact) -> Citation | None:
     return msgspec.structs.replace(read, **line, quote=lines[place].strip()[:MAX_QUOTE_CHARS])
 
 
-def evidence_of(question: dict[str, Any], facts: list[dict[str, Any]]) -> Evidence:
-    """The evidence in a question and facts as stages hand them on. Raises msgspec.ValidationError for other shapes."""
-    asked = msgspec.convert(question, Question)
-    found = msgspec.convert(facts, list[Fact])
-    return Evidence(asked, found, ranked_places(asked, found))
+def evidence_of(question: Question, facts: list[Fact]) -> Evidence:
+    """The evidence in a question and facts as stages hand them on."""
+    return Evidence(question, facts, ranked_places(question, facts))

@@ -12,6 +12,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.listing_scope import OPEN_KINDS
 from actors.capabilities.code_analysis.ranking.relevance import Entity
 
 MAX_DERIVED = 6
@@ -33,7 +34,6 @@ _OPEN = re.compile(
 
 # Rust: `impl Type {`, not `impl Trait for Type {`.
 _IMPL_OF_ITSELF = re.compile(r"^\s*(?:unsafe\s+)?impl\b(?!.*\bfor\b)")
-_ALL_OPEN = frozenset({"interface", "trait", "protocol"})
 _SIGNATURE = re.compile(
     r"^\s*(?:(?:pub|public|protected|abstract|async|suspend|static|unsafe|const|fun|fn|func)\s+)*"
     r"(?:[\w<>\[\],.?*& ]+\s+[*&]?)?(?P<name>[A-Za-z_]\w*)\s*(?:<[^>]*>)?\("
@@ -69,7 +69,7 @@ def left_open(lead: Entity) -> list[Claim]:
     first = lead.code.citation.start_line
     claims: dict[str, Claim] = {}
     found = [_member_near(lines, number) for number, line in enumerate(lines) if _OPEN.search(line)]
-    if lead.kind in _ALL_OPEN:
+    if lead.kind in OPEN_KINDS:
         found = [*_without_body(lines)]
     for at, name in filter(None, found):
         place = {"start_line": first + at, "end_line": first + at, "quote": lines[at].strip()[:160]}

@@ -8,7 +8,7 @@ from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.relevance import is_named
-from runtime.tools.result import Citation
+from runtime.codebase.citation import Citation
 
 MAX_SHOWN = 3
 

@@ -14,8 +14,6 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms
 
-# The steps that find parts of documents and read the best of them.
-DOCUMENTS, GUIDE = "guides", "guide"
 MAX_GUIDES, READ_GUIDES, GUIDE_LINES = 6, 2, 40
 MAX_SHOWN_LINES = 12
 MIN_TERMS = 2
@@ -24,7 +22,7 @@ MIN_SHARE = 0.75
 
 def guide_of(question: Question, facts: Sequence[Fact]) -> Fact | None:
     """The part of a document that has most of the question's words; None where none has nearly all of them."""
-    read = [f for f in facts if f.kind == "code" and GUIDE in (f.step, *f.also_by) and _is_document(f)]
+    read = [f for f in facts if f.kind == "code" and "guidance" in f.purposes and _is_document(f)]
     best = max(read, key=lambda fact: _share(question, fact), default=None)
     if best is None or len(question.terms) < MIN_TERMS or _share(question, best) < MIN_SHARE:
         return None

@@ -14,17 +14,15 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.extension import derived
 from actors.capabilities.code_analysis.answers.wording import item_claim
-from actors.capabilities.code_analysis.evidence.call_flow import last_part
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.doc_text import readable
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import Question
-from actors.capabilities.code_analysis.question.listing_scope import KINDS, TYPE_KINDS, kinds_listed
+from actors.capabilities.code_analysis.question.listing_scope import TYPE_KINDS, kinds_listed
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named, path_shares, shared_words, shares_name
 from runtime.codebase.files.words import index_terms, split_identifier
+from runtime.primitives.dotted_names import last_part
 
-# Steps: types alone, what derives from the type that is named so, and what documents list.
-TYPES, HEIRS, SECTIONS = "types", "heirs", "sections"
 MAX_ITEMS = 30
 ENOUGH = 3
 LISTED_SHARE = 0.5
@@ -115,7 +113,9 @@ def _entries(question: Question, entities: Sequence[Entity]) -> list[Entity]:
     words = head_words(question)
     own = [entity for entity in entities if not entity.is_test or "test" in question.terms]
     if kinds := kinds_listed(question):
-        return _by_place(entity for entity in own or entities if KINDS in entity.steps and entity.kind in kinds)
+        return _by_place(
+            entity for entity in own or entities if "all_of_kind" in entity.purposes and entity.kind in kinds
+        )
     head = index_terms(words[-1]).split()[-1:] if words else []
     noun = _singular(split_identifier(words[-1])[-1]) if words and split_identifier(words[-1]) else ""
     of_kind = [entity for entity in own if noun and _is_a(entity, noun)]
@@ -220,7 +220,7 @@ def _of_one_sort(entities: Sequence[Entity]) -> list[Entity]:
 def _heirs(question: Question, facts: Sequence[Fact], listed: Sequence[Claim]) -> list[Claim]:
     """What is declared on top of the type that bears the name, where it is not among the entries."""
     base = type_name(question)
-    uses = [fact for fact in facts if HEIRS in (fact.step, *fact.also_by) and fact.kind != "definition"]
+    uses = [fact for fact in facts if "heirs" in fact.purposes and fact.kind != "definition"]
     defined = [f for f in facts if f.kind == "definition" and base and is_named(f.name, (base,))]
     if not defined or not uses:
         return []
@@ -242,7 +242,7 @@ def _documented(question: Question, facts: Sequence[Fact]) -> list[Claim]:
     words = head_words(question)
     head = index_terms(words[-1]).split()[-1:] if words else []
     for fact in facts:
-        if not head or fact.kind != "code" or fact.step != SECTIONS:
+        if not head or fact.kind != "code" or fact.purpose != "listed":
             continue
         lines = fact.text.split("\n")
         start = next((n for n, line in enumerate(lines) if _BULLET.match(line)), None)

@@ -9,14 +9,14 @@ from typing import Literal
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.call_flow import last_part
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, told
 from actors.capabilities.code_analysis.evidence.doc_text import readable
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.relevance import Entity
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.words import index_terms
-from runtime.tools.result import Citation
+from runtime.primitives.dotted_names import last_part
 
 MAX_EXCERPT_LINES = 16
 MAX_QUOTE_CHARS = 160

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from runtime.primitives.dotted_names import last_part
 
 # Methods that every container and stream has: a call of one seldom means the definition of that name in a repository.
 COMMON_METHODS = frozenset(
@@ -28,8 +29,3 @@ def reached(traced: Sequence[Fact], starts: Iterable[str]) -> list[Fact]:
             kept.append(fact)
             known.add(fact.name)
     return kept
-
-
-def last_part(name: str) -> str:
-    """`accept` of `Depot.accept`."""
-    return name.rpartition(".")[2]

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
-from runtime.tools.result import Citation
+from runtime.codebase.citation import Citation
 
 ClaimRole = Literal[
     "lead",

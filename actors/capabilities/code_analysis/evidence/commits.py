@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.tools.result import ToolResult
+from runtime.codebase.citation import ToolResult
 
 SHORT_HASH_CHARS = 10
 MAX_SUBJECT_CHARS = 120

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 
+from runtime.primitives.dotted_names import last_part
+
 _SUMMARY = re.compile(
     r"<summary>\s*(.*?)\s*(?:</summary>|<(?:param|returns|remarks|exception|typeparam|example)\b|$)", re.S
 )
@@ -26,7 +28,7 @@ def readable(text: str) -> str:
     """A documentation comment without its mark-up; of XML documentation the summary alone."""
     found = _SUMMARY.search(text)
     shown = found.group(1) if found else text
-    shown = _REFERENCE.sub(lambda match: match.group(1).rpartition(".")[2], shown)
+    shown = _REFERENCE.sub(lambda match: last_part(match.group(1)), shown)
     shown = _INLINE.sub(_worded, shown)
     return html.unescape(_TAG.sub("", shown)).strip() if "<" in shown or "&" in shown else shown.strip()
 

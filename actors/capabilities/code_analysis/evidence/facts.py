@@ -13,8 +13,9 @@ from typing import Literal
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, note_of
+from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
-from runtime.tools.result import Citation, ToolResult
 
 # A symbol that merely stands in a file that was mapped was not searched for: it counts less than any hit.
 MAPPED_SCORE = 0.2
@@ -52,6 +53,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `about` is the symbol whose uses were explored, for facts about uses, and what calls it, for traced calls. `at_line`
     is the line of a call in the file of the caller, 0 when it is not known. `also_by`: other steps that found it.
+    `purpose`: what the step that found it is for, and `also_for` what the others are.
     `commit` and `deed`, of facts about changes; lines are cited as those of a commit only where it `wrote` them.
     `count` is in how many commits two files changed together, and of a definition how many bear its name. `branch`: the
     first and the last line of what meets the case that the question asks about. `by_name`, of a call: nothing but its
@@ -76,11 +78,18 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     also_by: tuple[str, ...] = ()
     branch: tuple[int, ...] = ()
     by_name: bool = False
+    purpose: Purpose | None = None
+    also_for: tuple[Purpose, ...] = ()
 
     @property
     def place(self) -> tuple[str, int, int]:
         """File and lines, to tell facts about one place from others."""
         return (self.citation.file, self.citation.start_line, self.citation.end_line)
+
+    @property
+    def purposes(self) -> tuple[Purpose, ...]:
+        """What all steps that found it are for."""
+        return (*(() if self.purpose is None else (self.purpose,)), *self.also_for)
 
 
 class ProducedRange(msgspec.Struct, frozen=True, array_like=True):
@@ -92,12 +101,12 @@ class ProducedRange(msgspec.Struct, frozen=True, array_like=True):
     content_sha256: str
 
 
-def facts_of(step: str, tool: str, result: ToolResult) -> list[Fact]:
-    """The facts in a tool result, best first; empty when the call gave nothing usable."""
-    rule = _RULES.get(tool)
+def facts_of(step: Step, result: ToolResult) -> list[Fact]:
+    """The facts in a result of a step's tool, best first; empty when the call gave nothing usable."""
+    rule = _RULES.get(step.tool)
     if rule is None or not result.usable:
         return []
-    return [_lean(msgspec.structs.replace(fact, step=step)) for fact in rule(result)]
+    return [_lean(msgspec.structs.replace(fact, step=step.id, purpose=step.purpose)) for fact in rule(result)]
 
 
 def _lean(fact: Fact) -> Fact:
@@ -137,8 +146,13 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
         again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
         if again:
             count = max(first.count, fact.count)
-            kept[key] = msgspec.structs.replace(first, also_by=(*first.also_by, *again), count=count)
+            also = {"also_by": (*first.also_by, *again), "also_for": _each_once((*first.also_for, *fact.purposes))}
+            kept[key] = msgspec.structs.replace(first, **also, count=count)
     return list(kept.values())
+
+
+def _each_once(purposes: Iterable[Purpose]) -> tuple[Purpose, ...]:
+    return tuple(dict.fromkeys(purposes))
 
 
 def _located(result: ToolResult) -> Iterator[Fact]:

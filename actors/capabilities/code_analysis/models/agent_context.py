@@ -5,14 +5,14 @@ Agents see nothing of the output of tools. What was cut, and how much smaller th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import told
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
-from runtime.context.budget import Budget, Fitted, fitted
+from runtime.context.budget import Budget, FittedContext, fit_context
 from runtime.context.models import AgentContext, Excerpt, FactCategory, Understanding
 from runtime.context.models import Fact as Conclusion
 
@@ -33,7 +33,7 @@ _CONFIDENCE: dict[FactKind, float] = {"excerpt": 0.7, "reference": 0.8, "callee"
 _SURE = 1.0
 
 
-def of_facts(agent: str, task: str, goals: Sequence[str], facts: Sequence[Fact], round_number: int) -> Fitted:
+def of_facts(agent: str, task: str, goals: Sequence[str], facts: Sequence[Fact], round_number: int) -> FittedContext:
     """The context of an agent that reads facts, best first; ids are `f1`, `f2`, … in that order."""
     named = [(f"f{number}", fact) for number, fact in enumerate(facts, 1)]
     context = AgentContext(
@@ -47,10 +47,10 @@ def of_facts(agent: str, task: str, goals: Sequence[str], facts: Sequence[Fact],
             if fact.kind == "code" and fact.text
         ),
     )
-    return fitted(context, BUDGETS[agent])
+    return fit_context(context, BUDGETS[agent])
 
 
-def of_lines(agent: str, task: str, goals: Sequence[str], lines: Sequence[str]) -> Fitted:
+def of_lines(agent: str, task: str, goals: Sequence[str], lines: Sequence[str]) -> FittedContext:
     """The context of an agent that reads what others wrote, what matters most first."""
     context = AgentContext(
         agent=agent,
@@ -58,7 +58,7 @@ def of_lines(agent: str, task: str, goals: Sequence[str], lines: Sequence[str]) 
         goals=tuple(goal for goal in goals if goal),
         recent=tuple(line for line in lines if line),
     )
-    return fitted(context, BUDGETS[agent])
+    return fit_context(context, BUDGETS[agent])
 
 
 def conclusion(name: str, fact: Fact, round_number: int) -> Conclusion:
@@ -73,7 +73,7 @@ def conclusion(name: str, fact: Fact, round_number: int) -> Conclusion:
     )
 
 
-def numbered(shown: Fitted) -> list[str]:
+def numbered(shown: FittedContext) -> list[str]:
     """The facts as a model reads them, numbered, each with the excerpt behind it where there was room for one."""
     code = {excerpt.fact: excerpt.text for excerpt in shown.context.excerpts}
     return [
@@ -82,7 +82,7 @@ def numbered(shown: Fitted) -> list[str]:
     ]
 
 
-def record(shown: Fitted, raw_tokens: int) -> dict[str, Any]:
+def record(shown: FittedContext, raw_tokens: int) -> dict[str, Any]:
     """What an agent was shown, for the record: tokens by part, what was cut, and the share of raw output saved."""
     saved = 1 - shown.total_tokens / raw_tokens if raw_tokens else None
     return {
@@ -91,11 +91,6 @@ def record(shown: Fitted, raw_tokens: int) -> dict[str, Any]:
         "raw_tokens": raw_tokens,
         "saved_share": None if saved is None else round(saved, 3),
     }
-
-
-def raw_tokens_of(execution: Mapping[str, Any]) -> int:
-    """Tokens of all that tools gave in this pass."""
-    return int((execution.get("context") or {}).get("raw_tokens", 0))
 
 
 def _statement(fact: Fact) -> str:

@@ -28,7 +28,9 @@ class Layout(msgspec.Struct, frozen=True):
     shown: int
 
 
-def laid_out(context: StageContext, key: str, question: str, lines: Sequence[str] = (), **variables: str) -> Layout:
+def render_prompt(
+    context: StageContext, key: str, question: str, lines: Sequence[str] = (), **variables: str
+) -> Layout:
     """The messages for an agent's prompt, with as many of `lines` as fit behind the rest.
 
     A prompt whose own text leaves no room raises ModelFailedError: the rules do without one.
@@ -41,14 +43,14 @@ def laid_out(context: StageContext, key: str, question: str, lines: Sequence[str
     asked = counter.cut(question, int(room * QUESTION_SHARE))
     takes_lines = "lines" in context.prompts.get(key).inputs
 
-    def rendered(shown: Iterable[str]) -> tuple[tuple[Message, ...], str]:
+    def rendered_with(shown: Iterable[str]) -> tuple[tuple[Message, ...], str]:
         assert context.prompts is not None
         text = "\n".join(shown) or NOTHING
         given = {"question": asked, **variables, **({"lines": text} if takes_lines else {})}
         made = context.prompts.render(key, given)
         return (Message("system", made.system), Message("user", made.user)), made.label
 
-    messages, label = rendered(())
+    messages, label = rendered_with(())
     left = room - count_messages(counter, messages)
     if left < 0:
         raise ModelFailedError(f"prompt {label} alone has {room - left} tokens, the model has room for {room}")
@@ -58,5 +60,5 @@ def laid_out(context: StageContext, key: str, question: str, lines: Sequence[str
         if left < 0:
             break
         shown.append(line)
-    messages, label = rendered(shown)
+    messages, label = rendered_with(shown)
     return Layout(messages, label, len(shown))

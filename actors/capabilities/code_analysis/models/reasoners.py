@@ -13,21 +13,27 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.agents import critic, intent, planner, synthesizer
-from actors.capabilities.code_analysis.agents.planner import READ_LINES, READ_PLACES
 from actors.capabilities.code_analysis.answers.wording import change_claim, together_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, plain
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
-from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.handover.critique import CritiqueOutput
+from actors.capabilities.code_analysis.handover.execution import execution_if_any
+from actors.capabilities.code_analysis.handover.intent import IntentOutput, WantedGoal, intent_if_any
+from actors.capabilities.code_analysis.handover.passes import last_pass
+from actors.capabilities.code_analysis.handover.perception import perception_if_any
+from actors.capabilities.code_analysis.handover.plan import PlanOutput
+from actors.capabilities.code_analysis.handover.reading import read
+from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput
 from actors.capabilities.code_analysis.models import agent_context
-from actors.capabilities.code_analysis.models.planning_context import raw_tokens_of_last_pass, shown_to_planner
-from actors.capabilities.code_analysis.models.prompt_layout import laid_out
+from actors.capabilities.code_analysis.models.planned_steps import TARGET_OF_TOOL, planned_steps
+from actors.capabilities.code_analysis.models.planning_context import shown_to_planner
+from actors.capabilities.code_analysis.models.prompt_layout import render_prompt
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
 from actors.capabilities.code_analysis.models.schemas import (
     MOST_FACTS,
     CriticAnswer,
     IntentAnswer,
     PlanAnswer,
-    PlannedStep,
     SynthesisAnswer,
     WrittenClaim,
 )
@@ -35,6 +41,7 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.ranking.delegation import ranked_places
 from actors.capabilities.code_analysis.session import recall
+from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from runtime.agents.capability import StageContext, StageInput
 from runtime.codebase.files.words import looks_like_identifier
 from runtime.errors import InvalidOutputError
@@ -44,19 +51,6 @@ from runtime.run.goals import Goal, GoalStatus
 from runtime.run.stage_view import StageView
 
 MOST_TURNS = 3
-
-# Which parameter of a tool takes what a model wrote as the target.
-TARGET_OF_TOOL: dict[str, str] = {
-    "locate": "query",
-    "explore_symbol_usage": "symbol",
-    "map_module": "path",
-    "read_code": "path",
-}
-
-_MORE_ARGUMENTS: dict[str, dict[str, Any]] = {
-    "locate": {"max_results": planner.LOCATED_PER_STEP},
-    "read_code": {"max_lines": READ_LINES},
-}
 
 _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "definition": "lead",
@@ -83,11 +77,12 @@ _NAMED = re.compile(r"`([^`]+)`|([A-Za-z_][\w.]*)")
 
 async def intent_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
     """Intent and goals; whether there is anything to look for at all is seen from the words alone."""
-    base = await intent.by_rules(context, view, given)
-    question = msgspec.convert(base["question"], Question)
-    asked = [str(turn.get("question", "")) for turn in given.facts["turns"][-MOST_TURNS:]]
+    base = read("intent", await intent.by_rules(context, view, given), IntentOutput)
+    question = base.question
+    turns = msgspec.convert(given.facts["turns"], list[SessionTurn])
+    asked = [turn.question for turn in turns[-MOST_TURNS:]]
     seen = agent_context.of_lines("intent", question.text, [], asked[::-1])
-    layout = laid_out(
+    layout = render_prompt(
         context,
         "intent",
         question.text,
@@ -95,25 +90,25 @@ async def intent_by_model(context: StageContext, view: StageView, given: StageIn
         hint=_one_line(given.facts.get("hint") or "(none)", 200),
     )
     answered = await _llm(context).generate_object(layout.messages, IntentAnswer)
-    if base["clarification_needed"]:
+    if base.clarification_needed:
         return ModelOutput(base, layout.prompt, answered.calls)
-    told = answered.object
-    goals = list({goal.aspect: goal for goal in reversed(told.goals)}.values())[::-1]
-    named = [name for name in told.names if looks_like_identifier(name) and name in question.text]
+    answer = answered.object
+    goals = list({goal.aspect: goal for goal in reversed(answer.goals)}.values())[::-1]
+    named = [name for name in answer.names if looks_like_identifier(name) and name in question.text]
     question = msgspec.structs.replace(
         question,
-        kind=told.kind,
+        kind=answer.kind,
         aspects=tuple(goal.aspect for goal in goals),
         identifiers=tuple(dict.fromkeys((*question.identifiers, *named))),
     )
-    wanted = [{"id": g.aspect, "text": _said(g.text) or g.aspect, "priority": n} for n, g in enumerate(goals)]
-    output = {
-        **base,
-        "intent": _said(told.intent) or base["intent"],
-        "question": msgspec.to_builtins(question),
-        "goals": wanted,
-        "goal_priorities": {goal["id"]: goal["priority"] for goal in wanted},
-    }
+    wanted = [WantedGoal(goal.aspect, _said(goal.text) or goal.aspect, number) for number, goal in enumerate(goals)]
+    output = msgspec.structs.replace(
+        base,
+        intent=_said(answer.intent) or base.intent,
+        question=question,
+        goals=wanted,
+        goal_priorities={goal.id: goal.priority for goal in wanted},
+    )
     return ModelOutput(output, layout.prompt, answered.calls)
 
 
@@ -125,7 +120,7 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     measured = await _measured(context, view)
     texts = [goal.text for goal in goals]
     seen = shown_to_planner(view, question.text, texts, given.facts.get("hint"), measured)
-    layout = laid_out(
+    layout = render_prompt(
         context,
         "planner",
         question.text,
@@ -135,7 +130,8 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     )
     choices = {"goals": [str(goal.id) for goal in goals], "tools": tools}
     answered = await _llm(context).generate_object(layout.messages, PlanAnswer, choices)
-    steps = _steps(answered.object.steps, goals, tools)
+    calls = [call.model_copy(update={"why": _said(call.why)}) for call in answered.object.steps]
+    steps = planned_steps(calls, question, goals, tools)
     # What git is asked follows from the goals: which place it is about is known when the searches have run.
     found_by = tuple(step.id for step in steps if step.tool == "locate")
     by_aspect = {aspect_of(goal): str(goal.id) for goal in goals}
@@ -144,50 +140,30 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     if not steps:
         raise InvalidOutputError("the plan has no step that can be carried out", problem="no usable step")
     feasibility = answered.object.feasibility
-    output = {
-        "plan_id": f"round-{given.facts['round']}",
-        "steps": [msgspec.to_builtins(step) for step in steps],
-        "rationale": "; ".join(_said(step.why) for step in answered.object.steps),
-        "target_goals": [goal.id for goal in goals],
-        "stage_number": given.facts["round"],
-        "feasibility_score": feasibility,
-        "risk_factors": [] if feasibility >= 40 else ["the model thinks the plan unlikely to answer the question"],
-        "shown": agent_context.record(seen, raw_tokens_of_last_pass(view)),
-    }
+    is_likely = feasibility >= planner.MIN_FEASIBILITY
+    output = PlanOutput(
+        plan_id=f"round-{given.facts['round']}",
+        steps=steps,
+        rationale="; ".join(call.why for call in calls),
+        target_goals=[str(goal.id) for goal in goals],
+        stage_number=given.facts["round"],
+        feasibility_score=feasibility,
+        risk_factors=[] if is_likely else ["the model thinks the plan unlikely to answer the question"],
+        shown=agent_context.record(seen, last_pass(view).context.raw_tokens),
+    )
     return ModelOutput(output, layout.prompt, answered.calls)
 
 
 async def _measured(context: StageContext, view: StageView) -> list[dict[str, Any]]:
-    repository = view.outputs.get("perception", {}).get("repository")
-    if repository is None or context.services is None:
+    perceived = perception_if_any(view)
+    if perceived is None or perceived.repository is None or context.services is None:
         return []
-    return await recall.recall_tool_metrics(context, context.services.codebase(repository))
-
-
-def _steps(planned: list[PlannedStep], goals: list[Goal], tools: list[str]) -> list[Step]:
-    """The model's steps as the traverser takes them, each once, and a step that reads what the searches found."""
-    known = [str(goal.id) for goal in goals]
-    steps: dict[tuple[str, str], Step] = {}
-    for number, wanted in enumerate(planned):
-        target = wanted.target.strip()
-        if wanted.tool not in tools or not target:
-            continue
-        aims = tuple(goal for goal in dict.fromkeys(wanted.goals) if goal in known) or tuple(known)
-        arguments = {TARGET_OF_TOOL[wanted.tool]: target, **_MORE_ARGUMENTS.get(wanted.tool, {})}
-        step = Step(f"m{number}", wanted.tool, arguments, aims, _said(wanted.why))
-        steps.setdefault((wanted.tool, target), step)
-    searches = tuple(step.id for step in steps.values() if step.tool == "locate")
-    read = []
-    if searches and "read_code" in tools:
-        lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-        limit = {"max_lines": READ_LINES}
-        read = [Step("read", "read_code", limit, tuple(known), "read what was found", searches, READ_PLACES, lines)]
-    return [*steps.values(), *read]
+    return await recall.recall_tool_metrics(context, context.services.codebase(perceived.repository))
 
 
 async def synthesis_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
     """Claims that the model wrote to facts; goals that it wrote nothing usable for keep what the rules write."""
-    base = await synthesizer.by_rules(context, view, given)
+    base = read("synthesizer", await synthesizer.by_rules(context, view, given), SynthesisOutput)
     question = msgspec.convert(given.facts["question"], Question)
     facts = _best_first(question, msgspec.convert(given.facts["facts"], list[Fact]))[:MOST_FACTS]
     targets = [str(goal) for goal in given.facts["target_goals"]]
@@ -195,7 +171,7 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
     seen = agent_context.of_facts(
         "synthesizer", question.text, [texts.get(goal, goal) for goal in targets], facts, view.goals.round_number
     )
-    layout = laid_out(
+    layout = render_prompt(
         context,
         "synthesizer",
         question.text,
@@ -208,16 +184,17 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
 
     answered = await _llm(context).generate_object(layout.messages, SynthesisAnswer, {"goals": targets}, show)
     claims, dropped = claims_of(answered.object.claims, facts[: layout.shown], targets)
-    hints = {goal: msgspec.to_builtins(claims[goal]) or base["hints_for_goals"].get(goal, []) for goal in targets}
-    output = {
-        **base,
-        "hints_for_goals": hints,
-        "key_flows": [claim["text"] for found in hints.values() for claim in found if claim["role"] == "step"],
-        "open_questions": [_said(text) for text in answered.object.open_questions],
-        "claims_dropped": dict(dropped),
-        "shown": agent_context.record(seen, agent_context.raw_tokens_of(view.outputs.get("execution", {}))),
-        "filled_by_rules": [goal for goal in targets if not claims[goal] and hints[goal]],
-    }
+    hints = {goal: msgspec.to_builtins(claims[goal]) or base.hints_for_goals.get(goal, []) for goal in targets}
+    execution = execution_if_any(view)
+    output = msgspec.structs.replace(
+        base,
+        hints_for_goals=hints,
+        key_flows=[claim["text"] for found in hints.values() for claim in found if claim["role"] == "step"],
+        open_questions=[_said(text) for text in answered.object.open_questions],
+        claims_dropped=dict(dropped),
+        shown=agent_context.record(seen, 0 if execution is None else execution.context.raw_tokens),
+        filled_by_rules=[goal for goal in targets if not claims[goal] and hints[goal]],
+    )
     return ModelOutput(output, layout.prompt, answered.calls)
 
 
@@ -268,37 +245,38 @@ def unsupported_names(text: str, fact: Fact) -> list[str]:
 
 async def critique_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
     """The model's verdict; whatever it says, a goal without a claim is not met, and no claims are not approved."""
-    base = await critic.by_rules(context, view, given)
+    base = read("critic", await critic.by_rules(context, view, given), CritiqueOutput)
+    understood = intent_if_any(view)
     remaining = msgspec.convert(given.facts["remaining"], list[Goal])
     hints: dict[str, list[dict[str, Any]]] = given.facts["hints_for_goals"]
     lines = [f"- {goal}: {_one_line(claim.get('text', ''), 300)}" for goal, found in hints.items() for claim in found]
     seen = agent_context.of_lines("critic", view.raw_input, [goal.text for goal in remaining], lines)
-    layout = laid_out(
+    layout = render_prompt(
         context,
         "critic",
-        str(view.outputs.get("intent", {}).get("question", {}).get("text", view.raw_input)),
+        view.raw_input if understood is None else understood.question.text,
         seen.context.recent,
         goals="\n".join(f"- {goal.id}: {_one_line(goal.text, 160)}" for goal in remaining),
     )
     choices = {"goals": [str(goal.id) for goal in remaining]}
     answered = await _llm(context).generate_object(layout.messages, CriticAnswer, choices)
-    told = answered.object
-    status: dict[str, GoalStatus] = dict(base["goal_status"])
-    for judged in told.goals:
+    answer = answered.object
+    status: dict[str, GoalStatus] = dict(base.goal_status)
+    for judged in answer.goals:
         if judged.goal in status and (hints.get(judged.goal) or judged.status != "satisfied"):
             status[judged.goal] = _STATUS[judged.status]
     left = [goal for goal, state in status.items() if state not in {"satisfied", "blocked"}]
     has_claims = any(hints.values())
-    verdict = told.verdict if has_claims or told.verdict != "approved" else "next_stage"
-    output = {
-        **base,
-        "verdict": "approved" if not left and verdict == "next_stage" else verdict,
-        "confidence": round(told.confidence, 2),
-        "goal_status": status,
-        "satisfied_goals": [goal for goal, state in status.items() if state == "satisfied"],
-        "remaining_goals": left,
-        "refine_intent_hint": _said(told.hint) or None,
-    }
+    verdict = answer.verdict if has_claims or answer.verdict != "approved" else "next_stage"
+    output = msgspec.structs.replace(
+        base,
+        verdict="approved" if not left and verdict == "next_stage" else verdict,
+        confidence=round(answer.confidence, 2),
+        goal_status=status,
+        satisfied_goals=[goal for goal, state in status.items() if state == "satisfied"],
+        remaining_goals=left,
+        refine_intent_hint=_said(answer.hint) or None,
+    )
     return ModelOutput(output, layout.prompt, answered.calls)
 
 

@@ -13,6 +13,11 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.answers.reasoned_by import REASONED_BY, TOOK_OVER, taken_over
+from actors.capabilities.code_analysis.handover.critique import CritiqueOutput
+from actors.capabilities.code_analysis.handover.intent import IntentOutput
+from actors.capabilities.code_analysis.handover.plan import PlanOutput
+from actors.capabilities.code_analysis.handover.reading import written
+from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput
 from runtime.agents.capability import Reasoner, StageContext, StageInput
 from runtime.errors import ModelFailedError
 from runtime.run.stage_view import StageView
@@ -25,7 +30,7 @@ MAX_WHY_CHARS = 400
 class ModelOutput(msgspec.Struct, frozen=True):
     """What an agent makes of its model's answer, the prompt that it was asked with, and how many calls it took."""
 
-    output: dict[str, Any]
+    output: IntentOutput | PlanOutput | SynthesisOutput | CritiqueOutput
     prompt: str
     calls: int
 
@@ -47,6 +52,6 @@ def model_or_rules(agent: str, by_model: ByModel, by_rules: Reasoner) -> Reasone
             output = await by_rules(context, view, given)
             return {**output, REASONED_BY: {"reasoner": "rules", "why": why}, TOOK_OVER: [*before, record]}
         reasoned_by = {"reasoner": "llm", "prompt": made.prompt, "calls": made.calls}
-        return {**made.output, REASONED_BY: reasoned_by, TOOK_OVER: before}
+        return written(msgspec.structs.replace(made.output, reasoned_by=reasoned_by, rules_took_over=before))
 
     return reason

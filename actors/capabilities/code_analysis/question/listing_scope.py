@@ -10,10 +10,12 @@ import re
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import THIS_PROJECT
 
-# The step that asks for all of a kind, and the query that does.
-KINDS, ALL = "kinds", "*"
+# The query that asks for all of a kind.
+ALL = "*"
 
 TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type", "object", "protocol", "record"})
+# Types that are open on purpose: who extends one writes its members.
+OPEN_KINDS = ("interface", "trait", "protocol")
 
 _KINDS_OF_WORD: dict[str, frozenset[str]] = {
     "functions": frozenset({"function"}),

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.call_flow import is_common, last_part
+from actors.capabilities.code_analysis.evidence.call_flow import is_common
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.ranking.relevance import Entity, rank_entities
 from runtime.codebase.files.words import index_terms
+from runtime.primitives.dotted_names import last_part
 
 # A body that calls one thing and is no longer than this does nothing else worth telling.
 SHORT_LINES = 6

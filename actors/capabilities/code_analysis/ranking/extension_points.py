@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from actors.capabilities.code_analysis.question.listing_scope import OPEN_KINDS
 from runtime.codebase.files.words import split_identifier, stem
 
 OPEN_TYPE_BONUS, DOER_BONUS, SHARE_BONUS = 3.0, 3.0, 0.8
 MAX_DOCSTRING_CHARS = 400
-_OPEN_KINDS = frozenset({"interface", "trait", "protocol"})
 _ABSTRACT = re.compile(r"\babstract\b|\bABC\b|\bProtocol\b|\bopen class\b|\bsealed\b")
 _SAYS_OPEN = re.compile(
     r"\b(?:(?:abstract )?base class|subclass(?:es|ed)?\b.{0,40}\b(?:must|should|can|may|to)"
@@ -37,7 +37,7 @@ def extension_bonus(
     things = [term for term in thing if term not in deed]
     share = sum(word in things or word in _BASE for word in words) / len(words)
     says_so = kind == "class" and _SAYS_OPEN.search(docstring[:MAX_DOCSTRING_CHARS]) is not None
-    is_open = kind in _OPEN_KINDS or says_so or _ABSTRACT.search(signature) is not None or words[0] in _BASE
+    is_open = kind in OPEN_KINDS or says_so or _ABSTRACT.search(signature) is not None or words[0] in _BASE
     head = things[-1:] or list(thing)[-1:]
     if is_open and words[-1:] == head:
         return OPEN_TYPE_BONUS + SHARE_BONUS * share

@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.steps import Purpose
 from actors.capabilities.code_analysis.question.action import (
     Deed,
     deed_of,
@@ -31,11 +32,11 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.listing_scope import kinds_listed
 from actors.capabilities.code_analysis.ranking.documented_cases import says_it_is_for
 from actors.capabilities.code_analysis.ranking.extension_points import extension_bonus
+from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms, split_identifier, stem
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.query_expansion import other_words
-from runtime.tools.result import Citation
 
 # The search weighs all words of a place against those of all others; the words of its name say less than that. A search
 # for settings finds whatever speaks of settings: there names say as much.
@@ -65,10 +66,10 @@ DEED_BONUS, VERB_BONUS, CALLED_BONUS, DOER_SHARE = 0.5, 0.2, 0.4, 0.5
 # Where something is done may be where it is set up.
 SETTING_UP_WHERE_FITNESS = 0.85
 SETTING_UP_FITNESS, ASKING_FITNESS, DECLARED_FITNESS, OTHER_THING_FITNESS = 0.7, 0.85, 0.7, 0.85
-# The step that looks for what serves requests, and what its finds gain where nothing else does what is asked for.
-SERVING_STEP, SERVING_BONUS = "serve", 2.5
-# The step that looks through the names of values, and what the best of its finds gains where a setting is asked for.
-VALUES_STEP, VALUE_BONUS = "values", 0.8
+# What the finds of the step that looks for what serves requests gain where nothing else does what is asked for.
+SERVING_BONUS = 2.5
+# What the best find of the step that looks through the names of values gains where a setting is asked for.
+VALUE_BONUS = 0.8
 TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
 NAMELESS_FITNESS, SPECIAL_FITNESS = 0.6, 0.85
 
@@ -111,7 +112,7 @@ class Entity(msgspec.Struct, frozen=True):
     signature: str
     docstring: str
     score: float
-    steps: tuple[str, ...]
+    purposes: tuple[Purpose, ...]
     is_test: bool
     code: Fact | None = None
     branch: tuple[int, ...] = ()
@@ -247,7 +248,7 @@ def _with_servers(entities: list[Entity], deed: Deed) -> list[Entity]:
         return entities
     return [
         msgspec.structs.replace(entity, score=entity.score + SERVING_BONUS)
-        if SERVING_STEP in entity.steps and serves(entity.name) and _is_doer(deed, entity)
+        if "serving" in entity.purposes and serves(entity.name) and _is_doer(deed, entity)
         else entity
         for entity in entities
     ]
@@ -310,7 +311,7 @@ def _entity(
     if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
         score += CONFIGURING_BONUS * (2 if best.symbol_kind in _VALUES else 1)
     if question.kind == "configured" and best.symbol_kind in _VALUES:
-        share = max((f.score for f in members if VALUES_STEP in (f.step, *f.also_by)), default=0.0)
+        share = max((f.score for f in members if "values" in f.purposes), default=0.0)
         score += VALUE_BONUS * share
     if question.kind == "configured" and precision(best.name.rpartition(".")[2], weights) == 1.0:
         score += WHOLE_NAME_BONUS + VALUE_BONUS * says_it_sets(best.docstring)
@@ -323,7 +324,7 @@ def _entity(
         score=score
         * _fitness(best, question)
         * (_doing_fitness(deed, best, asks_where=question.kind == "where") if deed else 1.0),
-        steps=tuple(dict.fromkeys(step for fact in members for step in (fact.step, *fact.also_by))),
+        purposes=tuple(dict.fromkeys(purpose for fact in members for purpose in fact.purposes)),
         is_test=best.is_test,
         code=code,
         branch=branch,

@@ -46,15 +46,11 @@ class EntityGraph(msgspec.Struct, frozen=True):
         """The names that stand in a relation to one, in the order in which answers told them."""
         return [edge.target for edge in self.edges if edge.source == name and edge.relation == relation]
 
-    def file_of(self, name: str) -> str | None:
-        """Where an entity was seen last; None when it is unknown."""
-        return next((node.file for node in reversed(self.nodes) if node.name == name), None)
-
 
 def grown(graph: EntityGraph, claims: Sequence[Claim], fallback: Sequence[str] = ()) -> EntityGraph:
     """The graph with what the checked claims of an answer showed; `fallback`: what the question named."""
-    leads = [claim for claim in claims if claim.role == "lead" and claim.subject and claim.citations]
-    focus = tuple(dict.fromkeys(_short(claim.subject) for claim in leads)) or tuple(map(_short, fallback))
+    primary_claims = [claim for claim in claims if claim.role == "lead" and claim.subject and claim.citations]
+    focus = tuple(dict.fromkeys(_short(claim.subject) for claim in primary_claims)) or tuple(map(_short, fallback))
     nodes = [Node(_short(c.subject), c.citations[0].file) for c in claims if c.subject and c.citations]
     edges = [edge for claim in claims for edge in _edges(claim, focus[0] if focus else "")]
     return bounded(

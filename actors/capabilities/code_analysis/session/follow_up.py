@@ -6,13 +6,13 @@ The words are read against the entity graph of the session; a question that name
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
 from actors.capabilities.code_analysis.question.analysis import ASPECTS, Question, analyse
 from actors.capabilities.code_analysis.session.entity_graph import EntityGraph, Relation
+from actors.capabilities.code_analysis.session.remembered import SessionTurn
 
 _ORDINALS = {"first": 0, "only": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 _RELATIONS: dict[str, Relation] = {
@@ -36,7 +36,7 @@ _ASKS_FOR_RELATED = frozenset({"who_calls", "tested", "list_all"})
 _PRONOUNS = frozenset({"it", "its", "that", "this", "they", "them", "both", "these", "those"})
 
 
-def in_context(question: Question, turns: Sequence[Mapping[str, Any]], graph: EntityGraph) -> Question:
+def in_context(question: Question, turns: Sequence[SessionTurn], graph: EntityGraph) -> Question:
     """The question with what it refers to, or as it is when it refers to nothing that the session knows."""
     if not turns and not graph.focus:
         return question
@@ -50,12 +50,12 @@ def in_context(question: Question, turns: Sequence[Mapping[str, Any]], graph: En
     return _about(question, names, names[0]) if names else question
 
 
-def _elliptical(question: Question, turns: Sequence[Mapping[str, Any]]) -> Question | None:
+def _elliptical(question: Question, turns: Sequence[SessionTurn]) -> Question | None:
     """«And `Mount`?»: what was asked last, of another thing."""
     found = _ELLIPSIS.match(question.text)
     if found is None or not turns or found["rest"].lower() in _PRONOUNS:
         return None
-    earlier = [str(turn.get("question", "")) for turn in reversed(turns)]
+    earlier = [turn.question for turn in reversed(turns)]
     asked_before = next((text for text in earlier if _ELLIPSIS.match(text) is None), earlier[0])
     kind = analyse(asked_before).kind
     rest = found["rest"].strip("`?.")
@@ -78,13 +78,13 @@ def _neighbour(question: Question, graph: EntityGraph) -> str | None:
     return known[place] if -len(known) <= place < len(known) else None
 
 
-def _referents(question: Question, turns: Sequence[Mapping[str, Any]], graph: EntityGraph) -> tuple[str, ...]:
+def _referents(question: Question, turns: Sequence[SessionTurn], graph: EntityGraph) -> tuple[str, ...]:
     """What «it» or «they» stand for: the last thing that the session was about, or all of them."""
-    if not graph.focus and turns and turns[-1].get("symbols"):
-        return tuple(turns[-1]["symbols"][:2])
+    if not graph.focus and turns and turns[-1].symbols:
+        return turns[-1].symbols[:2]
     names = graph.focus
     if not names:
-        asked = [analyse(str(turn.get("question", ""))) for turn in reversed(turns)]
+        asked = [analyse(turn.question) for turn in reversed(turns)]
         names = next((each.identifiers or each.paths for each in asked if each.identifiers or each.paths), ())
     return names if question.kind == "compare" or _PLURAL.search(question.text) else names[:1]
 

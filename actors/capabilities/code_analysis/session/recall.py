@@ -15,14 +15,15 @@ import msgspec
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.session.remembered import KnownFile, SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import TraversalState
 from runtime.agents.capability import StageContext
+from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.knowledge.earlier_answers import CitedLines, EarlierAnswer, lines_sha256
+from runtime.codebase.knowledge.relation import Relation
 from runtime.errors import JeevesError, NoHandlerError
-from runtime.memory.earlier_answers import CitedLines, EarlierAnswer, lines_sha256
-from runtime.memory.relation import Relation
 from runtime.run.stage_view import StageView
-from runtime.tools.result import Citation, ToolResult
 
 log = logging.getLogger(__name__)
 
@@ -40,19 +41,19 @@ async def recall_session(context: StageContext, session_id: str | None) -> dict[
     return dict(await context.queries.query("session.turns", {"session_id": session_id}))
 
 
-def within_tokens(turns: Sequence[dict[str, Any]], limit_tokens: int) -> list[dict[str, Any]]:
+def within_tokens(turns: Sequence[SessionTurn], limit_tokens: int) -> list[SessionTurn]:
     """The newest turns that fit into so many tokens, oldest first."""
-    kept: list[dict[str, Any]] = []
+    kept: list[SessionTurn] = []
     left = limit_tokens * CHARS_PER_TOKEN
     for turn in reversed(turns):
-        left -= len(str(turn.get("question", ""))) + len(str(turn.get("answer", "")))
+        left -= len(turn.question) + len(turn.answer)
         if left < 0:
             break
         kept.append(turn)
     return kept[::-1]
 
 
-async def recall_answers(context: StageContext, codebase: Codebase, question: str) -> list[dict[str, Any]]:
+async def recall_answers(context: StageContext, codebase: Codebase, question: str) -> list[EarlierAnswer]:
     """Answers to similar questions whose cited lines are all unchanged, the most similar first."""
     asked = {"repo": str(codebase.root), "terms": list(analyse(question).terms)}
     found = await _asked(context, "memory.recall", asked)
@@ -60,8 +61,8 @@ async def recall_answers(context: StageContext, codebase: Codebase, question: st
     return await context.run_blocking(_unchanged, codebase, answers)
 
 
-def _unchanged(codebase: Codebase, answers: Sequence[EarlierAnswer]) -> list[dict[str, Any]]:
-    return [msgspec.to_builtins(a) for a in answers if a.cited and all(_is_unchanged(codebase, c) for c in a.cited)]
+def _unchanged(codebase: Codebase, answers: Sequence[EarlierAnswer]) -> list[EarlierAnswer]:
+    return [a for a in answers if a.cited and all(_is_unchanged(codebase, c) for c in a.cited)]
 
 
 def _is_unchanged(codebase: Codebase, cited: CitedLines) -> bool:
@@ -71,13 +72,14 @@ def _is_unchanged(codebase: Codebase, cited: CitedLines) -> bool:
     return lines_sha256(source.lines[cited.start_line - 1 : cited.end_line]) == cited.sha256
 
 
-async def recall_summaries(context: StageContext, codebase: Codebase, files: Sequence[str]) -> list[dict[str, Any]]:
+async def recall_summaries(context: StageContext, codebase: Codebase, files: Sequence[str]) -> list[KnownFile]:
     """What is known of files as they are now, of the last MAX_SUMMARISED of them."""
     hashes = await context.run_blocking(_hashes, codebase, files[-MAX_SUMMARISED:])
     if not hashes:
         return []
     found = (await _asked(context, "memory.summaries", {"hashes": list(hashes.values())})).get("summaries", {})
-    return [{"file": file, **found[sha256]} for file, sha256 in hashes.items() if sha256 in found]
+    known = [{"file": file, **found[sha256]} for file, sha256 in hashes.items() if sha256 in found]
+    return msgspec.convert(known, list[KnownFile])
 
 
 def _hashes(codebase: Codebase, files: Sequence[str]) -> dict[str, str]:
@@ -87,12 +89,12 @@ def _hashes(codebase: Codebase, files: Sequence[str]) -> dict[str, str]:
 
 async def keep_answer(context: StageContext, codebase: Codebase, question: str, claims: Sequence[Claim]) -> bool:
     """Keep what led an answer, with the hashes of the lines that it cites; True when that was done."""
-    leads = [claim for claim in claims if claim.role == "lead" and claim.citations][:MAX_CITED]
+    primary_claims = [claim for claim in claims if claim.role == "lead" and claim.citations][:MAX_CITED]
     terms = analyse(question).terms
-    if not leads or not terms:
+    if not primary_claims or not terms:
         return False
-    cited = await context.run_blocking(_cited_lines, codebase, [claim.citations[0] for claim in leads])
-    answer = EarlierAnswer(question, terms, " ".join(claim.text for claim in leads)[:ANSWER_CHARS], cited)
+    cited = await context.run_blocking(_cited_lines, codebase, [claim.citations[0] for claim in primary_claims])
+    answer = EarlierAnswer(question, terms, " ".join(claim.text for claim in primary_claims)[:ANSWER_CHARS], cited)
     body = {"repo": str(codebase.root), "answer": msgspec.to_builtins(answer)}
     return await _told(context, "memory.keep_answer", body)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from actors.capabilities.code_analysis.evidence.call_flow import COMMON_METHODS
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind, ProducedRange
-from runtime.memory.relation import Relation, RelationKind, last_part
+from runtime.codebase.knowledge.relation import Relation, RelationKind, last_part
 
 _KIND_OF_USE: dict[FactKind, RelationKind] = {
     "caller": "calls",

@@ -72,6 +72,11 @@ def read_state(written: object, session_id: str | None) -> TraversalState:
         state = msgspec.convert(written, TraversalState) if isinstance(written, Mapping) else TraversalState()
     except msgspec.ValidationError:
         state = TraversalState()
+    return for_session(state, session_id)
+
+
+def for_session(state: TraversalState, session_id: str | None) -> TraversalState:
+    """A state within its limits, as that of a session."""
     return msgspec.structs.replace(bounded(state), session_id=session_id)
 
 

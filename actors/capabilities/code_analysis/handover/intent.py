@@ -1,0 +1,56 @@
+"""What intent hands on: the question taken apart, and the goals in their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.handover.reading import optional, required
+from actors.capabilities.code_analysis.question.analysis import Question
+from runtime.run.stage_view import StageView
+
+
+class WantedGoal(msgspec.Struct, frozen=True):
+    """A goal as intent writes it; lower priorities come first."""
+
+    id: str
+    text: str
+    priority: int = 0
+
+
+class IntentOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """The output of intent. `asked` is the question with what a person added to it.
+
+    `add_goals` and `drop_goals` are what it settles on of the critic's proposals: `add_goals` holds texts, or goals as
+    mappings, and is read goal by goal.
+    """
+
+    intent: str
+    question: Question
+    asked: str = ""
+    goals: list[WantedGoal] = []
+    constraints: list[str] = []
+    ambiguities: list[str] = []
+    goal_dependencies: dict[str, list[str]] = {}
+    goal_priorities: dict[str, int] = {}
+    confidence: float = 0.0
+    clarification_needed: bool = False
+    clarification_question: str | None = None
+    clarified: bool = False
+    hint_used: str | None = None
+    is_wider: bool = False
+    add_goals: list[Any] = []
+    drop_goals: list[str] = []
+    reasoned_by: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    rules_took_over: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
+
+
+def intent_of(view: StageView) -> IntentOutput:
+    """What intent handed on; HandoverError without it."""
+    return required(view, "intent", IntentOutput)
+
+
+def intent_if_any(view: StageView) -> IntentOutput | None:
+    """What intent handed on, None before it has."""
+    return optional(view, "intent", IntentOutput)

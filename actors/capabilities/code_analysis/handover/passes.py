@@ -1,0 +1,67 @@
+"""What a finished pass leaves behind for the passes after it, and for the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from actors.capabilities.code_analysis.evidence.commits import CommitNote
+from actors.capabilities.code_analysis.evidence.facts import ProducedRange
+from actors.capabilities.code_analysis.evidence.steps import StepReport
+from actors.capabilities.code_analysis.handover.execution import CodeRead, ContextSize
+from actors.capabilities.code_analysis.handover.reading import read
+from actors.capabilities.code_analysis.handover.synthesis import PlaceNote
+from runtime.run.goals import GoalBoard, RoundSummary
+from runtime.run.stage_view import StageView
+from runtime.tools.result import Attempt
+
+
+class PlanNote(msgspec.Struct, frozen=True):
+    """What is kept of a plan."""
+
+    rationale: str | None = None
+    feasibility_score: int | None = None
+    tries: int | None = None
+    risk_factors: list[str] | None = None
+
+
+class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What the critic keeps of a pass when it closes it. `hints_for_goals` is read claim by claim."""
+
+    hints_for_goals: Any = {}
+    entities: list[PlaceNote] = []
+    ranges: list[ProducedRange] = []
+    commits: list[CommitNote] = []
+    attempts: dict[str, list[Attempt]] = {}
+    plan: PlanNote = PlanNote()
+    steps: list[StepReport] = []
+    files_read: list[str] = []
+    code_read: list[CodeRead] = []
+    context: ContextSize = ContextSize()
+    shown: dict[str, Any] = {}
+    rules_took_over: list[dict[str, Any]] = []
+    route: str = ""
+    because: str = ""
+    ended_because: str | None = None
+
+
+def pass_record(summary: RoundSummary) -> PassRecord:
+    """What a finished pass left behind. Raises HandoverError for what is no record of one."""
+    return read("critic", summary.synthesis, PassRecord)
+
+
+def passes_of_board(board: GoalBoard) -> list[PassRecord]:
+    """What the finished passes of a run left behind, in order."""
+    return [pass_record(summary) for summary in board.finished_rounds]
+
+
+def passes_of(view: StageView) -> list[PassRecord]:
+    """What the finished passes of a run left behind, in order."""
+    return passes_of_board(view.goals)
+
+
+def last_pass(view: StageView) -> PassRecord:
+    """What the last pass left behind; an empty record before there is one."""
+    finished = view.goals.finished_rounds
+    return pass_record(finished[-1]) if finished else PassRecord()

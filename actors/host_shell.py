@@ -1,0 +1,177 @@
+"""A `SupervisorHost` on an event loop: writes when it is due, sends its frames, sets its timers, answers who asked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import os
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+
+from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE
+from runtime.agents.reporter import RECORDED
+from runtime.bus.endpoint import Endpoint
+from runtime.bus.frames import SendOutcome
+from runtime.errors import StateStorageError
+from runtime.hosting.host_outputs import (
+    Deposed,
+    DropTimers,
+    LeaseNotRenewed,
+    NotRecorded,
+    Output,
+    Recovered,
+    Reply,
+    ReportRecorded,
+    RetryIn,
+    RunChanged,
+    SendOnce,
+    SendStage,
+    StartTimer,
+    WriteDue,
+)
+from runtime.hosting.supervisor_host import SupervisorHost
+from runtime.hosting.timers import Timers
+from runtime.primitives.clock import Clock
+from runtime.primitives.ids import RunId
+from runtime.supervision.commands import CancelStage
+
+RESEND_EVERY_S = 0.25
+
+log = logging.getLogger(__name__)
+
+Frame = SendStage | SendOnce | ReportRecorded
+
+
+class HostShell:
+    """Does what its host asks for. `epoch`: of whose behalf frames are sent; `on_change` is told what runs changed."""
+
+    def __init__(
+        self, host: SupervisorHost, endpoint: Endpoint, clock: Clock, epoch: int, on_change: Callable[[RunId], None]
+    ) -> None:
+        self._host = host
+        self._endpoint = endpoint
+        self._clock = clock
+        self._epoch = epoch
+        self._timers = Timers(clock, self._timer_fired)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.recovered = asyncio.Event()
+        self._acts: dict[type, Callable[[Any], object]] = {
+            WriteDue: lambda _: asyncio.get_running_loop().call_soon(self._write),
+            StartTimer: lambda timer: self._timers.set(timer.run_id, timer.command),
+            DropTimers: lambda drop: self._timers.drop(drop.run_id),
+            RetryIn: lambda retry: self.spawn(self._retry(retry)),
+            RunChanged: lambda changed: on_change(changed.run_id),
+            Reply: _reply,
+            NotRecorded: _note_failure,
+            LeaseNotRenewed: _note_lease,
+            Recovered: lambda _: self.recovered.set(),
+            Deposed: _exit,
+        }
+
+    async def ask(self, ask: Callable[[object], list[Output]]) -> RunId:
+        """Have the host asked under a token of its own, and wait for its reply. Raises what the reply says."""
+        done: asyncio.Future[RunId] = asyncio.get_running_loop().create_future()
+        try:
+            self.act(ask(done))
+            return await done
+        except asyncio.CancelledError:
+            self.act(self._host.withdraw(done))
+            raise
+
+    def act(self, outputs: list[Output]) -> None:
+        """Do what the host says; frames about one run go in their order, those of others beside them."""
+        frames: dict[tuple[RunId, int], list[Frame]] = {}
+        for output in outputs:
+            if isinstance(output, SendStage | SendOnce | ReportRecorded):
+                frames.setdefault((output.run_id, id(output.origin)), []).append(output)
+            else:
+                self._acts[type(output)](output)
+        for together in frames.values():
+            origin = together[0].origin
+            self.spawn(self._send_all(together), origin if isinstance(origin, contextvars.Context) else None)
+
+    def spawn(self, work: Coroutine[Any, Any, None], context: contextvars.Context | None = None) -> asyncio.Task[None]:
+        """Let it go on beside everything else."""
+        task = asyncio.get_running_loop().create_task(work, context=context)
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+        return task
+
+    async def send_again(self) -> None:
+        """Send what is not acknowledged, for ever."""
+        while True:
+            await self._clock.sleep(RESEND_EVERY_S)
+            for send in self._host.due(self._now_ms()):
+                if not self._host.awaits(send.message_id):
+                    continue  # acknowledged, or called off, while those before it were on their way
+                try:
+                    await self._send_stage(send)
+                except Exception:
+                    log.exception("supervisor.not_sent_again", extra={"run_id": send.run_id})
+
+    async def _send_all(self, frames: list[Frame]) -> None:
+        for frame in frames:
+            if isinstance(frame, SendStage):
+                if await self._send_stage(frame) == "refused":
+                    self.act(self._host.on_refused(frame.address, frame.command.key))
+            elif isinstance(frame, SendOnce):
+                type_ = CANCEL_STAGE if isinstance(frame.command, CancelStage) else GIVE_GRANT
+                body = msgspec.msgpack.encode(frame.command)
+                await self._endpoint.command(frame.address, type_, body, frame.run_id, None, self._epoch)
+            else:
+                about = frame.report_id
+                await self._endpoint.command(frame.address, RECORDED, b"", frame.run_id, about, self._epoch)
+
+    async def _send_stage(self, send: SendStage) -> SendOutcome:
+        body = msgspec.msgpack.encode(send.command)
+        return await self._endpoint.command(send.address, RUN_STAGE, body, send.run_id, send.message_id, self._epoch)
+
+    def _write(self) -> None:
+        self.act(self._host.write(self._now_ms()))
+
+    async def _timer_fired(self, run_id: RunId, timer_id: str) -> None:
+        self.act(self._host.on_timer(run_id, timer_id))
+
+    async def _retry(self, retry: RetryIn) -> None:
+        await self._clock.sleep(retry.delay_s)
+        self.act(self._host.on_retry(retry.number))
+
+    def _now_ms(self) -> int:
+        return round(self._clock.monotonic_s() * 1000)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("supervisor.task_failed", exc_info=error)
+
+
+def _reply(reply: Reply) -> None:
+    done = reply.token
+    assert isinstance(done, asyncio.Future)
+    if done.done():
+        return  # whoever asked is not there any more
+    if reply.error is None:
+        done.set_result(reply.run_id)
+    else:
+        done.set_exception(reply.error)
+
+
+def _note_failure(failure: NotRecorded) -> None:
+    what = "supervisor.not_recorded" if failure.report_id is None else "report.not_recorded"
+    if isinstance(failure.error, StateStorageError):
+        log.warning(what, extra={"run_id": failure.run_id, "reason": failure.error.message})
+    else:
+        log.error(what, extra={"run_id": failure.run_id}, exc_info=failure.error)
+
+
+def _note_lease(failure: LeaseNotRenewed) -> None:
+    log.warning("supervisor.lease_not_renewed", extra={"reason": failure.error.message})
+
+
+def _exit(deposed: Deposed) -> None:
+    """Somebody else drives these runs now: nothing that this process still says may be heard."""
+    log.error("supervisor.deposed", extra={"reason": str(deposed.error)})
+    os._exit(3)

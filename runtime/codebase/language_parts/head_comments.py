@@ -1,0 +1,74 @@
+"""Comments with which files of a language begin: the forms that several languages share.
+
+A language's `head_doc` is given the first lines of a file, without blanks at their ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+MAX_TOLD_CHARS = 400
+
+# Words with which a comment at the head speaks of rights, of tools or of who wrote it, and not of the file.
+_NOT_ABOUT = re.compile(
+    r"copyright|licen[sc]e|spdx|all rights reserved|eslint|@ts-|@flow|jshint|istanbul|generated|do not edit|-\*-|vim:"
+    r"|^\s*@(?:author|since|version|module|fileoverview)\b",
+    re.IGNORECASE,
+)
+_BEFORE_CODE = ("//", "#!", "'use strict'", '"use strict"', "<?php")
+
+
+class HeadDoc(msgspec.Struct, frozen=True):
+    """The text, and the lines that it stands on: 1-based, both inclusive."""
+
+    text: str
+    start_line: int
+    end_line: int
+
+
+def first_block(head: Sequence[str]) -> HeadDoc | None:
+    """The first block comment before any code."""
+    inside_until = -1
+    for number, line in enumerate(head):
+        if line.startswith("/*"):
+            found = block(head, number)
+            if found is not None:
+                return found
+            inside_until = next((n for n in range(number, len(head)) if "*/" in head[n]), len(head))
+        elif number > inside_until and line.strip() and not line.startswith(_BEFORE_CODE):
+            return None
+    return None
+
+
+def first_hashes(head: Sequence[str]) -> HeadDoc | None:
+    """The first run of `#` comments, but for what names the interpreter."""
+    start = next((n for n, line in enumerate(head) if line.strip() and not line.startswith("#!")), None)
+    if start is None or not head[start].startswith("#"):
+        return None
+    return told(head, start, run_end(head, start, "#"), lambda line: line.lstrip("#"))
+
+
+def run_end(head: Sequence[str], start: int, mark: str) -> int:
+    """The position of the last of the lines from `start` on that begin with a mark."""
+    return next((n - 1 for n in range(start, len(head)) if not head[n].startswith(mark)), len(head) - 1)
+
+
+def block(head: Sequence[str], start: int) -> HeadDoc | None:
+    """The block comment that begins at a position; one without an end is cut where the head ends."""
+    end = next((n for n in range(start, len(head)) if "*/" in head[n]), len(head) - 1)
+    return told(head, start, end, _without_stars)
+
+
+def told(head: Sequence[str], start: int, end: int, bare: Callable[[str], str]) -> HeadDoc | None:
+    """The text of lines, by their positions, both included; None when they do not tell of the file."""
+    text = "\n".join(bare(line).strip() for line in head[start : end + 1]).strip()
+    if _NOT_ABOUT.search(text[:MAX_TOLD_CHARS]):
+        return None
+    return HeadDoc(text[:MAX_TOLD_CHARS], start + 1, end + 1)
+
+
+def _without_stars(line: str) -> str:
+    return re.sub(r"^\s*(?:/\*+!?|\*+/?)|\*+/\s*$", "", line)

@@ -1,0 +1,73 @@
+"""C, and what C++ has in common with it."""
+
+from __future__ import annotations
+
+import re
+
+from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.language import Grammar, Language
+from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+
+TAGS = """
+(struct_specifier name: (type_identifier) @name body: (_)) @definition.struct
+(enum_specifier name: (type_identifier) @name body: (_)) @definition.enum
+(field_declaration declarator: (field_identifier) @name) @definition.field
+(field_declaration declarator: (pointer_declarator declarator: (field_identifier) @name)) @definition.field
+(preproc_def name: (identifier) @name) @definition.constant
+(preproc_function_def name: (identifier) @name) @definition.macro
+(translation_unit (declaration declarator: (init_declarator declarator: (identifier) @name)) @definition.variable)
+(translation_unit (declaration
+  declarator: (init_declarator declarator: (array_declarator declarator: (identifier) @name))) @definition.variable)
+(call_expression function: (identifier) @name) @reference.call
+(call_expression function: (field_expression field: (field_identifier) @name)) @reference.call
+(preproc_include path: (_) @import)
+"""
+
+# Of the standard library of C++, since a header of C++ may have the ending of C.
+_BUILTIN_METHODS = """
+    append assign at back back_inserter begin bind c_str capacity cbegin cend clear close compare
+    compare_exchange_strong compare_exchange_weak copy count crbegin crend data detach emplace emplace_back
+    emplace_front empty end equal_range erase exchange fail fetch_add fetch_sub fill find find_first_of find_if
+    find_last_of first flush for_each forward front full get getline good has_value hash imbue insert is_open join
+    joinable length lock lower_bound make_pair make_shared make_tuple make_unique max max_size merge min move
+    native_handle notify_all notify_one open owns_lock peek pop pop_back pop_front push push_back push_front put
+    rbegin rdbuf rdstate read release remove rend replace reserve reset resize rfind second seekg seekp size sort
+    splice starts_with str substr swap tellg tellp tie top transform try_lock unique unlock upper_bound use_count
+    value value_or wait wait_for wait_until what write
+"""
+
+BUILTIN_METHODS = frozenset(_BUILTIN_METHODS.split())
+
+_EXPORT_MACRO = re.compile(
+    rb"(\b(?:class|struct|enum)[ \t]+)([A-Z][A-Z0-9_]*_(?:API|EXPORT|PUBLIC|VISIBLE|DLL|INTERFACE)\b)(?=[ \t]+\w)"
+)
+
+
+def without_export_macros(source: bytes) -> bytes:
+    """The source with blanks in place of macros like `SHOP_API` behind `class`, which grammars take for its name."""
+    return _EXPORT_MACRO.sub(lambda found: found.group(1) + b" " * len(found.group(2)), source)
+
+
+def included_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
+    """The file beside the including one, else one whose path ends in what is included."""
+    beside = repository.beside(importer, module)
+    return beside if beside in repository.paths else repository.ending(module.lstrip("./"), importer)
+
+
+LANGUAGES = (
+    Language(
+        name="c",
+        extensions="c h",
+        path_kinds=(("test", r"(^|/)test[_-][^/]*\.c$|_tests?\.c$"),),
+        code_extensions="c h",
+        grammar=Grammar("tree_sitter_c"),
+        tags=TAGS,
+        before_parsing=without_export_macros,
+        head_doc=first_block,
+        resolve_import=included_file,
+        family="c",
+        builtin_methods=BUILTIN_METHODS,
+        branch_words="switch case",
+        failures=(r"\babort\b",),
+    ),
+)

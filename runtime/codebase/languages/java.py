@@ -1,0 +1,78 @@
+"""Java."""
+
+from __future__ import annotations
+
+import posixpath
+
+from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.language import Grammar, Language
+from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+
+_TAGS = """
+(constructor_declaration name: (identifier) @name) @definition.constructor
+(enum_declaration name: (identifier) @name) @definition.enum
+(record_declaration name: (identifier) @name) @definition.record
+(annotation_type_declaration name: (identifier) @name) @definition.interface
+(field_declaration declarator: (variable_declarator name: (identifier) @name)) @definition.field
+(object_creation_expression type: (generic_type (type_identifier) @name)) @reference.class
+(superclass (generic_type (type_identifier) @name)) @reference.base
+(superclass (type_identifier) @name) @reference.base
+(type_list (generic_type (type_identifier) @name)) @reference.base
+(import_declaration (scoped_identifier) @import)
+"""
+
+_BUILTIN_METHODS = """
+    accept add addAll addFirst addLast allMatch andThen anyMatch append apply applyAsInt arrayOffset available
+    booleanValue byteValue call cast ceilingKey charAt chars clear clone close codePointAt collect compare compareTo
+    compute computeIfAbsent computeIfPresent concat contains containsAll containsKey containsValue copyOf count
+    countDown deleteCharAt distinct doubleValue element empty endsWith ensureCapacity entrySet equals
+    equalsIgnoreCase exists find findAny findFirst first firstEntry firstKey flatMap flip floatValue floorKey flush
+    forEach format get getActualTypeArguments getAndIncrement getAnnotation getAnnotations getBytes getCause
+    getClass getClassLoader getComponentType getConstructor getConstructors getDeclaredConstructor getDeclaredField
+    getDeclaredFields getDeclaredMethods getDeclaringClass getElementsByTagName getField getFields getFirst
+    getGenericComponentType getGenericReturnType getGenericSuperclass getGenericType getInputStream getInstance
+    getInterfaces getKey getLast getLocalizedMessage getLowerBounds getMessage getMethod getMethods getModifiers
+    getName getOrDefault getOutputStream getOwnerType getPackage getParameterTypes getParent getPath getProperty
+    getRawType getReturnType getSimpleName getStackTrace getSuperclass getSuppressed getTime getType getUpperBounds
+    getValue group hashCode hasMoreElements hasNext ifPresent incrementAndGet indexOf initCause insert intern
+    interrupt intValue invoke isAlive isArray isAssignableFrom isBlank isEmpty isInstance isInterface isPresent
+    isPrimitive iterator join key keys keySet last lastIndexOf lastKey length limit lines listIterator lock
+    longValue lookingAt map mapToInt mapToObj mark markSupported matcher matches max merge min name newInstance next
+    nextElement nextInt nextToken noneMatch notify notifyAll of offer offerFirst offerLast openStream or ordinal
+    orElse orElseGet orElseThrow parallelStream peek poll pollFirst pollLast pop previous print println
+    printStackTrace push put putAll putIfAbsent read readLine readObject reduce remaining remove removeAll
+    removeFirst removeIf removeLast repeat replace replaceAll replaceFirst reset retainAll reverse rewind run set
+    setAccessible setCharAt setLength shortValue size skip sleep sort sorted split spliterator startsWith stream
+    strip subList subMap subSequence substring sum tailMap take test toArray toByteArray toCharArray toList
+    toLowerCase toPath toString toUpperCase toURI trim tryLock unlock valueOf values wait wrap write writeObject
+    yield
+"""
+
+# Kotlin, Scala and Groovy work with the same types.
+BUILTIN_METHODS = frozenset(_BUILTIN_METHODS.split())
+
+
+def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
+    """The file of a class, or of the class whose member is imported."""
+    tail = module.replace(".", "/")
+    return repository.ending(tail + ".java", importer) or repository.ending(posixpath.dirname(tail) + ".java", importer)
+
+
+LANGUAGES = (
+    Language(
+        name="java",
+        extensions="java",
+        path_kinds=(("test", r"(^|/)[^/]*(Tests?|TestCase|Spec)\.java$"),),
+        code_extensions="java",
+        head_files="package-info.java",
+        grammar=Grammar("tree_sitter_java"),
+        tags=_TAGS,
+        head_doc=first_block,
+        resolve_import=_class_file,
+        family="jvm",
+        builtin_methods=BUILTIN_METHODS,
+        own_object="this",
+        branch_words="switch case catch",
+        failures=(r"\bthrow\b", r"\bnew \w*(?:Error|Exception)\b"),
+    ),
+)

@@ -1,0 +1,96 @@
+"""JavaScript, and what TypeScript has in common with it."""
+
+from __future__ import annotations
+
+import re
+
+from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.language import Grammar, Language
+from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+
+COMMON_TAGS = """
+(method_definition name: [(property_identifier) (private_property_identifier)] @name) @definition.method
+(variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression)]) @definition.function
+(assignment_expression
+  left: (member_expression object: [(identifier) (member_expression)] @owner property: (property_identifier) @name)
+  right: [(arrow_function) (function_expression) (generator_function)]) @definition.function
+(assignment_expression
+  left: [(identifier) @name (member_expression property: (property_identifier) @name)]
+  right: (class)) @definition.class
+(program (lexical_declaration
+  (variable_declarator name: (identifier) @name value: [(call_expression) (object) (array) (string) (number)
+    (new_expression) (template_string) (regex) (identifier) (member_expression)]) @definition.constant))
+(program (variable_declaration
+  (variable_declarator name: (identifier) @name value: [(object) (array) (string) (number) (new_expression) (regex)
+    (call_expression)]) @definition.variable))
+(export_statement (lexical_declaration
+  (variable_declarator name: (identifier) @name value: [(call_expression) (object) (array) (string) (number)
+    (new_expression) (template_string) (regex)]) @definition.constant))
+(import_statement source: (string) @import)
+(export_statement source: (string) @import)
+(call_expression function: (identifier) @_require arguments: (arguments . (string) @import)
+  (#eq? @_require "require"))
+(call_expression function: (import) arguments: (arguments . (string) @import))
+(call_expression function: (member_expression property: (property_identifier) @name)) @reference.call
+"""
+
+_TAGS = """
+(class_heritage (identifier) @name) @reference.base
+"""
+
+_BUILTIN_METHODS = """
+    add addEventListener addListener all allSettled any append appendChild apply assign at attr before bind blur
+    call catch charAt charCodeAt clear clone close closest codePointAt concat contains copyWithin createReadStream
+    delete destroy digest end endsWith entries eventNames every fill filter finally find findIndex findLast
+    findLastIndex flat flatMap flush focus forEach formatToParts from get getAll getAttribute getItem getTime
+    getTimezoneOffset has hasAttribute hasOwnProperty includes indexOf insertBefore is isArray isPrototypeOf item
+    join json keys lastIndexOf listenerCount listeners localeCompare log map match matchAll next normalize on once
+    padEnd padStart pipe pop postMessage prepend preventDefault propertyIsEnumerable push querySelector
+    querySelectorAll read readFile reduce reduceRight ref remove removeAllListeners removeAttribute removeChild
+    removeEventListener removeItem removeListener repeat replace replaceAll replaceChildren reverse set setAttribute
+    setEncoding setHeader setItem setTimeout shift size slice some sort splice split startsWith stopPropagation
+    stringify subarray substr substring test then throw toFixed toISOString toJSON toLocaleString toLowerCase
+    toPrecision toString toUpperCase trim trimEnd trimStart unbind unpipe unref unshift valueOf values warn write
+    writeHead
+"""
+
+BUILTIN_METHODS = frozenset(_BUILTIN_METHODS.split())
+_MODULE_EXTENSIONS = ("", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", ".json", ".vue", ".svelte")
+_MODULE_ENDINGS = (
+    *_MODULE_EXTENSIONS,
+    *("/index" + ending for ending in (".ts", ".tsx", ".js", ".jsx", ".mjs")),
+)
+
+
+def module_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
+    """The file of a module given by its path from the importing one; a bundled `.js` is looked for in its source."""
+    if not module.startswith("."):
+        return None
+    base = repository.beside(importer, module)
+    bases = [base, re.sub(r"\.[mc]?jsx?$", "", base)]
+    return repository.first((one + ending).removeprefix("./") for one in bases for ending in _MODULE_ENDINGS)
+
+
+LANGUAGES = (
+    Language(
+        name="javascript",
+        extensions="js jsx mjs cjs",
+        interpreters="node",
+        path_kinds=(
+            ("test", r"(^|/)test[_-][^/]*\.m?js$|[._-](test|spec)s?\.[mc]?jsx?$"),
+            ("generated", r"\.(min|bundle)\.js$"),
+        ),
+        code_extensions="js jsx mjs cjs",
+        head_files="index.js",
+        grammar=Grammar("tree_sitter_javascript"),
+        tags=_TAGS + COMMON_TAGS,
+        head_doc=first_block,
+        resolve_import=module_file,
+        family="ecmascript",
+        builtin_methods=BUILTIN_METHODS,
+        own_object="this",
+        constructors="constructor",
+        branch_words="switch case catch",
+        failures=(r"\b(?:throw|reject)\b", r"\bnew \w*(?:Error|Exception)\b"),
+    ),
+)

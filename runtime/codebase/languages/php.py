@@ -1,0 +1,55 @@
+"""PHP."""
+
+from __future__ import annotations
+
+from runtime.codebase.language_parts.head_comments import first_block
+from runtime.codebase.language_parts.language import Grammar, Language
+from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+
+_TAGS = """
+(enum_declaration name: (name) @name) @definition.enum
+(trait_declaration name: (name) @name) @definition.trait
+(const_element (name) @name) @definition.constant
+(function_call_expression function: (name) @name) @reference.call
+(object_creation_expression (name) @name) @reference.class
+(base_clause (name) @name) @reference.base
+(method_declaration name: (name) @name) @definition.method
+(property_declaration (property_element (variable_name (name) @name))) @definition.property
+(namespace_use_clause (qualified_name) @import)
+"""
+
+_BUILTIN_METHODS = """
+    __toString append bindParam bindValue contains count current diff each end fetch fetchAll fetchColumn format get
+    getCode getContents getFile getIterator getLine getMessage getPath getPathname getPrevious getTimestamp getTrace
+    getTraceAsString isFile isReadable key map merge modify next offsetExists offsetGet offsetSet reset rewind
+    rollBack setTimezone size slice sort sub toArray valid
+"""
+
+
+def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
+    """The file of a class, whose path ends in its namespace or in the later parts of it."""
+    parts = module.strip("\\").split("\\")
+    for start in range(max(len(parts) - 1, 1)):
+        found = repository.ending("/".join(parts[start:]) + ".php", importer)
+        if found:
+            return found
+    return None
+
+
+LANGUAGES = (
+    Language(
+        name="php",
+        extensions="php php5 phtml",
+        interpreters="php",
+        path_kinds=(("test", r"(^|/)test[_-][^/]*\.php$|(^|/)[^/]*(Tests?|TestCase|Spec)\.php$"),),
+        code_extensions="php",
+        grammar=Grammar("tree_sitter_php", "language_php"),
+        tags=_TAGS,
+        head_doc=first_block,
+        resolve_import=_class_file,
+        builtin_methods=frozenset(_BUILTIN_METHODS.split()),
+        own_object="$this static self",
+        branch_words="switch case match catch",
+        failures=(r"\b(?:throw|die)\b", r"\bnew \w*(?:Error|Exception)\b"),
+    ),
+)

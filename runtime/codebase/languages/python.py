@@ -1,0 +1,122 @@
+"""Python."""
+
+from __future__ import annotations
+
+import io
+import pathlib
+import posixpath
+import re
+from collections import Counter, OrderedDict, deque
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from runtime.codebase.language_parts.head_comments import HeadDoc, told
+from runtime.codebase.language_parts.language import Grammar, Language
+from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+
+_TYPES = (
+    *(str, bytes, list, dict, set, tuple, int, float, BaseException, deque, Counter, OrderedDict),
+    *(io.StringIO, io.BufferedReader, io.TextIOWrapper, pathlib.Path, re.Pattern, re.Match, datetime, timedelta),
+)
+_SOURCE_FOLDERS = ("src/", "lib/", "python/")
+
+
+def _docstring(head: Sequence[str]) -> HeadDoc | None:
+    """The first statement, when it is a string in three quotes."""
+    first = next((n for n, line in enumerate(head) if line.strip() and not line.lstrip().startswith("#")), None)
+    opened = re.match(r"[rRuU]?(\"\"\"|''')", head[first]) if first is not None else None
+    if first is None or opened is None:
+        return None
+    for number in range(first, len(head)):
+        rest = head[number][opened.end() :] if number == first else head[number]
+        if opened.group(1) in rest:
+            return told(head, first, number, _without_quotes)
+    return None
+
+
+def _without_quotes(line: str) -> str:
+    return re.sub(r"^[rRuU]?(?:\"\"\"|''')|(?:\"\"\"|''')\s*$", "", line)
+
+
+def _module_file(repository: RepositoryPaths, importer: str, module: str, name: str) -> str | None:
+    """The file of a module, or of the submodule that is imported by name."""
+    if not module.startswith("."):
+        modules = repository.kept(_modules)
+        return (modules.get(f"{module}.{name}") if name else None) or modules.get(module)
+    tail = module.lstrip(".")
+    folder = posixpath.dirname(importer)
+    for _ in range(len(module) - len(tail) - 1):
+        folder = posixpath.dirname(folder)
+    base = posixpath.join(folder, *tail.split(".")) if tail else folder
+    candidates = [posixpath.join(base, name)] if name and name != "*" else []
+    endings = (".py", "/__init__.py", ".pyi", "/__init__.pyi", ".pyx")
+    return repository.first((one + ending).lstrip("/") for one in [*candidates, base] for ending in endings)
+
+
+def _modules(repository: RepositoryPaths) -> dict[str, str]:
+    """Files by dotted name: from the top of their package, from the root, and from below a `src` folder."""
+    paths, root_name = repository.paths, repository.root_name
+    packages = {
+        posixpath.dirname(path) for path in paths if posixpath.basename(path) in ("__init__.py", "__init__.pyi")
+    }
+    modules: dict[str, str] = {}
+    weaker: list[tuple[str, str]] = []
+    for path in sorted(paths):
+        base, extension = posixpath.splitext(path)
+        if extension not in (".py", ".pyi", ".pyx"):
+            continue
+        base = base.removesuffix("__init__").rstrip("/") if posixpath.basename(base) == "__init__" else base
+        top = posixpath.dirname(path)
+        if top not in packages:
+            inside = posixpath.basename(base)
+        else:
+            while top and posixpath.dirname(top) in packages:
+                top = posixpath.dirname(top)
+            above = posixpath.dirname(top)
+            inside = base[len(above) + 1 :] if above else base
+            if top == "" or "" in packages:
+                inside = f"{root_name}/{base}".rstrip("/") if root_name else base
+        modules.setdefault(inside.replace("/", "."), path)
+        weaker.append((base.replace("/", "."), path))
+        weaker += [
+            (base[len(folder) :].replace("/", "."), path) for folder in _SOURCE_FOLDERS if base.startswith(folder)
+        ]
+    for dotted, path in weaker:
+        modules.setdefault(dotted, path)
+    return modules
+
+
+PYTHON = Language(
+    name="python",
+    extensions="py pyi pyw",
+    interpreters="python pypy",
+    path_kinds=(
+        ("test", r"(^|/)(test[_-][^/]*\.py|conftest\.py)$|_tests?\.py$"),
+        ("generated", r"_pb2(_grpc)?\.pyi?$"),
+        ("declaration", r"\.pyi$"),
+    ),
+    code_extensions="py pyi",
+    head_files="__init__.py",
+    grammar=Grammar("tree_sitter_python"),
+    is_scoped=True,
+    head_doc=_docstring,
+    resolve_import=_module_file,
+    family="python",
+    builtin_methods=frozenset(name for kind in _TYPES for name in dir(kind) if not name.startswith("_")),
+    own_object="self cls super()",
+    constructors="__init__",
+    has_global_types=False,
+    branch_words="elif match case except",
+    failures=(r"\braise\b",),
+)
+
+LANGUAGES = (
+    PYTHON,
+    Language(
+        name="cython",
+        extensions="pyx pxd pxi",
+        code_extensions="pyx",
+        resolve_import=_module_file,
+        family="python",
+    ),
+)

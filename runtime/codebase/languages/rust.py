@@ -1,0 +1,109 @@
+"""Rust."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from runtime.codebase.language_parts.head_comments import HeadDoc, block, run_end, told
+from runtime.codebase.language_parts.language import Grammar, Language
+from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+
+_TAGS = """
+(struct_item name: (type_identifier) @name) @definition.struct
+(enum_item name: (type_identifier) @name) @definition.enum
+(type_item name: (type_identifier) @name) @definition.type
+(field_declaration name: (field_identifier) @name) @definition.field
+(trait_item name: (type_identifier) @name) @definition.trait
+(function_signature_item name: (identifier) @name) @definition.method
+(source_file (const_item name: (identifier) @name) @definition.constant)
+(source_file (static_item name: (identifier) @name) @definition.constant)
+(impl_item type: (type_identifier) @scope.name) @scope
+(impl_item type: (generic_type type: (type_identifier) @scope.name)) @scope
+(call_expression function: (scoped_identifier name: (identifier) @name)) @reference.call
+(struct_expression name: (type_identifier) @name) @reference.class
+(use_declaration argument: (_) @import)
+(mod_item name: (identifier) @import !body)
+"""
+
+_BUILTIN_METHODS = """
+    abs all and_then any append as_bool as_bytes as_deref as_mut as_path as_ref as_slice as_str as_u64 await
+    binary_search borrow borrow_mut by_ref bytes ceil chain char_indices chars checked_add checked_sub chunks clear
+    clone clone_from cloned cmp collect components concat contains contains_key copied copy count cycle dedup
+    default deref deref_mut display drain drop elapsed ends_with entry enumerate eq err exists expect extend
+    extend_from_slice extension file_name file_stem fill filter filter_map find first flat_map flatten floor flush
+    fmt fold for_each from from_str from_utf8 ge get get_mut get_or_insert_with get_ref gt hash insert inspect into
+    into_bytes into_inner into_iter into_string is_absolute is_dir is_empty is_err is_file is_none is_ok is_some
+    iter iter_mut join keys last last_mut le len lines lock lt map map_err map_or map_or_else max max_by max_by_key
+    metadata min min_by min_by_key name ne next next_back nth ok ok_or ok_or_else open or or_else or_insert
+    or_insert_with parent parse partial_cmp partition path peek peekable poll pop pos position pow powf product push
+    push_str read read_dir read_exact read_line read_to_end read_to_string reduce remove repeat replace reserve
+    resize retain rev rfind rposition rsplit rsplit_once saturating_sub seek set set_len skip skip_while sort
+    sort_by sort_by_key sort_unstable split split_at split_off split_once split_whitespace splitn sqrt starts_with
+    stderr stdin stdout step_by strip_prefix strip_suffix sub_assign sum swap take take_while then then_some
+    to_ascii_lowercase to_lowercase to_owned to_path_buf to_str to_string to_string_lossy to_uppercase to_vec trim
+    trim_end trim_matches trim_start truncate try_from try_into try_lock unwrap unwrap_err unwrap_or
+    unwrap_or_default unwrap_or_else unzip values values_mut wait windows with_capacity wrapping_add write write_all
+    write_fmt write_str zip
+"""
+
+_CRATE_ROOTS = ("lib.rs", "main.rs")
+
+
+def _inner_comment(head: Sequence[str]) -> HeadDoc | None:
+    """The first run of `//!`, or the first `/*!`."""
+    for number, line in enumerate(head):
+        if line.startswith("//!"):
+            end = run_end(head, number, "//!")
+            return told(head, number, end, lambda line: line.removeprefix("//!"))
+        if line.startswith("/*!"):
+            return block(head, number)
+    return None
+
+
+def _module_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
+    """The file of a module by its path, from the crate's root, from a module above, or beside the importing one."""
+    folder = posixpath.dirname(importer)
+    parts = [part for part in module.split("{")[0].split("::") if part]
+    stem = posixpath.splitext(posixpath.basename(importer))[0]
+    own = folder if stem in ("mod", "lib", "main") else posixpath.join(folder, stem)
+    if parts and parts[0] == "crate":
+        base, parts = _crate_root(repository, folder), parts[1:]
+    elif parts and parts[0] == "super":
+        base, parts = posixpath.dirname(own), parts[1:]
+    elif parts and parts[0] == "self":
+        base, parts = own, parts[1:]
+    elif len(parts) == 1:
+        base = own
+    else:
+        return None
+    for count in range(len(parts), 0, -1):
+        at = posixpath.join(base, *parts[:count])
+        found = repository.first((at + ".rs", at + "/mod.rs"))
+        if found:
+            return found
+    return None
+
+
+def _crate_root(repository: RepositoryPaths, folder: str) -> str:
+    while folder and not any(posixpath.join(folder, name) in repository.paths for name in _CRATE_ROOTS):
+        folder = posixpath.dirname(folder)
+    return folder
+
+
+LANGUAGES = (
+    Language(
+        name="rust",
+        extensions="rs",
+        code_extensions="rs",
+        head_files="lib.rs main.rs",
+        grammar=Grammar("tree_sitter_rust"),
+        tags=_TAGS,
+        head_doc=_inner_comment,
+        resolve_import=_module_file,
+        builtin_methods=frozenset(_BUILTIN_METHODS.split()),
+        own_object="self Self",
+        branch_words="match",
+        failures=(r"\b(?:panic|bail)!?\b", r"\bErr\(", r"\b[A-Z]\w*::Error\("),
+    ),
+)

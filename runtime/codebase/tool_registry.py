@@ -1,0 +1,96 @@
+"""The tools over a codebase, found where they are declared: every module of `runtime.codebase.tools` with a `TOOL`.
+
+Installed packages declare further ones by an entry point of the group `jeeves.code_tools`, which names such a module.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import entry_points
+from typing import Annotated, Any
+
+import msgspec
+
+from runtime.codebase.citation import ToolResult
+from runtime.codebase.codebase import Codebase
+from runtime.errors import SettingsError
+from runtime.tools.registry import Tool, ToolRegistry
+
+ENTRY_POINT_GROUP = "jeeves.code_tools"
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
+Path = Annotated[str, msgspec.Meta(max_length=4_096)]
+Line = Annotated[int, msgspec.Meta(ge=1)]
+
+# Tools import this module, so their package is imported by its name when it is listed.
+_PACKAGE = "runtime.codebase.tools"
+_AFTER_OURS = 1_000
+
+
+class CodeTool(Tool, frozen=True, kw_only=True):
+    """A tool over a codebase. Agents are told of those that are `exposed`, the others are for people.
+
+    `place`: where it stands in lists, smaller numbers first. `example`: arguments that show its use in documentation.
+    `remembered_of`: the parameter whose symbol it is told the remembered relations of, empty where it needs none.
+    """
+
+    place: int = _AFTER_OURS
+    example: dict[str, Any] = msgspec.field(default_factory=dict)
+    remembered_of: str = ""
+
+
+def by_fields(function: Callable[..., ToolResult]) -> Callable[[Any, Any], ToolResult]:
+    """A tool's `run` that calls a function with the codebase and the fields of the parameters."""
+
+    def run(codebase: Codebase, given: msgspec.Struct) -> ToolResult:
+        return function(codebase, **msgspec.structs.asdict(given))
+
+    return run
+
+
+@functools.cache
+def code_tools() -> ToolRegistry:
+    """Every tool over a codebase, by its place. SettingsError for a declaration that is none, or has a name twice."""
+    found = sorted((*_of_this_package(), *_of_others()), key=lambda tool: (tool.place, tool.name))
+    try:
+        return ToolRegistry(found)
+    except ValueError as error:
+        raise SettingsError(f"{error}; rename one of them") from error
+
+
+def _of_this_package() -> Iterator[CodeTool]:
+    for found in pkgutil.iter_modules(importlib.import_module(_PACKAGE).__path__):
+        module = importlib.import_module(f"{_PACKAGE}.{found.name}")
+        # What several tools share stands beside them and declares none.
+        if hasattr(module, "TOOL"):
+            yield _tool_of(module, f"the module {module.__name__}")
+
+
+def _of_others() -> Iterator[CodeTool]:
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
+        yield _tool_of(entry.load(), f"the entry point {entry.name} of {ENTRY_POINT_GROUP}")
+
+
+def _tool_of(module: object, place: str) -> CodeTool:
+    tool = getattr(module, "TOOL", None)
+    if not isinstance(tool, CodeTool):
+        raise SettingsError(f"{place} declares no tool; give it TOOL, a record of type CodeTool")
+    return tool
+
+
+def remembered_of(tool: str) -> str:
+    """The parameter of a tool whose symbol it is told the remembered relations of; empty where it needs none."""
+    return next((one.remembered_of for one in code_tools() if one.name == tool and isinstance(one, CodeTool)), "")
+
+
+def table_of(tools: Iterable[Tool]) -> str:
+    """The table of some tools for documentation, in Markdown."""
+    rows = ["| tool | does | cost | example of its arguments |", "|---|---|---|---|"]
+    for tool in tools:
+        example = json.dumps(tool.example, ensure_ascii=False) if isinstance(tool, CodeTool) else "{}"
+        rows.append(f"| {tool.name} | {tool.description.removesuffix('.')} | {tool.cost} | `{example}` |")
+    return "\n".join(rows)

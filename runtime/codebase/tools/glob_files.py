@@ -1,0 +1,57 @@
+"""The tool `glob_files`."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+from typing import Annotated
+
+import msgspec
+
+from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.tool_registry import CodeTool, Text, by_fields
+from runtime.codebase.tools.look_up import MAX_PATHS, bounded, listed
+
+
+class GlobFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which paths fit a pattern?"""
+
+    pattern: Text
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=500)] = 500
+
+
+def glob_files(codebase: Codebase, pattern: str, max_results: int = MAX_PATHS) -> ToolResult:
+    """Readable files whose path, or whose name when the pattern has no slash, fits a pattern with `*`, `?`, `[…]`.
+
+    `**` is any number of folders. `data`: pattern, files [{file, language, lines}]. Without a hit: in any case.
+    """
+    log = AttemptLog()
+    files = [file for file in codebase.files() if file.is_readable]
+    found = log.run("pattern", lambda: [file for file in files if _fits(file.path, pattern)])
+    if not found:
+        found = log.run(
+            "broadened", lambda: [file for file in files if _fits(file.path.lower(), f"*{pattern.lower()}*")]
+        )
+    limit = bounded(max_results, MAX_PATHS)
+    rows = [{"file": file.path, "language": file.language, "lines": file.lines} for file in found[:limit]]
+    return listed(log, {"pattern": pattern, "files": rows}, [], len(found) > limit, bool(rows))
+
+
+def _fits(path: str, pattern: str) -> bool:
+    if "/" not in pattern:
+        return fnmatch.fnmatchcase(posixpath.basename(path), pattern)
+    # `a/**/b` fits `a/b` too.
+    return fnmatch.fnmatchcase(path, pattern) or fnmatch.fnmatchcase(path, pattern.replace("**/", ""))
+
+
+TOOL = CodeTool(
+    name="glob_files",
+    description="Readable files whose path, or name if the pattern has no slash, fits a pattern with `*`, `?`, `[…]`.",
+    parameters=GlobFiles,
+    run=by_fields(glob_files),
+    exposed=False,
+    place=110,
+    example={"pattern": "**/*.toml"},
+)

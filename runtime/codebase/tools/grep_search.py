@@ -1,0 +1,90 @@
+"""The tool `grep_search`."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated
+
+import msgspec
+
+from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
+from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase
+from runtime.codebase.search.text_search import FoundText
+from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
+from runtime.codebase.tools.citing import cite
+from runtime.codebase.tools.look_up import MAX_HITS, bounded, listed, numbered
+from runtime.errors import RepositoryError, ToolArgumentsError
+
+
+class GrepSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which lines have a string or regular expression?"""
+
+    pattern: Text
+    regex: bool = False
+    scope: Path | None = None
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=50)] = 50
+
+
+def grep_search(
+    codebase: Codebase, pattern: str, regex: bool = False, scope: str | None = None, max_results: int = MAX_HITS
+) -> ToolResult:
+    """Lines with a string or regular expression. Without a hit: in any case, then in the folder above the scope.
+
+    `data`: pattern, scope, hits [{file, line, text, citation}].
+    """
+    log = AttemptLog()
+    limit = bounded(max_results, MAX_HITS)
+    above = posixpath.dirname(scope.strip("/")) if scope else ""
+    tries: list[tuple[str, str | None, bool]] = [("as_asked", scope, True), ("broadened", scope, False)]
+    tries += [(f"parent:{above or '.'}", above or None, False)] if scope else []
+    found = FoundText([], more=False, timed_out=False)
+    place = scope
+    try:
+        for name, place, exact in tries:
+            tried = log.run(name, _grep(codebase, pattern, regex, place, exact, limit))
+            found = tried[0] if tried else found
+            # What took too long once would take as long again in more text.
+            if found.hits or found.timed_out:
+                break
+    except ToolArgumentsError as error:
+        return log.result("error", {"pattern": pattern}, [], error=error.message)
+    except RepositoryError as error:
+        return log.result("denied", {"pattern": pattern}, [], error=error.message)
+    citations: list[Citation] = []
+    rows = [
+        {
+            **asdict(hit),
+            "citation": numbered(citations, cite(codebase, hit.file, hit.line, hit.line, why="has the text")),
+        }
+        for hit in found.hits
+    ]
+    data = {"pattern": pattern, "scope": place, "hits": rows}
+    if found.timed_out:
+        told = f"the search for {pattern!r} took longer than {TEXT_SEARCH_TIMEOUT_S:g} s and was ended; simplify the "
+        told += "pattern or name a scope"
+        return log.result("partial" if rows else "timeout", data, citations, truncated=True, error=told)
+    return listed(log, data, citations, found.more, bool(rows))
+
+
+def _grep(
+    codebase: Codebase, pattern: str, regex: bool, scope: str | None, exact: bool, limit: int
+) -> Callable[[], list[FoundText]]:
+    def search() -> list[FoundText]:
+        found = codebase.search_text(pattern, regex=regex, case_sensitive=exact, scope=scope, max_hits=limit)
+        return [found] if found.hits or found.timed_out else []
+
+    return search
+
+
+TOOL = CodeTool(
+    name="grep_search",
+    description="Lines with a string or regular expression.",
+    parameters=GrepSearch,
+    run=by_fields(grep_search),
+    exposed=False,
+    place=120,
+    example={"pattern": "TODO"},
+)

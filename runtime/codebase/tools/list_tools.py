@@ -1,0 +1,29 @@
+"""The tool `list_tools`: what tools agents are told of."""
+
+from __future__ import annotations
+
+import msgspec
+
+from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import ToolResult
+from runtime.codebase.tool_registry import CodeTool, by_fields, code_tools
+
+
+class ListTools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What tools are there?"""
+
+
+def list_tools(_codebase: object) -> ToolResult:
+    """Name, description, parameters and cost of every tool that agents are told of. `data`: tools."""
+    log = AttemptLog()
+    return log.result("ok", {"tools": log.run("registry", code_tools().describe)}, [])
+
+
+TOOL = CodeTool(
+    name="list_tools",
+    description="Names, parameters and costs of the tools.",
+    parameters=ListTools,
+    run=by_fields(list_tools),
+    place=90,
+    example={},
+)

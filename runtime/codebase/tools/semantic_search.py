@@ -1,0 +1,66 @@
+"""The tool `semantic_search`."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Annotated
+
+import msgspec
+
+from runtime.codebase.attempt_log import AttemptLog
+from runtime.codebase.citation import Citation, ToolResult
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
+from runtime.codebase.tools.citing import cite
+from runtime.codebase.tools.look_up import MAX_SYMBOLS, bounded, listed, numbered
+from runtime.errors import RepositoryError
+
+
+class SemanticSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which pieces of code fit a question?"""
+
+    query: Text
+    scope: Path | None = None
+    max_results: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+
+
+def semantic_search(codebase: Codebase, query: str, scope: str | None = None, max_results: int = 20) -> ToolResult:
+    """Pieces of code that fit a question, best first. `data`: query, meaning, hits [{file, start_line, end_line,
+    symbol, score, citation}]; `meaning` is false where the extra `embeddings` is missing and words alone counted.
+    """
+    log = AttemptLog()
+    limit = bounded(max_results, MAX_SYMBOLS)
+    try:
+        found = log.run("ranked_chunks", lambda: codebase.search_chunks(query, limit, scope=scope))
+        if not found and scope:
+            above = posixpath.dirname(scope.strip("/")) or None
+            found = log.run(f"parent:{above or '.'}", lambda: codebase.search_chunks(query, limit, scope=above))
+    except RepositoryError as error:
+        return log.result("denied", {"query": query}, [], error=error.message)
+    citations: list[Citation] = []
+    rows = [
+        {
+            "file": hit.file,
+            "start_line": hit.start_line,
+            "end_line": hit.end_line,
+            "symbol": hit.symbol,
+            "score": hit.score,
+            "citation": numbered(
+                citations, cite(codebase, hit.file, hit.start_line, hit.end_line, why="fits the question")
+            ),
+        }
+        for hit in found
+    ]
+    data = {"query": query, "meaning": codebase.semantics is not None, "hits": rows}
+    return listed(log, data, citations, False, bool(rows))
+
+
+TOOL = CodeTool(
+    name="semantic_search",
+    description="Pieces of code that fit a question, best first.",
+    parameters=SemanticSearch,
+    run=by_fields(semantic_search),
+    exposed=False,
+    place=180,
+    example={"query": "how are retries bounded?"},
+)

@@ -1,0 +1,8 @@
+"""Dotted names of things in code."""
+
+from __future__ import annotations
+
+
+def last_part(name: str) -> str:
+    """The last part of a dotted name: `accept` of `Depot.accept`."""
+    return name.rpartition(".")[2]

@@ -1,0 +1,137 @@
+"""The steps of the guides do what the guides say: run as written, in a copy of the source tree."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("runtime", "actors", "serve", "configs")
+
+# A block of a file has its path behind the language; a block of commands has what they print below each.
+_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_START = "from serve.cli.main import main; main()"
+
+
+class Guide:
+    """The blocks of one guide: files by their paths, and commands with what they are said to print."""
+
+    def __init__(self, name: str) -> None:
+        text = (ROOT / "docs" / "guides" / name).read_text(encoding="utf-8")
+        blocks = _BLOCK.findall(text)
+        self.files = {path: body for _, path, body in blocks if path}
+        self.entry_points = "".join(body for kind, _, body in blocks if kind == "toml")
+        self.commands: list[tuple[str, str]] = []
+        for kind, _, body in blocks:
+            if kind == "console":
+                for part in body.split("$ ")[1:]:
+                    command, _, told = part.partition("\n")
+                    self.commands.append((command, told.strip()))
+
+
+def run_guide(guide: Guide, folder: Path, *, without: str = "") -> Iterator[str]:
+    """Follow a guide in a copy of the tree; what the commands printed that is not as told, one line each."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    write_files(folder, {path: body for path, body in guide.files.items() if path != without})
+    yield from run_commands(guide, folder)
+
+
+def write_files(folder: Path, files: dict[str, str]) -> None:
+    for path, body in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(body, encoding="utf-8")
+
+
+def run_commands(guide: Guide, folder: Path) -> Iterator[str]:
+    """What each command printed that is not as told."""
+    for command, told in guide.commands:
+        done = run_command(command, folder)
+        if not _prints(done.stdout, told):
+            yield f"{command}: {done.stdout}{done.stderr}"
+
+
+def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    program, *arguments = shlex.split(command)
+    assert program == "jeeves"
+    environment = os.environ | {"PYTHONPATH": str(folder), "JEEVES_STATE_DIR": str(folder / "state")}
+    return subprocess.run(
+        [sys.executable, "-c", _START, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def _prints(output: str, told: str) -> bool:
+    """Whether an output has the told parts, between which something may be left out, in their order."""
+    pattern = ".*".join(re.escape(part.strip()) for part in told.split("…"))
+    return bool(told) and re.search(pattern, output, re.DOTALL) is not None
+
+
+GUIDES = {
+    "add-a-language.md": ("runtime/codebase/languages/starlark.py", 4),
+    "add-a-tool.md": ("runtime/codebase/tools/count_languages.py", 3),
+}
+STEPS = [(name, path) for name in GUIDES for path in sorted(Guide(name).files)]
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_the_steps_of_a_guide_do_what_it_says(name: str, tmp_path: Path) -> None:
+    guide = Guide(name)
+    assert len(guide.commands) == GUIDES[name][1]
+    assert list(run_guide(guide, tmp_path)) == []
+
+
+@pytest.mark.parametrize(("name", "path"), STEPS)
+def test_without_one_of_its_files_a_guide_does_not_hold(name: str, path: str, tmp_path: Path) -> None:
+    assert next(run_guide(Guide(name), tmp_path, without=path), None) is not None
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_what_another_package_declares_by_an_entry_point_is_found_as_well(name: str, tmp_path: Path) -> None:
+    guide = Guide(name)
+    module = GUIDES[name][0]
+    declared = re.sub(r'project\.entry-points\."([\w.]+)"', r"\1", guide.entry_points).replace('"', "")
+    installed = {
+        "my_package/__init__.py": "",
+        f"my_package/{Path(module).name}": guide.files[module],
+        "my_package-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: my-package\nVersion: 1\n",
+        "my_package-1.dist-info/entry_points.txt": declared,
+    }
+    samples = {path: body for path, body in guide.files.items() if path.startswith("sample/")}
+    write_files(tmp_path, installed | samples)
+    for package in PACKAGES:
+        (tmp_path / package).symlink_to(ROOT / package)
+    assert list(run_commands(guide, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "body", "told"),
+    [
+        ("languages/empty.py", "", "declares no languages; give it LANGUAGES"),
+        ("tools/odd.py", "TOOL = 1\n", "declares no tool; give it TOOL"),
+    ],
+)
+def test_a_module_that_declares_the_wrong_thing_is_told_with_its_name(
+    module: str, body: str, told: str, tmp_path: Path
+) -> None:
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    write_files(tmp_path, {f"runtime/codebase/{module}": body, "sample/a.py": "x = 1\n"})
+    done = run_command('jeeves tool glob_files \'{"pattern": "*"}\' --repo sample', tmp_path)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert Path(module).stem in done.stderr
+    assert told in done.stderr

@@ -1,0 +1,58 @@
+"""Each metric is declared once: what is counted, what is shown and what the document says follow from that."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from runtime.bus.builtin_middleware import build_chain
+from runtime.bus.dispatcher import Dispatcher
+from runtime.bus.routing_table import RoutingTable
+from runtime.primitives.clock import FakeClock
+from runtime.primitives.metrics import CounterMetric, GaugeMetric, HistogramMetric, Metric, all_metrics, metrics_of
+from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
+KINDS = {CounterMetric: "counter", GaugeMetric: "gauge", HistogramMetric: "histogram"}
+
+
+def row(metric: Metric) -> str:
+    labels = ", ".join(f"`{label}`" for label in metric.labels)
+    cells = (f"`{metric.shown_name}`", KINDS[type(metric)], metric.unit, labels, metric.help)
+    return f"| {' | '.join(cells)} |"
+
+
+def test_the_document_lists_every_metric_as_it_is_declared() -> None:
+    rows = [line for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    assert rows == [row(metric) for metric in all_metrics()]
+
+
+def test_every_metric_is_shown_with_its_kind_and_help_and_nothing_else_is() -> None:
+    registry = CollectorRegistry()
+    RequestMetrics(registry)
+    ModelMetrics(registry)
+    clock = FakeClock()
+    BusMetrics(registry).update(Dispatcher(RoutingTable(), build_chain(({"use": "metrics"},), clock), clock).stats())
+    text = generate_latest(registry).decode()
+    shown = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+    # A counter and a histogram of the client's own kind come with the instant of their making.
+    shown = {name: kind for name, kind in shown.items() if not name.endswith("_created")}
+    assert shown == {metric.shown_name: KINDS[type(metric)] for metric in all_metrics()}
+    helps = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.MULTILINE))
+    assert {name: helps[name] for name in shown} == {metric.shown_name: metric.help for metric in all_metrics()}
+
+
+@pytest.mark.parametrize("metric", all_metrics(), ids=lambda metric: metric.name)
+def test_a_metric_has_a_name_of_its_own_that_ends_in_its_unit(metric: Metric) -> None:
+    assert [each.name for each in all_metrics()].count(metric.name) == 1
+    assert not metric.unit or metric.name.endswith(metric.unit)
+    assert not isinstance(metric, HistogramMetric) or list(metric.bounds) == sorted(set(metric.bounds))
+
+
+def test_the_sources_share_the_metrics_out_among_themselves() -> None:
+    shares = [metrics_of(source, Metric) for source in ("requests", "bus", "models")]
+    assert all(shares)
+    assert sorted(each.name for share in shares for each in share) == sorted(each.name for each in all_metrics())

@@ -1,0 +1,93 @@
+"""docs/guides/add-a-pipeline.md: its examples are valid, and do what the guide says of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.agents.capability import ModelUse, StageContext, StageResult
+from runtime.pipeline.loading import parse_pipeline
+from runtime.run.stage_view import StageView
+from runtime.testing import scripted_runner
+
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "add-a-pipeline.md"
+EXAMPLES = dict(re.findall(r"^```yaml pipelines/(\w+)\.yaml\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL))
+CHECKS, COMMIT = EXAMPLES["change_checks"], EXAMPLES["change_commit"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_example_is_valid_and_named_after_its_file(name: str) -> None:
+    assert parse_pipeline(EXAMPLES[name]).name == name
+
+
+@pytest.mark.parametrize("has_types", [True, False])
+async def test_the_report_waits_for_the_types_only_where_they_are_checked(has_types: bool) -> None:
+    ended: list[str] = []
+
+    async def slowly(context: StageContext, _view: StageView) -> StageResult:
+        await context.clock.sleep(5)
+        ended.append("types")
+        return StageResult({})
+
+    async def report(_context: StageContext, _view: StageView) -> StageResult:
+        ended.append("report")
+        return StageResult({})
+
+    scripts: dict[str, list[Any]] = {
+        "select": [{"has_types": has_types}],
+        "lint": [{}],
+        "types": [slowly],
+        "report": [report],
+    }
+    envelope = await scripted_runner(CHECKS, scripts).run_through_time()
+    assert envelope.terminal_reason == "completed"
+    assert ended == (["types", "report"] if has_types else ["report"])
+
+
+def test_checks_claim_processors_and_stand_behind_others() -> None:
+    config = parse_pipeline(CHECKS)
+    assert (config.priority, config.stages["types"].resources.num_cpus, config.stages["lint"].replicas) == ("low", 2, 2)
+
+
+async def test_after_a_yes_the_run_goes_on_at_the_commit_and_after_a_no_nothing_is_done() -> None:
+    for approved, reason, commits in ((True, "completed", 1), (False, "denied_by_policy", 0)):
+        scripts: dict[str, list[Any]] = {
+            "write": [{"diff": "+1", "confirmation_question": "Commit it?"}],
+            "commit": [{}],
+        }
+        scripted = scripted_runner(COMMIT, scripts)
+        run_id = await scripted.runner.submit(scripted.request(wait=True))
+        waiting = await scripted.until(run_id, "waiting")
+        assert waiting.interrupt is not None
+        assert waiting.interrupt.question == "Commit it?"
+        await scripted.answer(run_id, approved=approved)
+        ended = await scripted.until(run_id, "terminated")
+        assert (ended.terminal_reason, scripted.agents["commit"].calls) == (reason, commits)
+        assert scripted.agents["write"].calls == 1
+        await scripted.runner.close()
+
+
+async def test_a_commit_that_failed_is_tried_again_without_a_second_consent() -> None:
+    scripts: dict[str, list[Any]] = {"write": [{"diff": "+1"}], "commit": [OSError("locked"), {}]}
+    scripted = scripted_runner(COMMIT, scripts)
+    run_id = await scripted.runner.submit(scripted.request(wait=True))
+    await scripted.until(run_id, "waiting")
+    await scripted.answer(run_id, approved=True)
+    for _ in range(50):
+        envelope = scripted.runner.envelope(run_id)
+        if envelope.interrupt is not None and envelope.interrupt.kind == "system_error":
+            break
+        await scripted.clock.advance(0)
+    assert envelope.interrupt is not None
+    assert (envelope.interrupt.kind, envelope.interrupt.stage) == ("system_error", "commit")
+    await scripted.answer(run_id, approved=True)
+    ended = await scripted.until(run_id, "terminated")
+    assert (ended.terminal_reason, ended.interrupts_raised, scripted.agents["commit"].calls) == ("completed", 2, 2)
+    await scripted.runner.close()
+
+
+def test_the_writer_is_asked_with_what_the_pipeline_says() -> None:
+    assert ModelUse.of(parse_pipeline(COMMIT).stages["write"]) == ModelUse("writer", "write@1", 0.2, 4000)
