@@ -26,7 +26,10 @@ class Watch:
     """`on_incarnation` is told in which process an actor lives, each time that it answers."""
 
     def __init__(
-        self, beats: Heartbeats, addresses: Iterable[Address], on_incarnation: Callable[[Address, str], None] | None = None
+        self,
+        beats: Heartbeats,
+        addresses: Iterable[Address],
+        on_incarnation: Callable[[Address, str], None] | None = None,
     ) -> None:
         self._beats = beats
         self._addresses = tuple(addresses)
