@@ -11,17 +11,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.errors import StageError
+from runtime.errors import HandoverError
 from runtime.run.stage_view import StageView
 
 _PLACE = re.compile(r"^(?P<expected>.*?)(?: - at `\$\.?(?P<place>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
-
-
-class HandoverError(StageError):
-    """An output does not have its form: `agent` wrote it, `field` is where, `expected` what was expected there."""
-
-    code = "handover_unreadable"
 
 
 OutputT = TypeVar("OutputT", bound=msgspec.Struct)
