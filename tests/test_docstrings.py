@@ -39,7 +39,6 @@ TO_DO = (
     "runtime/codebase/languages",
     "runtime/codebase/parsing",
     "runtime/codebase/resolution",
-    "runtime/codebase/search",
     "runtime/codebase/semantics",
     "runtime/codebase/tool_registry.py",
     "runtime/codebase/tools",
