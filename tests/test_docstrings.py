@@ -37,7 +37,6 @@ TO_DO = (
     "runtime/codebase/knowledge",
     "runtime/codebase/language_parts",
     "runtime/codebase/languages",
-    "runtime/codebase/parsing",
     "runtime/codebase/resolution",
     "runtime/codebase/semantics",
     "runtime/codebase/tool_registry.py",
