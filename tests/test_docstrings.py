@@ -32,7 +32,6 @@ TO_DO = (
     "runtime/codebase/attempt_log.py",
     "runtime/codebase/citation_check.py",
     "runtime/codebase/codebase.py",
-    "runtime/codebase/files",
     "runtime/codebase/index",
     "runtime/codebase/knowledge",
     "runtime/codebase/language_parts",
