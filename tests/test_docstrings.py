@@ -34,8 +34,6 @@ TO_DO = (
     "runtime/codebase/codebase.py",
     "runtime/codebase/index",
     "runtime/codebase/knowledge",
-    "runtime/codebase/language_parts",
-    "runtime/codebase/languages",
     "runtime/codebase/resolution",
     "runtime/codebase/semantics",
     "runtime/codebase/tool_registry.py",
