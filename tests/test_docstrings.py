@@ -29,7 +29,6 @@ TO_DO = (
     "actors/service_actors.py",
     "actors/supervisor_actor.py",
     "actors/watch.py",
-    "runtime/codebase/resolution",
     "runtime/codebase/tools",
     "runtime/database",
     "runtime/hosting",
