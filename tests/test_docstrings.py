@@ -29,7 +29,7 @@ TO_DO = (
     "actors/service_actors.py",
     "actors/supervisor_actor.py",
     "actors/watch.py",
-    "runtime/codebase",
+    "runtime/codebase/tools",
     "runtime/database",
     "runtime/hosting",
     "runtime/llm",
