@@ -32,7 +32,6 @@ TO_DO = (
     "runtime/codebase",
     "runtime/database",
     "runtime/hosting",
-    "runtime/llm",
     "runtime/memory",
     "runtime/simulator",
     "runtime/store",

@@ -1,6 +1,6 @@
-"""Model files (`configs/models/*.yaml`): which deployments of models there are, and which role uses which.
+"""Reads model files (`configs/models/*.yaml`): the deployments of models, and the roles that use them.
 
-Read by the door, which lists every fault; agents get the same thing as plain data (`ModelsFile.model_dump`).
+The front end reads the file and lists every fault; agents get it as plain data (`ModelsFile.model_dump`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _as_its_provider_says(value: Any, info: ValidationInfo) -> Deployment:
 
 
 class Role(Frozen):
-    """Which deployment a role uses, and which it falls back to, in order, when that cannot be used."""
+    """Names the deployment that a role uses, and its fallbacks, in order, when that cannot be used."""
 
     deployment: Name
     fallbacks: tuple[Name, ...] = ()
@@ -46,7 +46,7 @@ class Role(Frozen):
 
 
 class ModelsFile(Frozen):
-    """A whole model file. A role that is not named uses the role `default`."""
+    """Holds a whole model file. Roles that it does not name use the role `default`."""
 
     deployments: dict[Name, Annotated[SerializeAsAny[Deployment], PlainValidator(_as_its_provider_says)]] = Field(
         min_length=1
@@ -54,7 +54,7 @@ class ModelsFile(Frozen):
     roles: dict[Name, Role] = Field(min_length=1)
 
     def role(self, name: str) -> Role:
-        """The role, or the default one."""
+        """Return the role of that name, or the default one."""
         return self.roles.get(name) or self.roles[DEFAULT_ROLE]
 
     def used_deployments(self) -> Iterator[str]:
