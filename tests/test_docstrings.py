@@ -34,7 +34,6 @@ TO_DO = (
     "runtime/hosting",
     "runtime/memory",
     "runtime/simulator",
-    "runtime/store",
     "runtime/tools",
     "serve",
 )
