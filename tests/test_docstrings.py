@@ -32,9 +32,7 @@ TO_DO = (
     "runtime/codebase",
     "runtime/database",
     "runtime/hosting",
-    "runtime/memory",
     "runtime/simulator",
-    "runtime/tools",
     "serve",
 )
 
