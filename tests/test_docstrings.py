@@ -30,7 +30,6 @@ TO_DO = (
     "actors/supervisor_actor.py",
     "actors/watch.py",
     "runtime/codebase",
-    "runtime/database",
     "runtime/hosting",
     "runtime/simulator",
     "serve",
