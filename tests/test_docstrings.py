@@ -31,7 +31,7 @@ TO_DO = (
     "actors/watch.py",
     "runtime/codebase",
     "runtime/hosting",
-    "runtime/simulator",
+    "runtime/simulator/supervisor.py",
     "serve",
 )
 
