@@ -134,17 +134,17 @@ class PostgresDatabase:
                 problem="read_only",
                 **about,
             )
-        with self._together(self._begin_writing, doing, about) as changes:
+        with self._transaction(self._begin_writing, doing, about) as changes:
             yield changes
 
     @contextmanager
     def read(self, doing: str = "be read") -> Iterator[PostgresTransaction]:
         """Begin a read transaction: see `Database.read`."""
-        with self._together(self._begin_reading, doing, {}) as queries:
+        with self._transaction(self._begin_reading, doing, {}) as queries:
             yield queries
 
     @contextmanager
-    def _together(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[PostgresTransaction]:
+    def _transaction(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[PostgresTransaction]:
         with self._lock:
             if self._is_closed:
                 raise self._closed(doing, about)

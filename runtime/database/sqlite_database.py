@@ -111,17 +111,17 @@ class SqliteDatabase:
                 problem="read_only",
                 **about,
             )
-        with self._together("BEGIN IMMEDIATE", doing, about) as changes:
+        with self._transaction("BEGIN IMMEDIATE", doing, about) as changes:
             yield changes
 
     @contextmanager
     def read(self, doing: str = "be read") -> Iterator[SqliteTransaction]:
         """Begin a read transaction: see `Database.read`."""
-        with self._together("BEGIN", doing, {}) as queries:
+        with self._transaction("BEGIN", doing, {}) as queries:
             yield queries
 
     @contextmanager
-    def _together(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[SqliteTransaction]:
+    def _transaction(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[SqliteTransaction]:
         with self._lock:
             try:
                 self._db.execute(begin)

@@ -23,7 +23,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 Given = TypeVar("Given", bound=Deployment)
 
 
-def _as_its_provider_says(value: Any, info: ValidationInfo) -> Deployment:
+def _validate_by_provider(value: Any, info: ValidationInfo) -> Deployment:
     """Validate a deployment by the settings of the provider that its `backend` names."""
     if isinstance(value, Deployment):
         return value
@@ -48,7 +48,7 @@ class Role(Frozen):
 class ModelsFile(Frozen):
     """Holds a whole model file. Roles that it does not name use the role `default`."""
 
-    deployments: dict[Name, Annotated[SerializeAsAny[Deployment], PlainValidator(_as_its_provider_says)]] = Field(
+    deployments: dict[Name, Annotated[SerializeAsAny[Deployment], PlainValidator(_validate_by_provider)]] = Field(
         min_length=1
     )
     roles: dict[Name, Role] = Field(min_length=1)

@@ -73,9 +73,9 @@ class OpenAIAnswer:
         return Completion(
             text=text,
             finish_reason=self._finish,
-            tokens_in=self._told(self._usage.get("prompt_tokens"), self._tokens_in()),
-            tokens_out=self._told(self._usage.get("completion_tokens"), self._counter.count(text)),
-            tokens_cached=self._told(cached, 0),
+            tokens_in=self._plausible_count(self._usage.get("prompt_tokens"), self._tokens_in()),
+            tokens_out=self._plausible_count(self._usage.get("completion_tokens"), self._counter.count(text)),
+            tokens_cached=self._plausible_count(cached, 0),
             model=self._model,
         )
 
@@ -84,7 +84,7 @@ class OpenAIAnswer:
         tokens_out = self._counter.count("".join(self._parts))
         return ModelBrokeOffError(f"{self._url} {why}", tokens_in=self._tokens_in(), tokens_out=tokens_out)
 
-    def _told(self, count: Any, otherwise: int) -> int:
+    def _plausible_count(self, count: Any, otherwise: int) -> int:
         """Return a count of the server's, or our own if it gives none or one outside what its model takes."""
         is_count = isinstance(count, int) and not isinstance(count, bool)
         return count if is_count and 0 <= count <= self._most_tokens else otherwise

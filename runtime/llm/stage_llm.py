@@ -107,7 +107,7 @@ class StageLlm:
         sampling = Sampling(answer_tokens, self._temperature)
         request = ModelRequest(f"{self._request_id}-{number}", tuple(messages), sampling, schema, self._user_id)
         if self._kept is None:
-            return await self._asked(request, prompt_tokens, on_written)
+            return await self._call_with_fallbacks(request, prompt_tokens, on_written)
         place = self._kept.key_of(number, self._role, request)
         completion = await self._kept.find(place)
         if completion is not None:
@@ -115,17 +115,19 @@ class StageLlm:
             if on_written is not None:
                 on_written(completion.text)
             return completion
-        completion = await self._asked(request, prompt_tokens, on_written)
+        completion = await self._call_with_fallbacks(request, prompt_tokens, on_written)
         await self._kept.keep(place, completion)
         return completion
 
-    async def _asked(self, request: ModelRequest, prompt_tokens: int, on_written: OnWritten | None) -> Completion:
+    async def _call_with_fallbacks(
+        self, request: ModelRequest, prompt_tokens: int, on_written: OnWritten | None
+    ) -> Completion:
         """Call the model; if an answer breaks off, call the role's fallbacks, each under a reservation of its own."""
         broke_off: ModelBrokeOffError | None = None
         while True:
             behind = None if broke_off is None else broke_off.values["deployment"]
             try:
-                return await self._called(request, prompt_tokens, on_written, behind)
+                return await self._call_once(request, prompt_tokens, on_written, behind)
             except ModelBrokeOffError as error:
                 at = error.values.get("deployment")  # none where the stage's time was over
                 if at is None or not self._client.behind(self._role, at):
@@ -136,7 +138,7 @@ class StageLlm:
                     raise
                 raise broke_off from error
 
-    async def _called(
+    async def _call_once(
         self, request: ModelRequest, prompt_tokens: int, on_written: OnWritten | None, behind: str | None
     ) -> Completion:
         reserved = prompt_tokens + request.sampling.max_tokens
@@ -144,7 +146,9 @@ class StageLlm:
         # A call that was cancelled or broke off may have used its whole prompt.
         spent = (prompt_tokens, 0)
         try:
-            completion = await self._in_time(self._client.complete(self._role, request, _growing(on_written), behind))
+            completion = await self._in_time(
+                self._client.complete(self._role, request, _joined_pieces(on_written), behind)
+            )
             spent = (completion.tokens_in, completion.tokens_out)
         except ModelFailedError as error:
             taken = prompt_tokens if isinstance(error, ModelBrokeOffError) else 0
@@ -180,21 +184,21 @@ class StageLlm:
             problem = str(error.values["problem"])
             if completion.finish_reason == "length":
                 problem = f"it was cut off at {completion.tokens_out} tokens: be brief"
-        mending = [*messages, *self._mending(messages, completion.text, problem)]
+        mending = [*messages, *self._repair_request(messages, completion.text, problem)]
         try:
             completion = await self.generate(mending, schema, on_written)
         except BudgetExhaustedError as error:
             raise InvalidOutputError(f"{problem}, and no call is left to mend it", problem=problem) from error
         return Answered(read_object(completion.text, shape), completion, 2)
 
-    def _mending(self, messages: Sequence[Message], text: str, problem: str) -> list[Message]:
+    def _repair_request(self, messages: Sequence[Message], text: str, problem: str) -> list[Message]:
         told = f"That answer cannot be used: {problem}\nGive the whole JSON object again, and nothing else."
         taken = count_messages(self.counter, [*messages, Message("assistant", ""), Message("user", told)])
         room = self._backend.max_model_len - taken - self._max_tokens
         return [Message("assistant", self.counter.cut(text, max(0, room)) or "{"), Message("user", told)]
 
 
-def _growing(on_written: OnWritten | None) -> OnText | None:
+def _joined_pieces(on_written: OnWritten | None) -> OnText | None:
     """Return a callback that joins the pieces of one answer for `on_written`."""
     if on_written is None:
         return None

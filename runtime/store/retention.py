@@ -77,11 +77,11 @@ class Sweep:
             dropped = sweep(part.open(database, self._clock), self._task(name))
             self.swept.add(dropped.counts)
             if not self._dry_run:
-                self.swept.freed_bytes += self._taken_back(name, database, dropped)
+                self.swept.freed_bytes += self._freed_bytes(name, database, dropped)
         finally:
             database.close()
 
-    def _taken_back(self, name: str, database: Database, dropped: Dropped) -> int:
+    def _freed_bytes(self, name: str, database: Database, dropped: Dropped) -> int:
         remove = backend_of(self._options).remove
         if dropped.is_spent and remove is not None:
             return remove(self._options, name)

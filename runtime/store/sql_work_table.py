@@ -110,7 +110,7 @@ class SqlWorkTable:
         """Renew the lease of a worker. Raises LeaseLostError if it has expired."""
         with self._database.transaction(f"hear of worker {worker}") as changes:
             _advance(changes, now_ms)
-            is_known = _hear_of(changes, worker, now_ms)
+            is_known = _renew_lease(changes, worker, now_ms)
         if not is_known:
             raise worker_is_unknown(worker)
 
@@ -118,7 +118,7 @@ class SqlWorkTable:
         """Lease the next task of the worker's queues to it; the call counts as a heartbeat. Raises LeaseLostError."""
         with self._database.transaction(f"give worker {worker} a task") as changes:
             _advance(changes, now_ms)
-            is_known = _hear_of(changes, worker, now_ms)
+            is_known = _renew_lease(changes, worker, now_ms)
             lease = _lease_best(changes, worker) if is_known else None
         if not is_known:
             raise worker_is_unknown(worker)
@@ -150,7 +150,7 @@ class SqlWorkTable:
                     (failures, _text(error), due_ms, task.seq),
                 )
                 if not retry or failures > task.max_retries:
-                    _give_up(changes, task.seq, task.queue, now_ms)
+                    _make_dead_letter(changes, task.seq, task.queue, now_ms)
         if task is None:
             raise lease_is_over(lease_id)
 
@@ -253,7 +253,7 @@ def _advance(changes: Transaction, now_ms: int) -> None:
         changes.execute(lost, (f"worker {worker} was lost", worker))
         poison = "SELECT seq, queue FROM tasks WHERE state = 'leased' AND worker = ? AND lost >= ? ORDER BY seq"
         for seq, queue in changes.rows(poison, (worker, MAX_LOST_LEASES)):
-            _give_up(changes, seq, queue, now_ms)
+            _make_dead_letter(changes, seq, queue, now_ms)
         _forget_worker(changes, worker)
 
 
@@ -265,7 +265,7 @@ def _forget_worker(changes: Transaction, worker: str) -> None:
     changes.execute("DELETE FROM workers WHERE worker = ?", (worker,))
 
 
-def _hear_of(changes: Transaction, worker: str, now_ms: int) -> bool:
+def _renew_lease(changes: Transaction, worker: str, now_ms: int) -> bool:
     return changes.execute("UPDATE workers SET expires_ms = lease_ms + ? WHERE worker = ?", (now_ms, worker)) == 1
 
 
@@ -287,7 +287,7 @@ def _leased(changes: Transaction, lease_id: LeaseId) -> Task | None:
     return _task(rows[0]) if rows else None
 
 
-def _give_up(changes: Transaction, seq: int, queue: str, now_ms: int) -> None:
+def _make_dead_letter(changes: Transaction, seq: int, queue: str, now_ms: int) -> None:
     changes.execute(
         "UPDATE tasks SET state = 'dead', lease = NULL, worker = NULL, due_ms = ?,"
         " died = (SELECT coalesce(max(died), 0) + 1 FROM tasks WHERE state = 'dead') WHERE seq = ?",
