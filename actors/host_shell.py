@@ -1,4 +1,4 @@
-"""A `SupervisorHost` on an event loop: writes when it is due, sends its frames, sets its timers, answers who asked."""
+"""Runs a `SupervisorHost` on an event loop: writes, sends frames, sets timers, resolves replies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Frame = SendStage | SendOnce | ReportRecorded
 
 
 class HostShell:
-    """Does what its host asks for. `epoch`: of whose behalf frames are sent; `on_change` is told what runs changed."""
+    """Carries out the outputs of its host. `epoch` goes with each frame; `on_change` gets the runs that changed."""
 
     def __init__(
         self, host: SupervisorHost, endpoint: Endpoint, clock: Clock, epoch: int, on_change: Callable[[RunId], None]
@@ -72,7 +72,7 @@ class HostShell:
         }
 
     async def ask(self, ask: Callable[[object], list[Output]]) -> RunId:
-        """Have the host asked under a token of its own, and wait for its reply. Raises what the reply says."""
+        """Call the host with a token of its own, and await its reply. Raises the error of the reply."""
         done: asyncio.Future[RunId] = asyncio.get_running_loop().create_future()
         try:
             self.act(ask(done))
@@ -82,7 +82,7 @@ class HostShell:
             raise
 
     def act(self, outputs: list[Output]) -> None:
-        """Do what the host says; frames about one run go in their order, those of others beside them."""
+        """Carry out outputs; frames of one run and origin keep their order, others are sent concurrently."""
         frames: dict[tuple[RunId, int], list[Frame]] = {}
         for output in outputs:
             if isinstance(output, SendStage | SendOnce | ReportRecorded):
@@ -94,19 +94,19 @@ class HostShell:
             self.spawn(self._send_all(together), origin if isinstance(origin, contextvars.Context) else None)
 
     def spawn(self, work: Coroutine[Any, Any, None], context: contextvars.Context | None = None) -> asyncio.Task[None]:
-        """Let it go on beside everything else."""
+        """Run a coroutine as a task, and log the error that it raises."""
         task = asyncio.get_running_loop().create_task(work, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._over)
         return task
 
     async def send_again(self) -> None:
-        """Send what is not acknowledged, for ever."""
+        """Resend unacknowledged messages, for ever."""
         while True:
             await self._clock.sleep(RESEND_EVERY_S)
             for send in self._host.due(self._now_ms()):
                 if not self._host.awaits(send.message_id):
-                    continue  # acknowledged, or called off, while those before it were on their way
+                    continue  # acknowledged or cancelled while the messages before it were sent
                 try:
                     await self._send_stage(send)
                 except Exception:
@@ -152,7 +152,7 @@ def _reply(reply: Reply) -> None:
     done = reply.token
     assert isinstance(done, asyncio.Future)
     if done.done():
-        return  # whoever asked is not there any more
+        return  # the caller was cancelled
     if reply.error is None:
         done.set_result(reply.run_id)
     else:
@@ -172,6 +172,6 @@ def _note_lease(failure: LeaseNotRenewed) -> None:
 
 
 def _exit(deposed: Deposed) -> None:
-    """Somebody else drives these runs now: nothing that this process still says may be heard."""
+    """Exit at once: another owner drives these runs now, and this process must send nothing more."""
     log.error("supervisor.deposed", extra={"reason": str(deposed.error)})
     os._exit(3)

@@ -1,4 +1,4 @@
-"""Whose run log it is: taken with a lease, held as long as the process renews it, and given back at an orderly end."""
+"""Acquires a run log by lease, renews the lease, and releases it at an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from runtime.store.run_log import SqlRunLog
 
 LEASE_MS = 5_000
 
-# An owner writes on the event loop that answers heartbeats: no call may take as long as a lease.
+# An owner writes on the event loop that answers heartbeats, so no call may take as long as a lease.
 PATIENCE_S = 2.5
 
 
 class LogOwner:
-    """The owner of the first log of `names` that nobody else has.
+    """Owns the first log of `names` that has no other owner.
 
-    A supervisor that follows itself, after its process died, need not wait for its own lease to end. Where there is
-    one name only, another's lease is waited for, once: whoever held it may have died with its machine. Raises
-    OwnedError when somebody lives who has it, and StateStorageError.
+    A supervisor that restarts after its process died need not wait for its own lease to expire. With a single name,
+    another owner's lease is waited for, once: that owner may have died with its machine. Raises OwnedError if every log
+    has a live owner, and StateStorageError.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class LogOwner:
         wait_s: Callable[[float], None] = time.sleep,
         follows: bool = False,
     ) -> None:
-        """`wait_s` blocks: whoever owns a log begins with it, and nothing else runs in its process yet.
+        """Acquire a log. `wait_s` may block: an owner acquires its log before anything else runs in its process.
 
-        `follows`: this owner had a log before its process died; it is the one to take.
+        `follows`: this owner had a log before its process died, and takes it again.
         """
         self._wait_s = wait_s
         self._name = f"{address} of system {system_id}"
@@ -47,12 +47,12 @@ class LogOwner:
         self.log, self.epoch = self._taken(store, self._own_first(store, names) if follows else names)
 
     def renew(self) -> None:
-        """Stay the owner for another while; not once it was released. Raises FencedError when somebody took over."""
+        """Extend the lease; do nothing once it was released. Raises FencedError if another owner took the log over."""
         if not self._is_released:
             self.log.renew(self.epoch, self._clock.now_ms(), LEASE_MS)
 
     def release(self) -> None:
-        """Let another follow at once."""
+        """Release the lease, so that another owner may follow at once."""
         self._is_released = True
         self.log.release(self.epoch)
 
@@ -74,7 +74,7 @@ class LogOwner:
         raise refused
 
     def _own_first(self, store: StoreOptions, names: Sequence[str]) -> Sequence[str]:
-        """The log that this owner had, then the others."""
+        """Return the names with the log that this owner had first; unchanged if it has no lease."""
         there = set(run_log_names(store))
         for name in names:
             if name in there:

@@ -1,6 +1,6 @@
-"""The way to a model on Ray Serve in the same cluster, reached by its deployment handle, no HTTP between.
+"""Calls models on Ray Serve in the same cluster by their deployment handles, without HTTP.
 
-What travels is the request and the pieces of the answer, as MessagePack; the server's side is `serve.llm.model_server`.
+Requests and the pieces of answers travel as MessagePack; the server's side is `serve.llm.model_server`.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from runtime.primitives.clock import SystemClock, wait_at_most
 
 _PIECES = msgspec.msgpack.Decoder(list[Piece])
 
-# What the server's refusals begin with, since an error of its own may not be importable here.
+# The prefix of the server's refusals: an error class of the server may not be importable here.
 REFUSED = "model request refused: "
 
 
 def application_name(deployment: str) -> str:
-    """The Ray Serve application of a deployment in a model file."""
+    """Return the name of the Ray Serve application of a deployment in a model file."""
     return f"model-{deployment}"
 
 
 def handle_backend(name: str, deployment: Deployment, counter: TokenCounter) -> HandleBackend:
-    """A backend for a deployment; whether it is there is seen with the first request."""
+    """Create a backend for a deployment; a missing application is detected at the first request."""
     return HandleBackend(application_name(name), deployment, counter)
 
 
 class HandleBackend:
-    """One application of Ray Serve."""
+    """Calls one application of Ray Serve."""
 
     def __init__(self, application: str, deployment: Deployment, counter: TokenCounter) -> None:
         self.max_model_len = deployment.max_model_len

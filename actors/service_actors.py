@@ -1,4 +1,4 @@
-"""The index and the store as actors: services on the bus that answer queries of agents."""
+"""Runs the index and the store as actors: services on the bus that answer queries of agents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from runtime.store.parts import all_parts
 
 
 def service_queries(store_parts: Sequence[str]) -> dict[Address, tuple[str, ...]]:
-    """Return what each service answers. The bus is told before the service is up, so that early queries wait for it.
+    """Return the queries of each service. The bus gets them before the services are up, so that early queries wait.
 
     `store_parts` are the contributed parts of the store, as "module:NAME". Raises SettingsError.
     """
@@ -33,7 +33,7 @@ def service_queries(store_parts: Sequence[str]) -> dict[Address, tuple[str, ...]
 
 
 class IndexActor(Participant):
-    """The one writer of code indexes."""
+    """Writes code indexes, as their only writer, and answers refresh queries."""
 
     def __init__(self, folder: str, options: dict[str, Any]) -> None:
         super().__init__()
@@ -42,11 +42,11 @@ class IndexActor(Participant):
         self.endpoint.bind()
 
     async def refresh(self, root: str) -> dict[str, Any]:
-        """Start indexing before a run asks for it; doors call this while the other actors come up."""
+        """Index a repository before a run needs it; front ends call this while the other actors start."""
         return await self._service.refresh(root)
 
     async def progress(self, root: str) -> tuple[int, int]:
-        """Files done and files in all of the refresh under way."""
+        """Return the number of files done and of all files of the refresh in progress."""
         progress = self._service.progress(root)
         return progress.done, progress.total
 
@@ -55,7 +55,7 @@ class StoreActor(Participant):
     """Answers the queries of all parts of the store."""
 
     def __init__(self, options: dict[str, Any], parts: Sequence[str] = ()) -> None:
-        """`parts` are contributed to the kernel's own, as "module:NAME"."""
+        """Open the parts and bind the endpoint. `parts`: those contributed to the kernel's own, as "module:NAME"."""
         super().__init__()
         clock = SystemClock()
         stores = open_store(msgspec.convert(options, StoreOptions), clock)

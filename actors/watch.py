@@ -1,7 +1,7 @@
-"""Keeps an eye on other actors: asks each in which process it lives, and replaces a process that does not answer.
+"""Watches other actors by heartbeats, and restarts an actor whose process does not answer.
 
-Ray notices a process that died, and starts another; it never notices one that is stopped or stuck. The supervisor
-watches everybody, the bus watches the supervisor. Ray calls are used, not frames: the bus may be the one that hangs.
+Ray restarts a process that died, but never detects one that is stopped or stuck. The supervisor watches all other
+actors, the bus watches the supervisor. Heartbeats are Ray calls, not frames: the bus may be the one that hangs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Watch:
-    """`on_incarnation` is told in which process an actor lives, each time that it answers."""
+    """Watches actors. `on_incarnation` gets the address and the process id of an actor, each time that it answers."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Watch:
         self._wake = asyncio.Event()
 
     async def run(self, clock: Clock, every_s: float) -> None:
-        """Ask everybody every `every_s` seconds, for ever."""
+        """Send a heartbeat to every actor each `every_s` seconds, for ever, and replace those that hang."""
         while True:
             for address in self._addresses:
                 self._ask(address, clock.monotonic_s())
@@ -49,7 +49,7 @@ class Watch:
             await clock.sleep(every_s)
 
     def ask_soon(self, address: Address) -> None:
-        """Something may have happened to it: ask right now rather than with the next round."""
+        """Send a heartbeat to a watched actor now rather than in the next round, as it may have died."""
         if address in self._addresses:
             self._spawn(self._answered(address))
 
@@ -63,7 +63,7 @@ class Watch:
             self._handles[address] = handle
             incarnation: str = await handle.process_id.remote()
         except (RayError, ValueError) as error:
-            # It died and is being started again, or is not there yet: not our business, and no silence either.
+            # It died and is being restarted, or does not exist yet: Ray sees to that, and it does not count as hanging.
             log.debug("watch.unreachable", extra={"address": address, "reason": str(error)})
             self._beats.unreachable(address)
             return
@@ -76,7 +76,7 @@ class Watch:
         try:
             await asyncio.to_thread(ray.kill, self._handles[address], no_restart=False)
         except (RayError, ValueError) as error:
-            # It went by itself meanwhile, or Ray cannot be reached right now: the next rounds tell.
+            # It ended by itself meanwhile, or Ray cannot be reached right now: the next rounds will show which.
             log.warning("watch.not_replaced", extra={"address": address, "reason": str(error)})
 
     def _spawn(self, work: Any) -> None:

@@ -1,16 +1,16 @@
-"""What the stores stand on: transactions, reading, and schema versions, the same over SQLite and PostgreSQL.
+"""Defines the interface of databases: transactions, reads and migrations over SQLite and PostgreSQL.
 
-SQL is written once, in what both understand: `?` for values, TEXT, BIGINT and BYTEA for columns, ON CONFLICT for
-upserts. Each backend adapts what differs and turns its driver's errors into StateStorageError with a `problem`:
+SQL is written once, in the common subset: `?` for values, TEXT, BIGINT and BYTEA for columns, ON CONFLICT for
+upserts. Each backend adapts the differences and turns its driver's errors into StateStorageError with a `problem`:
 
     damaged   the file is no database, or was cut off      read_only  it cannot be written
-    full      no room is left                              busy       another process writes all the time
+    full      no space is left                             busy       another process writes all the time
     newer     a newer version of Jeeves wrote it           refused    the server refuses user, password or right
     older     only a writer may bring it up to date        away       the server cannot be reached, or went away
-    closed    it was closed before                         invalid    what was asked for makes no sense to the server
+    closed    it was closed before                         invalid    the server rejects the request as invalid
 
-Schemas go forward only. Each component has an ordered list of migrations; a ledger in the same database says how many
-of them were applied. A database that knows more of them than this program is left untouched.
+Schemas migrate forward only. Each component has an ordered list of migrations; a ledger in the same database counts
+those that were applied. A database with more of them than this program knows is left untouched.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ _SET_VERSION = f"INSERT INTO {LEDGER} VALUES (?, ?) ON CONFLICT (component) DO U
 
 
 class Transaction(Protocol):
-    """Statements that are kept together or not at all."""
+    """Executes statements that are committed together or not at all."""
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All rows that a query gives."""
+        """Return all rows of a query."""
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> int:
-        """Carry out a statement; how many rows it changed."""
+        """Execute a statement and return the number of rows that it changed."""
 
     def execute_all(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        """Carry out a statement once for each row of values."""
+        """Execute a statement once for each row of values."""
 
     def has_table(self, name: str) -> bool:
-        """True when there is a table of that name."""
+        """Return whether there is a table of that name."""
 
 
 class Database(Protocol):
-    """One SQLite file or one PostgreSQL schema; safe to call from several threads of one process.
+    """Reads and writes one SQLite file or one PostgreSQL schema; safe to call from several threads of one process.
 
-    `location` names it in errors: a path, or a connection string without its password. `durability` says what an
-    accepted write survives: `full` a loss of power, `normal` only the death of this process.
+    `location` names it in errors: a path, or a connection string without its password. `durability`: with `full` a
+    committed write survives a loss of power, with `normal` only the death of this process.
     """
 
     backend: Backend
@@ -61,35 +61,35 @@ class Database(Protocol):
     is_readonly: bool
 
     def transaction(self, doing: str, **about: Any) -> AbstractContextManager[Transaction]:
-        """One writer at a time, here and beside other processes; when it ends well, all of it is kept.
+        """Begin a write transaction, one at a time over all processes; it commits when its block ends without error.
 
-        `doing` completes "could not …" in the StateStorageError that a failure raises; `about` are its values. When
-        the failure met the very end, what was written may have been kept after all.
+        `doing` completes "could not …" in the StateStorageError that a failure raises; `about` are its values. If the
+        commit itself fails, the transaction may have been committed after all.
         """
 
     def read(self, doing: str = "be read") -> AbstractContextManager[Transaction]:
-        """Queries that all see the same state. Raises StateStorageError."""
+        """Begin a read transaction, whose queries all see the same state. Raises StateStorageError."""
 
     def wait_at_most(self, patience_s: float) -> None:
-        """From now on nobody is waited for much longer than that, for whoever has an event loop to serve.
+        """Bound all later waits to about that long, for callers on an event loop.
 
-        Other writers that take longer are `busy`; a server that says nothing for so long is `away`.
+        Waiting longer for another writer raises `busy`; a server that is silent for so long is `away`.
         """
 
     def work_on_copy(self) -> None:
-        """Go on with a private copy of a database that was opened to look only, so that it can be migrated.
+        """Replace a database that was opened read-only by a private copy of it, which can be migrated.
 
-        Raises StateStorageError when the backend cannot do that.
+        Raises StateStorageError if the backend does not support that.
         """
 
     def compact(self) -> int:
-        """Give the room of deleted rows back to the machine; how many bytes that were.
+        """Release the space of deleted rows to the disk and return the bytes freed.
 
-        Others cannot write meanwhile. A server does that by itself, in its own time: 0. Raises StateStorageError.
+        Others cannot write meanwhile. A server does that by itself: 0. Raises StateStorageError.
         """
 
     def close(self) -> None:
-        """Release what it holds; every later call raises StateStorageError."""
+        """Close the database; every later call raises StateStorageError."""
 
 
 Step = str | Callable[[Transaction], None]
@@ -113,9 +113,9 @@ class Schema(msgspec.Struct, frozen=True):
 
 
 def migrate(database: Database, component: str, migrations: Sequence[Migration]) -> None:
-    """Bring the tables of `component` to the newest version, all of it or nothing.
+    """Migrate the tables of `component` to the newest version, in one transaction.
 
-    Raises StateStorageError when they are newer than this program knows; nothing is changed then.
+    Raises StateStorageError if they are newer than this program knows; nothing is changed then.
     """
     with database.read("have its schema read") as queries:
         version = _version(database, queries, component, len(migrations))
@@ -125,7 +125,7 @@ def migrate(database: Database, component: str, migrations: Sequence[Migration])
         database.work_on_copy()
     with database.transaction(f"bring the schema of {component} up to date") as changes:
         changes.execute(_CREATE_LEDGER)
-        # Another process may have been faster.
+        # Another process may have migrated them meanwhile.
         version = _version(database, changes, component, len(migrations))
         for migration in migrations[version:]:
             for step in migration:
@@ -147,7 +147,7 @@ def _version(database: Database, queries: Transaction, component: str, known: in
 
 
 def newer_schema(location: str, component: str, version: int, known: int) -> StateStorageError:
-    """The error for a database that a newer version has written."""
+    """Return the error for a database that a newer version has written."""
     return StateStorageError(
         f"{location} has schema {version} of {component}, this version reads up to {known}; upgrade jeeves",
         location=location,

@@ -1,9 +1,9 @@
-"""A database in one PostgreSQL schema, through psycopg: for clusters, where several machines share one store.
+"""Implements a database in one PostgreSQL schema, over psycopg, for machines that share a store.
 
-`durability` full waits until the server has the commit on its disk (synchronous_commit on). normal does not: what was
-accepted outlives the death of this process, the newest commits (some 0.6 s) may be lost when the server itself dies.
-A connection that was lost is made anew before the next transaction; one that was under way fails. A server that was
-given up after a while is left alone for as long, so that whoever is in a hurry waits half of the time at most.
+`durability` full waits until the server has the commit on its disk (synchronous_commit on). normal does not: commits
+survive the death of this process, but the newest (some 0.6 s) may be lost when the server itself dies. A lost
+connection is reopened before the next transaction; a transaction in progress fails. After a server was silent for some
+time, calls fail at once for as long, so that callers on an event loop wait half of the time at most.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOCK_SHARE = 0.75
 _COMMITS: dict[Durability, str] = {"full": "on", "normal": "off"}
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
-# By SQLSTATE, the longest prefix first: the problem, what to say of it, and what to do.
+# By SQLSTATE, the longest prefix first: the problem, its description in errors, and what to do.
 _PROBLEMS: dict[str, tuple[Problem, str, str]] = {
     "28": ("refused", "the server refuses the user or the password", "check store.dsn"),
     "3D000": ("refused", "there is no such database", "create it, or check store.dsn"),
@@ -51,7 +51,7 @@ _AWAY: tuple[Problem, str, str] = ("away", "the server cannot be reached", "star
 
 
 class PostgresDatabase:
-    """One schema on a server; it is made when it is not there. `readonly` opens it to look only."""
+    """Implements `Database` over one schema on a server, created if missing. `readonly` opens it for reading only."""
 
     backend: Backend = "postgres"
 
@@ -63,7 +63,7 @@ class PostgresDatabase:
         readonly: bool = False,
         label: str = "store",
     ) -> None:
-        """`label` says in errors what is kept there. Raises StateStorageError when it cannot be used."""
+        """Connect, and create the schema if missing; `label` names its kind in errors. Raises StateStorageError."""
         if not _SCHEMA_NAME.fullmatch(schema):
             raise StateStorageError(
                 f"'{schema}' cannot be the name of a schema; use lower-case letters, digits and _, 63 at most",
@@ -115,7 +115,7 @@ class PostgresDatabase:
             db.execute("SELECT set_config(%s, %s, false)", (name, value))
 
     def wait_at_most(self, patience_s: float) -> None:
-        """See `Database.wait_at_most`. A lock is waited for a little less long, so that the server can say so."""
+        """Bound all later waits: see `Database.wait_at_most`. Locks time out earlier, so that the server reports it."""
         with self._lock:
             self._patience_s = patience_s
             try:
@@ -126,7 +126,7 @@ class PostgresDatabase:
 
     @contextmanager
     def transaction(self, doing: str, **about: Any) -> Iterator[PostgresTransaction]:
-        """See `Database.transaction`."""
+        """Begin a write transaction: see `Database.transaction`."""
         if self.is_readonly:
             raise StateStorageError(
                 f"{self.location} could not {doing}: it was opened to look only",
@@ -134,17 +134,17 @@ class PostgresDatabase:
                 problem="read_only",
                 **about,
             )
-        with self._together(self._begin_writing, doing, about) as changes:
+        with self._transaction(self._begin_writing, doing, about) as changes:
             yield changes
 
     @contextmanager
     def read(self, doing: str = "be read") -> Iterator[PostgresTransaction]:
-        """See `Database.read`."""
-        with self._together(self._begin_reading, doing, {}) as queries:
+        """Begin a read transaction: see `Database.read`."""
+        with self._transaction(self._begin_reading, doing, {}) as queries:
             yield queries
 
     @contextmanager
-    def _together(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[PostgresTransaction]:
+    def _transaction(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[PostgresTransaction]:
         with self._lock:
             if self._is_closed:
                 raise self._closed(doing, about)
@@ -158,7 +158,7 @@ class PostgresDatabase:
                         together.commit()
                 except BaseException:
                     if not self._db.closed:
-                        with suppress(psycopg.Error):  # the first error says it; a lost connection is rolled back too
+                        with suppress(psycopg.Error):  # the first error is reported; a lost connection rolls back too
                             self._db.execute("ROLLBACK")
                     raise
             except psycopg.Error as error:
@@ -168,7 +168,7 @@ class PostgresDatabase:
                 raise self._failed(doing, error, about) from error
 
     def _start(self, begin: str) -> None:
-        """Begin, on a new connection when the old one was lost: nothing has been done on it that could be doubled."""
+        """Begin, on a new connection if the old one was lost: no statement was sent yet, so none is repeated."""
         if time.monotonic() < self._left_alone_until_s:
             raise psycopg.OperationalError("it was silent a moment ago and is left alone for now")
         try:
@@ -185,7 +185,7 @@ class PostgresDatabase:
         self._db.execute(begin)
 
     def work_on_copy(self) -> None:
-        """See `Database.work_on_copy`: a server's schema is not copied."""
+        """Raise StateStorageError: a server's schema is not copied (see `Database.work_on_copy`)."""
         raise StateStorageError(
             f"{self.location} has an older schema; start jeeves once to bring it up to date",
             location=self.location,
@@ -193,7 +193,7 @@ class PostgresDatabase:
         )
 
     def compact(self) -> int:
-        """See `Database.compact`: the server's own vacuum does it."""
+        """Return 0: the server's own vacuum does that (see `Database.compact`)."""
         return 0
 
     def close(self) -> None:
@@ -211,10 +211,10 @@ class PostgresDatabase:
 
 
 class PostgresTransaction:
-    """What is done between BEGIN and COMMIT.
+    """Executes statements between BEGIN and COMMIT.
 
-    Statements for many rows wait for the next answer that is needed, most often that to COMMIT, and go with it: each
-    answer waited for costs a way to the server and back.
+    Statements for many rows are buffered until the next statement whose answer is needed, most often COMMIT, and are
+    sent with it: each awaited answer costs a round trip.
     """
 
     def __init__(self, db: psycopg.Connection[tuple[Any, ...]], cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
@@ -223,21 +223,21 @@ class PostgresTransaction:
         self._waiting: list[tuple[str, list[Sequence[object]]]] = []
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All rows that a query gives."""
+        """Return all rows of a query."""
         self._send()
         return self._cursor.execute(adapted(sql), values).fetchall()
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> int:
-        """How many rows a statement changed."""
+        """Execute a statement and return the number of rows that it changed."""
         self._send()
         return self._cursor.execute(adapted(sql), values).rowcount
 
     def execute_all(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        """A statement once for each row of values; an error may come with a later call."""
+        """Execute a statement once for each row of values, later: a later call may raise its error."""
         self._waiting.append((adapted(sql), list(rows)))
 
     def commit(self) -> None:
-        """Keep it all."""
+        """Send the buffered statements and commit."""
         self._send("COMMIT")
 
     def _send(self, last: str | None = None) -> None:
@@ -253,13 +253,13 @@ class PostgresTransaction:
                 self._db.execute(last)
 
     def has_table(self, name: str) -> bool:
-        """True when there is a table of that name."""
+        """Return whether there is a table of that name."""
         query = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = ?"
         return bool(self.rows(query, (name,)))
 
 
 def schemas(dsn: str, prefix: str) -> list[str]:
-    """The schemas of a server whose names begin with `prefix` and that the user may use. Raises StateStorageError."""
+    """Return the schemas of a server with that name prefix that the user may use. Raises StateStorageError."""
     query = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) AND has_schema_privilege(oid, 'USAGE')"
     location = f"the store on {_without_password(dsn)}"
     try:
@@ -289,7 +289,7 @@ def _failure(location: str, doing: str, error: psycopg.Error, about: dict[str, A
 
 @lru_cache(maxsize=512)
 def adapted(sql: str) -> str:
-    """The statement as PostgreSQL and psycopg want it. Statements are ours; values never become part of them."""
+    """Return the statement in psycopg's syntax. Statements are ours; values never become part of them."""
     return sql.replace("%", "%%").replace("?", "%s").replace(" WITHOUT ROWID", "")
 
 
@@ -297,7 +297,7 @@ def _without_password(dsn: str) -> str:
     try:
         given = conninfo.conninfo_to_dict(dsn)
     except psycopg.Error:
-        # What libpq says of it may quote the password.
+        # libpq's message may quote the password.
         text = "store.dsn is no connection string of PostgreSQL; write postgresql://user:password@host:port/database"
         raise StateStorageError(text, problem="invalid") from None
     shown = {name: value for name, value in given.items() if name not in ("password", "sslpassword", "passfile")}
@@ -311,7 +311,7 @@ def _lock_number(schema: str) -> int:
 def _diagnosis(error: psycopg.Error) -> tuple[Problem, str, str]:
     state = error.sqlstate or ""
     if not state and isinstance(error, psycopg.OperationalError):
-        # While connecting, libpq gives a text and no state.
+        # While connecting, libpq gives a message and no SQLSTATE.
         text = str(error)
         if "authentication failed" in text or "no password supplied" in text or "no pg_hba.conf entry" in text:
             return _PROBLEMS["28"]

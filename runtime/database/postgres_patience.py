@@ -1,7 +1,7 @@
-"""A connection to PostgreSQL that does not wait for a silent server for ever.
+"""Bounds how long a connection to PostgreSQL waits for a silent server.
 
-psycopg bounds how long connecting takes and nothing else: a host that keeps the connection and says nothing any more
-(stopped, cut off, out of breath) would hold its caller up until the kernel gives the connection up, many minutes later.
+psycopg bounds only the time to connect: a host that keeps the connection open but sends nothing (stopped, cut off,
+overloaded) would block its caller until the kernel drops the connection, many minutes later.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import psycopg
 
 
 class SilentServerError(psycopg.OperationalError):
-    """The server has said nothing for as long as it was waited for; the connection is closed."""
+    """Reports that the server has sent nothing within the time limit; the connection is closed."""
 
 
 class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that is given up when the server is silent for `patience_s`; None waits for ever."""
+    """Closes the connection when the server is silent for `patience_s`; None waits for ever."""
 
     patience_s: float | None = None
 
     def wait(self, gen: Any, *rest: Any, **more: Any) -> Any:
-        """Follow an exchange with the server to its end. Raises SilentServerError."""
+        """Run an exchange with the server to its end. Raises SilentServerError."""
         if self.patience_s is None:
             return super().wait(gen, *rest, **more)
         try:
@@ -36,9 +36,9 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 def heard(
     exchange: Generator[Any, Any, Any], patience_s: float, now_s: Callable[[], float] = time.monotonic
 ) -> Generator[Any, Any, Any]:
-    """The same exchange, ended by SilentServerError when nothing comes or goes for `patience_s`.
+    """Wrap an exchange so that it raises SilentServerError when nothing is received or sent for `patience_s`.
 
-    It yields what it waits for and is sent what is ready, every now and then that nothing is (0).
+    It yields what it waits for and is sent what is ready; 0 from time to time while nothing is.
     """
     until_s = now_s() + patience_s
     try:

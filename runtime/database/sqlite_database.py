@@ -1,8 +1,7 @@
-"""A database in one SQLite file with a write-ahead log: the embedded default.
+"""Implements a database in one SQLite file with a write-ahead log: the embedded default.
 
 `durability` full waits for the disk at every commit (synchronous FULL). normal leaves that to the operating system:
-what was accepted outlives a killed process, the newest commits may be lost with the power; the file stays whole either
-way.
+commits survive a killed process, but the newest may be lost in a power failure; the file stays intact either way.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ OPENED_AGAIN_AFTER_S = 0.005
 
 _SYNCHRONOUS: dict[Durability, str] = {"full": "FULL", "normal": "NORMAL"}
 
-# By SQLite's primary result code: the problem, what to say of it, and what to do.
+# By SQLite's primary result code: the problem, its description in errors, and what to do.
 _PROBLEMS: dict[int, tuple[Problem, str, str]] = {
     sqlite3.SQLITE_FULL: ("full", "no room is left on the disk", "make room there, or set JEEVES_STATE_DIR"),
     sqlite3.SQLITE_CORRUPT: ("damaged", "the file is damaged", "put a copy back, or move it away to begin anew"),
@@ -42,7 +41,7 @@ _OTHER: tuple[Problem, str, str] = ("invalid", "SQLite refused", "check the stat
 
 
 class SqliteDatabase:
-    """One file. `readonly` opens it to look only: nothing is written, and a missing file is an error."""
+    """Implements `Database` over one file. With `readonly` nothing is written, and a missing file is an error."""
 
     backend: Backend = "sqlite"
 
@@ -54,7 +53,7 @@ class SqliteDatabase:
         label: str = "store",
         busy_timeout_s: float = BUSY_TIMEOUT_S,
     ) -> None:
-        """`label` says in errors what the file is. Raises StateStorageError when it cannot be used."""
+        """Open and prepare the file; `label` names its kind in errors. Raises StateStorageError."""
         self.path = path
         self.location = f"{label} {path}"
         self.durability = durability
@@ -76,7 +75,7 @@ class SqliteDatabase:
             raise
 
     def _prepare_in_turn(self, timeout_s: float) -> None:
-        """Prepare the file, again while another process does: choosing the write-ahead log does not wait by itself."""
+        """Prepare the file and retry while another process does: switching to WAL does not wait for its lock."""
         until_s = time.monotonic() + timeout_s
         while True:
             try:
@@ -91,19 +90,19 @@ class SqliteDatabase:
         version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
         if version > FILE_FORMAT:
             raise newer_schema(self.location, "the file", version, FILE_FORMAT)
-        # Reads the first pages: a file that is damaged or cut off says so here.
+        # Reads the first pages: this fails for a file that is damaged or cut off.
         self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if self.is_readonly:
             return
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute(f"PRAGMA synchronous={_SYNCHRONOUS[self.durability]}")
         if version < FILE_FORMAT:
-            # Programs that know no ledger refuse the file from here on, and so cannot spoil it.
+            # Versions without the ledger refuse the file from here on, and so cannot damage it.
             self._db.execute(f"PRAGMA user_version={FILE_FORMAT}")
 
     @contextmanager
     def transaction(self, doing: str, **about: Any) -> Iterator[SqliteTransaction]:
-        """See `Database.transaction`."""
+        """Begin a write transaction: see `Database.transaction`."""
         if self.is_readonly and not self._is_private:
             raise StateStorageError(
                 f"{self.location} could not {doing}: it was opened to look only",
@@ -112,17 +111,17 @@ class SqliteDatabase:
                 problem="read_only",
                 **about,
             )
-        with self._together("BEGIN IMMEDIATE", doing, about) as changes:
+        with self._transaction("BEGIN IMMEDIATE", doing, about) as changes:
             yield changes
 
     @contextmanager
     def read(self, doing: str = "be read") -> Iterator[SqliteTransaction]:
-        """See `Database.read`."""
-        with self._together("BEGIN", doing, {}) as queries:
+        """Begin a read transaction: see `Database.read`."""
+        with self._transaction("BEGIN", doing, {}) as queries:
             yield queries
 
     @contextmanager
-    def _together(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[SqliteTransaction]:
+    def _transaction(self, begin: str, doing: str, about: dict[str, Any]) -> Iterator[SqliteTransaction]:
         with self._lock:
             try:
                 self._db.execute(begin)
@@ -131,19 +130,19 @@ class SqliteDatabase:
                     self._db.execute("COMMIT")
                 except BaseException:
                     if self._db.in_transaction:
-                        with suppress(sqlite3.Error):  # the first error says it; closing rolls back as well
+                        with suppress(sqlite3.Error):  # the first error is reported; closing rolls back as well
                             self._db.execute("ROLLBACK")
                     raise
             except (sqlite3.Error, OverflowError) as error:
                 raise self._failed(doing, error, about) from error
 
     def wait_at_most(self, patience_s: float) -> None:
-        """See `Database.wait_at_most`."""
+        """Bound all later waits: see `Database.wait_at_most`."""
         with self._lock:
             self._db.execute(f"PRAGMA busy_timeout={round(patience_s * 1000)}")
 
     def work_on_copy(self) -> None:
-        """See `Database.work_on_copy`: the copy is held in memory."""
+        """Replace the file by a copy in memory: see `Database.work_on_copy`."""
         with self._lock:
             copy = _connected(":memory:", BUSY_TIMEOUT_S)
             try:
@@ -155,7 +154,7 @@ class SqliteDatabase:
             self._db, self._is_private = copy, True
 
     def compact(self) -> int:
-        """See `Database.compact`."""
+        """Release the space of deleted rows: see `Database.compact`."""
         with self._lock:
             try:
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -172,7 +171,7 @@ class SqliteDatabase:
         return self.path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         with self._lock:
             self._db.close()
 
@@ -189,25 +188,25 @@ class SqliteDatabase:
 
 
 class SqliteTransaction:
-    """What is done between BEGIN and COMMIT."""
+    """Executes statements between BEGIN and COMMIT."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All rows that a query gives."""
+        """Return all rows of a query."""
         return self._db.execute(sql, values).fetchall()
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> int:
-        """How many rows a statement changed."""
+        """Execute a statement and return the number of rows that it changed."""
         return self._db.execute(sql, values).rowcount
 
     def execute_all(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        """A statement once for each row of values."""
+        """Execute a statement once for each row of values."""
         self._db.executemany(sql, rows)
 
     def has_table(self, name: str) -> bool:
-        """True when there is a table of that name."""
+        """Return whether there is a table of that name."""
         return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
 
@@ -220,7 +219,7 @@ def _connected(uri: str, busy_timeout_s: float) -> sqlite3.Connection:
 def _uri(path: Path, readonly: bool) -> str:
     if not readonly:
         return str(path)
-    # Without its side files a write-ahead log can only be read in a folder where they may be made.
+    # A file in WAL mode without its side files can only be read in a folder where SQLite may create them.
     is_still = not os.access(path.parent, os.W_OK) and not path.with_name(path.name + "-wal").exists()
     return f"{path.absolute().as_uri()}?mode=ro" + ("&immutable=1" if is_still else "")
 

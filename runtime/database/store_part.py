@@ -1,7 +1,8 @@
-"""Declares parts of the store: opening, queries on the bus, `jeeves gc` and `jeeves doctor` follow from a declaration.
+"""Defines the declaration of a part of the store.
 
-A part is declared at the end of the module that keeps it. The kernel's parts are listed in `runtime.store.parts`;
-others are contributed by name. How to add one: docs/guides/add-a-store.md.
+Opening, queries on the bus, `jeeves gc` and `jeeves doctor` follow from it. A part is declared at the end of the module
+that implements it. The kernel's parts are listed in `runtime.store.parts`; others are contributed by name. How to add
+one: docs/guides/add-a-store.md.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class SweepTask(msgspec.Struct, frozen=True):
-    """Orders a part to forget what was last touched before `before_ms` (exclusive).
+    """Orders a part to drop data last used before `before_ms` (exclusive).
 
-    With `is_dry` it only counts. `database` names the database, `can_remove` tells whether the backend can remove it.
-    Tasks of queues whose names begin with `disposable_queues` go as well if no worker is active there.
+    With `is_dry` it only counts. `database` names the database; `can_remove`: the backend can remove it. Tasks of
+    queues whose names begin with `disposable_queues` are dropped as well if no worker is active there.
     """
 
     database: str
@@ -55,9 +56,9 @@ class StorePart(msgspec.Struct, Generic[Opened], frozen=True):
     """Declares one part of the store.
 
     `name`: its file NAME.sqlite, or the schema that ends so; of a family (`is_family`) the folder, or the prefix, of
-    its databases. `label`: how errors call it. `open`: the store over an open database. `shares`: the name of the part
-    in whose database it lives. `queries`: the message types that `handlers` answers for agents. `counted` and `sweep`:
-    what retention drops of it.
+    its databases. `label`: its name in errors. `open`: returns the store over an open database. `shares`: the name of
+    the part in whose database it lives. `queries`: the message types that `handlers` answers for agents. `counted` and
+    `sweep`: the counts that retention reports, and the function that drops old data.
     """
 
     name: str
@@ -73,7 +74,7 @@ class StorePart(msgspec.Struct, Generic[Opened], frozen=True):
 
     @property
     def database(self) -> str:
-        """Return the name of the database that it lives in."""
+        """The name of the database that the part lives in."""
         return self.shares or self.name
 
 
@@ -91,7 +92,7 @@ class Forgetful(Protocol):
 
 
 def sweep_unused(key: str) -> Callable[[Forgetful, SweepTask], Dropped]:
-    """Return the sweep of a store that forgets row by row, counted under `key`."""
+    """Return the sweep of a store whose rows are dropped one by one, counted under `key`."""
 
     def sweep(store: Forgetful, task: SweepTask) -> Dropped:
         act = store.unused if task.is_dry else store.drop_unused

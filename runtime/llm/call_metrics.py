@@ -1,4 +1,4 @@
-"""What a process counts of its model calls, and how the counts of several processes are put together."""
+"""Counts the model calls of a process, and merges the counts of several processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORST_LAST: tuple[State, ...] = ("closed", "half_open", "open")
 
 
 class ModelStats(msgspec.Struct, frozen=True):
-    """Counts by name, and where the breaker of each deployment stands."""
+    """Carries counts by metric name, and the state of each deployment's circuit breaker."""
 
     counters: dict[str, list[Sample]] = {}
     histograms: dict[str, list[HistogramSample]] = {}
@@ -36,18 +36,18 @@ class ModelStats(msgspec.Struct, frozen=True):
 
 
 class CallMetrics:
-    """The counts of one process."""
+    """Counts the model calls of one process."""
 
     def __init__(self) -> None:
         self._counters = {each.name: LabelledCounter.of(each) for each in metrics_of("models", CounterMetric)}
         self._histograms = {each.name: LabelledHistogram.of(each) for each in metrics_of("models", HistogramMetric)}
 
     def ended(self, role: str, deployment: str, outcome: Outcome) -> None:
-        """A call has ended."""
+        """Count a call that has ended."""
         self._counters[MODEL_CALLS.name].add(role, deployment, outcome)
 
     def served(self, role: str, deployment: str, completion: Completion, seconds: float) -> None:
-        """A call was served."""
+        """Count the tokens and the duration of a served call."""
         tokens = self._counters[MODEL_TOKENS.name]
         tokens.add(role, deployment, "in", by=completion.tokens_in)
         tokens.add(role, deployment, "cached", by=min(completion.tokens_cached, completion.tokens_in))
@@ -55,19 +55,19 @@ class CallMetrics:
         self._histograms[MODEL_CALL_S.name].observe(seconds, deployment)
 
     def first_text(self, deployment: str, seconds: float) -> None:
-        """The first piece of an answer has come."""
+        """Record the time to the first piece of an answer."""
         self._histograms[MODEL_FIRST_TEXT_S.name].observe(seconds, deployment)
 
     def retried(self, role: str, deployment: str) -> None:
-        """A deployment is asked again."""
+        """Count a retry at the same deployment."""
         self._counters[MODEL_RETRIES.name].add(role, deployment)
 
     def passed_on(self, role: str, deployment: str) -> None:
-        """The deployment after this one is asked."""
+        """Count a fallback from this deployment to the next one."""
         self._counters[MODEL_FALLBACKS.name].add(role, deployment)
 
     def stats(self, breakers: Mapping[str, State]) -> ModelStats:
-        """All of it, as plain data."""
+        """Return all counts and the given breaker states as plain data."""
         return ModelStats(
             {name: counter.samples() for name, counter in self._counters.items()},
             {name: histogram.samples() for name, histogram in self._histograms.items()},
@@ -76,7 +76,7 @@ class CallMetrics:
 
 
 def together(stats: Iterable[ModelStats]) -> ModelStats:
-    """The counts of several processes as one: sums, and the worst state of each breaker."""
+    """Merge the counts of several processes: sums, and the worst state of each breaker."""
     counts: dict[str, dict[tuple[tuple[str, str], ...], int]] = {
         each.name: {} for each in metrics_of("models", CounterMetric)
     }

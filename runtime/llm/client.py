@@ -1,8 +1,8 @@
-"""The model client of a process: roles → deployments, with retries, breakers, fallbacks and fair turns between users.
+"""Calls models by role, with retries, circuit breakers, fallbacks and fair turns between users.
 
-Only what was not served is tried again: a busy server after the time that it names, a dead one after a growing pause,
-then the role's fallbacks. What may have been served (an answer that broke off) is up to the caller, who reserved one
-call.
+Only calls that were not served are retried: at a busy server after the time that it names, at an unreachable one after
+a growing pause, then at the role's fallbacks. A call that may have been served (an answer that broke off) is left to
+the caller, who reserved one call.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from runtime.primitives.ids import MessageId
 
 log = logging.getLogger(__name__)
 
-# How a failed call is counted: the first kind that it is of. What is left is a refusal.
+# The outcome under which a failed call is counted: that of the first matching class. The rest are refusals.
 _OUTCOMES: dict[type[ModelFailedError], Outcome] = {
     ModelBrokeOffError: "broke_off",
     ModelDownError: "down",
     ModelBusyError: "busy",
     ModelFailedError: "refused",
 }
-# What an outcome says of the deployment's health; the others say nothing.
+# The outcomes that the deployment's circuit breaker counts; the others do not show its health.
 _ENDINGS: dict[Outcome, Ending] = {"served": "success", "broke_off": "failure", "down": "failure"}
 
 OnText = Callable[[str], Awaitable[None]]
 
 
 class RetryRules(msgspec.Struct, frozen=True):
-    """How often and after what pauses a deployment is asked again when it served nothing."""
+    """Bounds the retries of calls that were not served, and the pauses before them."""
 
     max_attempts: int = 3
     first_pause_s: float = 0.5
@@ -53,7 +53,7 @@ class RetryRules(msgspec.Struct, frozen=True):
     max_retry_after_s: float = 30.0
 
     def pause_s(self, failed_attempts: int, error: ModelFailedError) -> float | None:
-        """How long to wait after that many failures, or None: do not ask this deployment again."""
+        """Return how long to wait after that many failures; None if this deployment is not to be retried."""
         if failed_attempts >= self.max_attempts or error.values.get("permanent"):
             return None
         asked_s = error.values.get("retry_after_s")
@@ -63,7 +63,7 @@ class RetryRules(msgspec.Struct, frozen=True):
 
 
 class ModelClient:
-    """Calls models by role. `backends`: deployment → backend, as the model file names them."""
+    """Calls models by role. `backends` maps the names of deployments in the model file to their backends."""
 
     def __init__(
         self,
@@ -84,19 +84,19 @@ class ModelClient:
         self._metrics = CallMetrics()
 
     def role(self, name: str) -> Role:
-        """How the model file sets up a role."""
+        """Return the settings of a role in the model file."""
         return self._models.role(name)
 
     def backend(self, role: str) -> ModelBackend:
-        """The backend whose tokens count for a role: the one with the least room among those it may use."""
+        """Return the backend to count tokens by: the one with the shortest context among those of the role."""
         return min((self._backends[name] for name in self.behind(role)), key=lambda b: b.max_model_len)
 
     def stats(self) -> ModelStats:
-        """What has been counted of the calls, and where the breakers stand."""
+        """Return the counts of the calls and the states of the breakers."""
         return self._metrics.stats({name: breaker.state for name, breaker in self._breakers.items()})
 
     def behind(self, role: str, deployment: str | None = None) -> tuple[str, ...]:
-        """The deployments that a role may use, in order; those behind `deployment` where one is named."""
+        """Return the deployments of a role, in order; with `deployment`, only those after it."""
         used = self.role(role)
         names = (used.deployment, *used.fallbacks)
         return names[names.index(deployment) + 1 :] if deployment in names else names
@@ -104,11 +104,11 @@ class ModelClient:
     async def complete(
         self, role: str, request: ModelRequest, on_text: OnText | None = None, behind: str | None = None
     ) -> Completion:
-        """The answer of the first deployment of the role that serves the request; `on_text` gets it in pieces.
+        """Return the answer of the first deployment that serves the request; `on_text` gets it in pieces.
 
-        `behind`: only deployments behind this one, which there must be, are asked.
+        `behind`: use only the deployments of the role after this one; there must be one.
 
-        Raises ModelFailedError: what the last deployment said. A ModelBrokeOffError names its `deployment`.
+        Raises the ModelFailedError of the last deployment. A ModelBrokeOffError names its `deployment`.
         """
         request = msgspec.structs.replace(request, in_pieces=on_text is not None)
         failure: ModelFailedError | None = None

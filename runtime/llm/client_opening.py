@@ -25,7 +25,7 @@ def open_client(
     has_cluster: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> ModelClient:
-    """Open a client for the deployments that roles use. `has_cluster`: whether this process is one of Ray's.
+    """Open a client for the deployments that roles use. `has_cluster`: true in a process of Ray's.
 
     Raises SettingsError for a missing key, tokenizer or cluster.
     """
@@ -46,8 +46,10 @@ def open_client(
 def open_models(
     settings: Mapping[str, Any], capability: str, clock: Clock, has_cluster: bool = False
 ) -> tuple[ModelClient | None, PromptRegistry | None]:
-    """The client and the prompts for agents of a capability, from what they are told of the settings (`models`,
-    `providers` that are contributed, and `config_folders`); None and None for agents that reason by rules."""
+    """Open the client and the prompts for agents of a capability; (None, None) if the settings have no models.
+
+    `settings` is the part that agents get: `models`, `config_folders` and the contributed `providers`.
+    """
     told = settings.get("models")
     if told is None:
         return None, None
@@ -57,7 +59,7 @@ def open_models(
 
 
 def counter_of(deployment: Deployment) -> TokenCounter:
-    """Counts by the tokenizer of a deployment, or by bytes where none is at hand. Raises SettingsError."""
+    """Return a counter that uses the deployment's tokenizer, or bytes if it has none. Raises SettingsError."""
     place = deployment.tokenizer_place()
     return ByteCounter(deployment.bytes_per_token) if place is None else TokenizerCounter.open(place)
 

@@ -1,6 +1,6 @@
-"""Who may call a model next, where more want to than it takes at once: users take turns.
+"""Limits concurrent calls of a model and lets users take turns while calls wait.
 
-A user with a hundred calls waiting and a user with one get the next two places, whoever came first.
+A user with a hundred waiting calls and a user with one get the next two places, in whatever order they came.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 
 class FairShare:
-    """`places` calls at once; who waits is let in by turns of users, and in order within a user."""
+    """Admits `places` calls at once; waiting calls are admitted round-robin over users, first in first out per user."""
 
     def __init__(self, places: int) -> None:
         if places < 1:
@@ -22,12 +22,12 @@ class FairShare:
 
     @property
     def waiting(self) -> int:
-        """How many calls wait for a place."""
+        """The number of calls that wait for a place."""
         return sum(len(queue) for queue in self._waiting.values())
 
     @asynccontextmanager
     async def place(self, user_id: str) -> AsyncGenerator[None, None]:
-        """Hold a place while the block runs; one who is cancelled while it waits leaves the line."""
+        """Hold a place while the block runs; a call that is cancelled while it waits leaves the queue."""
         await self._enter(user_id)
         try:
             yield
@@ -44,7 +44,7 @@ class FairShare:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._leave()  # the place was given in the same moment: it goes to the next
+                self._leave()  # the place was granted before the cancellation arrived: pass it to the next call
             else:
                 self._forget(user_id, turn)
             raise
@@ -55,7 +55,7 @@ class FairShare:
             user_id, queue = self._waiting.popitem(last=False)
             turn = queue.popleft()
             if queue:
-                self._waiting[user_id] = queue  # behind the others: this user's turn is over
+                self._waiting[user_id] = queue  # behind the other users: this user had its turn
             if not turn.done():
                 self._free -= 1
                 turn.set_result(None)

@@ -1,10 +1,10 @@
-"""Answers of models, kept in the journal: who is issued again after its agent died does not pay for them twice.
+"""Keeps model answers in the journal, so that reissued attempts do not pay for them again.
 
-An answer is kept under its visit, the number of the call in it and a hash of what was asked, whichever attempt asked;
-another request under the same number is another call. A stage that is retried because it failed asks anew: the same
+The key of an answer is its visit, the number of the call in it and a hash of the request, but not the attempt; another
+request under the same number is another call. A stage that is retried after a failure calls the model again: the same
 answers would make it fail again. Only whole answers are kept, for as long as the run has a journal.
 
-This saves money and is no promise: a journal that cannot be reached right now has no answer, and takes none.
+This saves money on a best-effort basis: while the journal cannot be reached, answers are neither found nor kept.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from runtime.primitives.ids import StageKey
 
 log = logging.getLogger(__name__)
 
-# How long a call of a model may be held up by a journal that does not answer, once before and once after it.
+# How long a journal that does not answer may delay a model call, once before and once after it.
 PATIENCE_S = 5.0
 
 _DECODER = msgspec.msgpack.Decoder(Completion)
 
 
 class KeptAnswers:
-    """The answers that one visit of a stage was given. `retries`: how often it was tried again after a failure."""
+    """Keeps the answers of one visit of a stage. `retries`: how often the stage was retried after a failure."""
 
     def __init__(self, journal: AsyncJournal, key: StageKey, retries: int) -> None:
         self._journal = journal
@@ -36,12 +36,12 @@ class KeptAnswers:
         self._retries = retries
 
     def key_of(self, call: int, role: str, request: ModelRequest) -> EffectKey:
-        """Names the call number `call` (from 1) of a visit; neither its attempt nor its user is part of that."""
+        """Return the key of call number `call` (from 1) of the visit; it depends on neither attempt nor user."""
         asked = ("model", self._retries, role, request.messages, request.sampling, request.schema)
         return effect_key(self._key, call, msgspec.json.encode(asked, order="deterministic"))
 
     async def find(self, key: EffectKey) -> Completion | None:
-        """The answer that an earlier attempt was given; None when there is none, or nobody can tell."""
+        """Return the answer that an earlier attempt got; None if there is none or the journal cannot be read."""
         try:
             record = await self._journal.find(key)
             return None if record is None or record.result is None else _DECODER.decode(record.result)
@@ -50,7 +50,7 @@ class KeptAnswers:
             return None
 
     async def keep(self, key: EffectKey, completion: Completion) -> None:
-        """Keep an answer for later attempts, if the journal takes it."""
+        """Keep an answer for later attempts; log a warning if the journal cannot take it."""
         try:
             await self._journal.done(key, msgspec.msgpack.encode(completion))
         except JeevesError as error:

@@ -1,4 +1,4 @@
-"""What is asked of a model and what comes back: plain data, the same for every backend."""
+"""Defines requests to models and their answers: plain data, the same for every backend."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ FinishReason = Literal["stop", "length", "other"]
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One turn of a conversation with a model."""
+    """Holds one message of a conversation with a model."""
 
     role: Role
     content: str
 
 
 class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How an answer is drawn. `max_tokens` bounds the answer; `temperature` 0 takes the likeliest token.
+    """Sets how an answer is sampled. `max_tokens` bounds the answer; `temperature` 0 takes the likeliest token.
 
-    `seed` is heeded where the backend can: vLLM on a CPU cannot.
+    `seed` works only with backends that support it: vLLM on a CPU does not.
     """
 
     max_tokens: int
@@ -29,10 +29,10 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One call of a model. `schema`: the JSON schema that the answer must fit; None for free text.
+    """Describes one model call. `schema`: the JSON schema that the answer must fit; None for free text.
 
-    `user_id` is whom the call counts for where users share a model. `in_pieces`: somebody watches the answer grow; a
-    backend may give one that nobody watches in one piece.
+    `user_id`: the user whose share of the model the call counts against. `in_pieces`: the caller reads the deltas;
+    otherwise a backend may return the answer in one piece.
     """
 
     request_id: str
@@ -44,13 +44,13 @@ class ModelRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="delta"):
-    """The next piece of an answer that is being written."""
+    """Carries the next piece of an answer that is being written."""
 
     text: str
 
 
 class Completion(msgspec.Struct, frozen=True, tag="completion"):
-    """A finished answer, and what it took. `tokens_cached`: of `tokens_in`, those that the server had at hand."""
+    """Carries a finished answer and its token counts. `tokens_cached`: those of `tokens_in` in the server's cache."""
 
     text: str
     finish_reason: FinishReason

@@ -1,6 +1,6 @@
-"""Model files (`configs/models/*.yaml`): which deployments of models there are, and which role uses which.
+"""Reads model files (`configs/models/*.yaml`): the deployments of models, and the roles that use them.
 
-Read by the door, which lists every fault; agents get the same thing as plain data (`ModelsFile.model_dump`).
+The front end reads the file and lists every fault; agents get it as plain data (`ModelsFile.model_dump`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 Given = TypeVar("Given", bound=Deployment)
 
 
-def _as_its_provider_says(value: Any, info: ValidationInfo) -> Deployment:
+def _validate_by_provider(value: Any, info: ValidationInfo) -> Deployment:
     """Validate a deployment by the settings of the provider that its `backend` names."""
     if isinstance(value, Deployment):
         return value
@@ -37,7 +37,7 @@ def _as_its_provider_says(value: Any, info: ValidationInfo) -> Deployment:
 
 
 class Role(Frozen):
-    """Which deployment a role uses, and which it falls back to, in order, when that cannot be used."""
+    """Names the deployment that a role uses, and its fallbacks, in order, when that cannot be used."""
 
     deployment: Name
     fallbacks: tuple[Name, ...] = ()
@@ -46,15 +46,15 @@ class Role(Frozen):
 
 
 class ModelsFile(Frozen):
-    """A whole model file. A role that is not named uses the role `default`."""
+    """Holds a whole model file. Roles that it does not name use the role `default`."""
 
-    deployments: dict[Name, Annotated[SerializeAsAny[Deployment], PlainValidator(_as_its_provider_says)]] = Field(
+    deployments: dict[Name, Annotated[SerializeAsAny[Deployment], PlainValidator(_validate_by_provider)]] = Field(
         min_length=1
     )
     roles: dict[Name, Role] = Field(min_length=1)
 
     def role(self, name: str) -> Role:
-        """The role, or the default one."""
+        """Return the role of that name, or the default one."""
         return self.roles.get(name) or self.roles[DEFAULT_ROLE]
 
     def used_deployments(self) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""An answer of an OpenAI-compatible endpoint as it comes in: pieces, the completion, and what was wrong with it.
+"""Parses an answer of an OpenAI-compatible endpoint as it arrives: deltas, completion, faults.
 
-Nothing that a server writes is taken on trust: lines that are no JSON, answers that go on, counts that cannot be.
+Nothing that a server sends is trusted: lines may be no JSON, answers may not end, counts may be impossible.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from runtime.errors import ModelBrokeOffError
 from runtime.llm.messages import Completion, FinishReason, ModelRequest, TextDelta
 from runtime.llm.tokens import TokenCounter, count_messages
 
-# No tokenizer makes tokens longer than this on average: an endpoint that sends more does not heed max_tokens.
+# No tokenizer makes tokens longer than this on average: an endpoint that sends more ignores max_tokens.
 MAX_CHARS_PER_TOKEN = 64
 MAX_TOLD_CHARS = 150
 _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
 class OpenAIAnswer:
-    """An answer as it comes in, from one response. `url`: where from; `most_tokens`: what its model takes in all."""
+    """Parses one response from `url`. `most_tokens`: the context length of its model, the most a count may be."""
 
     def __init__(self, request: ModelRequest, counter: TokenCounter, model: str, url: str, most_tokens: int) -> None:
         self._request = request
@@ -34,7 +34,7 @@ class OpenAIAnswer:
         self.is_over = False
 
     def take(self, line: bytes) -> list[TextDelta]:
-        """What one line of an event stream adds. Raises ModelBrokeOffError for a line that is none of the protocol."""
+        """Return the deltas in one line of an event stream. Raises ModelBrokeOffError for a line of no valid event."""
         text = line.decode("utf-8", "replace").strip()
         if not text.startswith("data:"):
             return []
@@ -55,7 +55,7 @@ class OpenAIAnswer:
         return deltas
 
     def whole(self, data: bytes) -> Completion:
-        """The completion in an answer that was not streamed though that was asked for."""
+        """Return the completion in an answer that the server did not stream although the request asked for it."""
         event = self._read(data.decode("utf-8", "replace"))
         self._note_usage(event)
         for choice in self._choices(event):
@@ -64,7 +64,7 @@ class OpenAIAnswer:
         return self.completion()
 
     def completion(self) -> Completion:
-        """What came, if it came to its end. Raises ModelBrokeOffError."""
+        """Return the answer as a completion. Raises ModelBrokeOffError if it has not come to its end."""
         if self._finish is None:
             raise self.broke_off("ended before the answer did")
         text = "".join(self._parts)
@@ -73,19 +73,19 @@ class OpenAIAnswer:
         return Completion(
             text=text,
             finish_reason=self._finish,
-            tokens_in=self._told(self._usage.get("prompt_tokens"), self._tokens_in()),
-            tokens_out=self._told(self._usage.get("completion_tokens"), self._counter.count(text)),
-            tokens_cached=self._told(cached, 0),
+            tokens_in=self._plausible_count(self._usage.get("prompt_tokens"), self._tokens_in()),
+            tokens_out=self._plausible_count(self._usage.get("completion_tokens"), self._counter.count(text)),
+            tokens_cached=self._plausible_count(cached, 0),
             model=self._model,
         )
 
     def broke_off(self, why: str) -> ModelBrokeOffError:
-        """The error for an answer that is no whole one: the prompt counts as spent, and what was written."""
+        """Return the error for an incomplete answer; prompt and text received so far count as spent."""
         tokens_out = self._counter.count("".join(self._parts))
         return ModelBrokeOffError(f"{self._url} {why}", tokens_in=self._tokens_in(), tokens_out=tokens_out)
 
-    def _told(self, count: Any, otherwise: int) -> int:
-        """A count of the server's, or our own where it gives none or one that its model cannot take."""
+    def _plausible_count(self, count: Any, otherwise: int) -> int:
+        """Return a count of the server's, or our own if it gives none or one outside what its model takes."""
         is_count = isinstance(count, int) and not isinstance(count, bool)
         return count if is_count and 0 <= count <= self._most_tokens else otherwise
 

@@ -1,7 +1,7 @@
-"""The backend for any OpenAI-compatible endpoint, over aiohttp (extra `llm`), the only module that uses it.
+"""Calls OpenAI-compatible endpoints over aiohttp (extra `llm`).
 
-Answers are always streamed, so that a hang is noticed between two pieces and calling off closes the connection, which
-makes model servers drop the request. Nothing is retried here: errors say whether that would help.
+Answers are always streamed, so that a hang is noticed between two pieces and cancelling closes the connection, which
+makes model servers drop the request. Nothing is retried here: the class of an error shows whether a retry would help.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 BUSY = frozenset({429, 503, 529})
 MAX_ERROR_BYTES = 4_000
 MAX_TOLD_CHARS = 150
-# What an answer that is not streamed may have around its text.
+# Bytes that an answer that is not streamed may have around its text.
 MAX_FRAME_BYTES = 100_000
-# How long a server that has said that its answer is over may take to end the response; then the connection is dropped.
+# How long a server may take to end the response after the last event; then the connection is dropped.
 END_GRACE_S = 0.1
-# Where to look after a refusal: status → what to do. `{key}` is where the key comes from.
+# Advice after a refusal, by status. `{key}` is where the key comes from.
 _LOOK_AT = {
     301: "name the address that it leads to in base_url",
     302: "name the address that it leads to in base_url",
@@ -52,7 +52,7 @@ _LOOK_AT = {
 
 
 class OpenAIBackend:
-    """One model at one endpoint. Connections are pooled; the pool opens with the first request."""
+    """Calls one model at one endpoint. Connections are pooled; the pool opens with the first request."""
 
     def __init__(
         self, deployment: OpenAIDeployment, counter: TokenCounter, key: str | None = None, clock: Clock | None = None
@@ -95,7 +95,7 @@ class OpenAIBackend:
             raise answer.broke_off(f"broke off: {type(error).__name__}: {error}") from error
 
     async def check(self) -> None:
-        """Raises ModelDownError unless the endpoint answers, whatever it says, with no error of its own."""
+        """Raise ModelDownError unless the endpoint answers with a status below 500."""
         aiohttp = _aiohttp()
         url = self._deployment.base_url.rstrip("/") + "/models"
         try:
@@ -119,7 +119,7 @@ class OpenAIBackend:
             try:
                 trusted = True if given.ca_file is None else trusting(given.ca_file)
             except SettingsError as error:
-                # Checked at the door, and not to be had here: another machine, or gone since.
+                # The front end has checked the file, but it is missing here: another machine, or deleted since.
                 raise ModelDownError(f"{given.base_url} is not asked: {error.message}", permanent=True) from error
             timeout = aiohttp.ClientTimeout(
                 total=given.total_timeout_s,
@@ -151,7 +151,7 @@ class OpenAIBackend:
         return body
 
     async def _end_of(self, response: aiohttp.ClientResponse) -> None:
-        """Wait a moment for what ends a response behind its last event: until then its connection serves no other."""
+        """Wait briefly for the end of a response after its last event: until then its connection is not reused."""
         with suppress(TimeoutError, _aiohttp().ClientError):
             await wait_at_most(self._clock, END_GRACE_S, _read(response, MAX_FRAME_BYTES))
 
@@ -169,7 +169,7 @@ class OpenAIBackend:
         return ModelRefusedError(told, status=response.status)
 
     def _out_of_reach(self, error: Exception) -> ModelDownError:
-        """Nothing was sent: no address, nobody there, or somebody who cannot be trusted."""
+        """Return the error for a request that was not sent: bad address, no connection, untrusted certificate."""
         aiohttp = _aiohttp()
         base = self._deployment.base_url
         if isinstance(error, aiohttp.InvalidURL):
@@ -187,17 +187,17 @@ class OpenAIBackend:
         )
 
     def _retry_after_s(self, header: str | None) -> float | None:
-        """Seconds until a server wants to be asked again; it may say so in seconds or as a date."""
+        """Parse a Retry-After header, seconds or a date, into seconds from now."""
         if header is None:
             return None
         try:
             seconds = float(header)
             return max(0.0, seconds) if math.isfinite(seconds) else None
         except ValueError:
-            pass  # it is no number, so it is read as a date
+            pass  # not a number, so parse it as a date
         try:
             told = parsedate_to_datetime(header)
-            # Dates of HTTP are in GMT; the oldest of its three forms does not say so.
+            # HTTP dates are in GMT; the oldest of the three formats does not state it.
             at = told if told.tzinfo is not None else told.replace(tzinfo=UTC)
             return max(0.0, at.timestamp() - self._clock.now_ms() / 1000)
         except (ValueError, TypeError, OverflowError):
@@ -205,7 +205,7 @@ class OpenAIBackend:
 
 
 def trusting(ca_file: str) -> ssl.SSLContext:
-    """Trust in what the authorities in this file have signed. Raises SettingsError."""
+    """Return an SSL context that trusts the authorities in this file. Raises SettingsError."""
     try:
         return ssl.create_default_context(cafile=Path(ca_file).expanduser())
     except (OSError, ValueError) as error:
@@ -213,7 +213,7 @@ def trusting(ca_file: str) -> ssl.SSLContext:
 
 
 async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """The body, however many pieces it comes in, or as much of it as may be read."""
+    """Read the body, up to `most` bytes, in however many pieces it comes."""
     parts = bytearray()
     while len(parts) < most and (part := await response.content.read(most - len(parts))):
         parts += part
@@ -221,7 +221,7 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 def _aiohttp() -> Any:
-    """The library, imported with the first request: the rest of Jeeves does without."""
+    """Import aiohttp, with the first request only: the rest of Jeeves does not need it."""
     try:
         import aiohttp
     except ImportError as error:

@@ -1,4 +1,6 @@
-"""Prompts from files: `<folder>/<capability>/<agent>.<version>.md`, front matter first, then `# system` and `# user`.
+"""Reads and renders prompts from files: front matter, then `# system` and `# user`.
+
+A prompt is `<folder>/prompts/<capability>/<agent>.<version>.md`:
 
     ---
     inputs: [question, facts]
@@ -7,8 +9,8 @@
     # user
     {{question}} …
 
-Rendering is strict (a variable that is missing or not declared is an error) and goes over a text once: what a variable
-brings in is never looked at again. `system: NAME` takes the system part of another prompt, so that agents share it.
+Rendering is strict (a variable that is missing or not declared is an error) and single-pass: the value of a variable is
+never expanded again. `system: NAME` takes the system part of another prompt, so that agents share it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _KEYS = frozenset({"inputs", "system", "description"})
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """One version of one prompt. `system` is its own text or, with `shares`, the name of the prompt that has it."""
+    """Holds one version of one prompt. `shares` names the prompt whose system part replaces `system`."""
 
     name: str
     version: Version
@@ -48,7 +50,7 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):
-    """What is sent: the same system text for all who share it, then what changes. `label` says which version it is."""
+    """Holds the texts to send: the system text, which prompts may share, and the user text. `label`: `Prompt.label`."""
 
     system: str
     user: str
@@ -56,7 +58,7 @@ class RenderedPrompt(msgspec.Struct, frozen=True):
 
 
 class PromptRegistry:
-    """The prompts of one capability."""
+    """Finds and renders the prompts of one capability."""
 
     def __init__(self, prompts: Iterable[Prompt]) -> None:
         self._prompts: dict[str, dict[Version, Prompt]] = {}
@@ -65,7 +67,7 @@ class PromptRegistry:
 
     @classmethod
     def open(cls, folders: Iterable[Path], capability: str) -> PromptRegistry:
-        """Every prompt of a capability; the same version in an earlier folder wins. Raises DocumentFaults."""
+        """Read every prompt of a capability; the same version in an earlier folder wins. Raises DocumentFaults."""
         found: dict[str, Prompt] = {}
         for folder in folders:
             for path in sorted((folder / "prompts" / capability).glob("*.md")):
@@ -74,7 +76,7 @@ class PromptRegistry:
         return cls(found.values())
 
     def get(self, key: str) -> Prompt:
-        """`planner`: its highest version; `planner@1.2`: that one. Raises UnknownNameError."""
+        """Return the highest version for `planner`, or that version for `planner@1.2`. Raises UnknownNameError."""
         name, _, wanted = key.partition("@")
         versions = self._prompts.get(name)
         if not versions:
@@ -89,7 +91,7 @@ class PromptRegistry:
         return versions[version]
 
     def render(self, key: str, variables: Mapping[str, str]) -> RenderedPrompt:
-        """A prompt with its variables filled in. Raises InputError when they are not exactly those that it declares."""
+        """Fill in the variables of a prompt. Raises InputError unless they are exactly those that it declares."""
         prompt = self.get(key)
         missing, foreign = sorted(prompt.inputs - variables.keys()), sorted(variables.keys() - prompt.inputs)
         if missing or foreign:
@@ -104,7 +106,7 @@ class PromptRegistry:
 
 
 def read_prompt(path: Path) -> Prompt:
-    """The prompt in a file. Raises DocumentFaults with everything that is wrong with it."""
+    """Read the prompt in a file. Raises DocumentFaults with all of its faults."""
     named = _FILE.fullmatch(path.name)
     try:
         text = path.read_text(encoding="utf-8")
@@ -151,7 +153,7 @@ def _parsed(path: Path, text: str, name: str, version: Version) -> Prompt:
 
 
 def _version(text: str) -> Version:
-    """Versions compare number by number; 1.0 is 1."""
+    """Parse a version, to compare number by number; 1.0 equals 1."""
     parts = [int(part) for part in text.split(".")]
     while len(parts) > 1 and parts[-1] == 0:
         parts.pop()

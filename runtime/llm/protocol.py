@@ -1,6 +1,6 @@
-"""What a model backend is: counts tokens, and streams an answer that ends with its completion.
+"""Defines the protocol of model backends: token counting, and answers streamed up to their completion.
 
-Calling a request off is closing its stream (cancelling who reads it): a backend passes that on to the engine.
+A request is cancelled by closing its stream or cancelling its reader; a backend passes that on to the engine.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from runtime.llm.tokens import TokenCounter
 
 
 class ModelBackend(Protocol):
-    """One deployment of one model."""
+    """Serves requests from one deployment of one model."""
 
     max_model_len: int
     counter: TokenCounter
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
-        """Text deltas, then one Completion.
+        """Yield text deltas, then one Completion.
 
         Raises ModelBusyError, ModelDownError and ModelRefusedError when nothing was served, and ModelBrokeOffError when
         something may have been.
         """
 
     async def check(self) -> None:
-        """Return when the deployment answers, at the cost of no tokens. Raises ModelDownError when it does not."""
+        """Check that the deployment answers, without spending tokens. Raises ModelDownError if it does not."""
 
     async def close(self) -> None:
-        """Give back connections."""
+        """Close connections."""
 
 
 async def drained(backend: ModelBackend, request: ModelRequest) -> Completion:
-    """The completion of a request whose pieces nobody watches. Raises what `stream` raises."""
+    """Return the completion of a request and discard its deltas. Raises what `stream` raises."""
     async with aclosing(backend.stream(request)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Completion):

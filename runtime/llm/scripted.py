@@ -1,4 +1,4 @@
-"""A model that answers from a script, for tests: what it says, how it fails, and what it was asked."""
+"""Provides a model that answers from a script, for tests, and records its requests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Step = str | Exception | Callable[[ModelRequest], str]
 class ScriptedModel:
     """Answers step by step; the last step repeats. A step is a text, an error to raise, or a function of the request.
 
-    `requests` are those that it was asked, `called_off` counts those that were dropped before their end; `hold` keeps
-    every answer back until it is set.
+    `requests` are those that it got, `called_off` counts those that were cancelled while held; `hold` keeps every
+    answer back until it is set.
     """
 
     def __init__(

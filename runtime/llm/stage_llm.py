@@ -1,4 +1,4 @@
-"""What an agent's hook sees of its model (`ctx.llm`): calls that fit it and are reserved before they are made."""
+"""Provides an agent's hook with its model (`ctx.llm`); tokens are reserved before each call."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from runtime.run.stage_budget import StageBudget
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
-# Gets all that a model has written so far of its answer, each time that more has come.
+# Called with the whole text of the answer so far, each time it has grown.
 OnWritten = Callable[[str], None]
 
-# Under this an answer of any use does not fit.
+# No useful answer fits into fewer tokens.
 MIN_ANSWER_TOKENS = 16
 
-# The share of a stage's time that its model may take; what is left is for whoever stands in for it.
+# The share of a stage's time that its model may take; the rest is left for the fallback to rules.
 SHARE_OF_TIME = 0.8
 
 
 class ModelAsked(msgspec.Struct, frozen=True):
-    """How one agent uses its model: role, and what its configuration sets in the place of the role's settings."""
+    """Names the role of an agent's model, and the settings of the agent that override the role's."""
 
     role: str
     temperature: float | None = None
@@ -38,7 +38,7 @@ class ModelAsked(msgspec.Struct, frozen=True):
 
 
 class Answered(msgspec.Struct, Generic[Shape], frozen=True):
-    """An object that a model gave, after how many calls."""
+    """Carries an object that a model returned, and the number of calls that it took."""
 
     object: Shape
     completion: Completion
@@ -46,7 +46,7 @@ class Answered(msgspec.Struct, Generic[Shape], frozen=True):
 
 
 class StageLlm:
-    """The model of one attempt of a stage."""
+    """Calls the model for one attempt of a stage."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class StageLlm:
         deadline_ms: int,
         kept: KeptAnswers | None = None,
     ) -> None:
-        """`kept`: answers that earlier attempts were given; without it every call is made."""
+        """Bind the model to an attempt. `kept`: answers of earlier attempts; without it every call is made."""
         self._clock = clock
         self._until_ms = clock.now_ms() + round(SHARE_OF_TIME * (deadline_ms - clock.now_ms()))
         role = client.role(asked.role)
@@ -76,21 +76,21 @@ class StageLlm:
 
     @property
     def counter(self) -> TokenCounter:
-        """Counts by the model's tokenizer."""
+        """The token counter of the model."""
         return self._backend.counter
 
     @property
     def room_tokens(self) -> int:
-        """How many tokens a prompt may have so that the longest answer, and a second try at it, still fit."""
+        """The most tokens of a prompt that leave room for the longest answer and a second try at it."""
         return max(0, self._backend.max_model_len - 2 * self._max_tokens)
 
     async def generate(
         self, messages: Sequence[Message], schema: dict[str, Any] | None = None, on_written: OnWritten | None = None
     ) -> Completion:
-        """One call. Its tokens are reserved first, and what it did not take is given back.
+        """Call the model once. Tokens are reserved first; those that the call did not use are returned to the budget.
 
-        What an earlier attempt asked and was answered is not asked again: the same answer costs nothing more.
-        `on_written` sees the answer grow; where that begins anew (a second try), so does what it is given.
+        A call that an earlier attempt made with the same request is not repeated: its answer costs nothing more.
+        `on_written` gets the text so far as it grows; when the answer starts over (fallback, second try), so does it.
 
         Raises BudgetExhaustedError before anything is sent, ModelFailedError when there is no answer.
         """
@@ -107,7 +107,7 @@ class StageLlm:
         sampling = Sampling(answer_tokens, self._temperature)
         request = ModelRequest(f"{self._request_id}-{number}", tuple(messages), sampling, schema, self._user_id)
         if self._kept is None:
-            return await self._asked(request, prompt_tokens, on_written)
+            return await self._call_with_fallbacks(request, prompt_tokens, on_written)
         place = self._kept.key_of(number, self._role, request)
         completion = await self._kept.find(place)
         if completion is not None:
@@ -115,17 +115,19 @@ class StageLlm:
             if on_written is not None:
                 on_written(completion.text)
             return completion
-        completion = await self._asked(request, prompt_tokens, on_written)
+        completion = await self._call_with_fallbacks(request, prompt_tokens, on_written)
         await self._kept.keep(place, completion)
         return completion
 
-    async def _asked(self, request: ModelRequest, prompt_tokens: int, on_written: OnWritten | None) -> Completion:
-        """One call; where an answer breaks off, the role's fallbacks are asked, each under a reservation of its own."""
+    async def _call_with_fallbacks(
+        self, request: ModelRequest, prompt_tokens: int, on_written: OnWritten | None
+    ) -> Completion:
+        """Call the model; if an answer breaks off, call the role's fallbacks, each under a reservation of its own."""
         broke_off: ModelBrokeOffError | None = None
         while True:
             behind = None if broke_off is None else broke_off.values["deployment"]
             try:
-                return await self._called(request, prompt_tokens, on_written, behind)
+                return await self._call_once(request, prompt_tokens, on_written, behind)
             except ModelBrokeOffError as error:
                 at = error.values.get("deployment")  # none where the stage's time was over
                 if at is None or not self._client.behind(self._role, at):
@@ -136,15 +138,17 @@ class StageLlm:
                     raise
                 raise broke_off from error
 
-    async def _called(
+    async def _call_once(
         self, request: ModelRequest, prompt_tokens: int, on_written: OnWritten | None, behind: str | None
     ) -> Completion:
         reserved = prompt_tokens + request.sampling.max_tokens
         await self._budget.take_llm_call(reserved)
-        # A call that is called off or broken has taken its prompt, for all we know.
+        # A call that was cancelled or broke off may have used its whole prompt.
         spent = (prompt_tokens, 0)
         try:
-            completion = await self._in_time(self._client.complete(self._role, request, _growing(on_written), behind))
+            completion = await self._in_time(
+                self._client.complete(self._role, request, _joined_pieces(on_written), behind)
+            )
             spent = (completion.tokens_in, completion.tokens_out)
         except ModelFailedError as error:
             taken = prompt_tokens if isinstance(error, ModelBrokeOffError) else 0
@@ -168,9 +172,9 @@ class StageLlm:
         choices: dict[str, list[str]] | None = None,
         on_written: OnWritten | None = None,
     ) -> Answered[Shape]:
-        """An object of `shape`, whose fields take what `choices` lists; an answer that does not fit is mended once.
+        """Return an object of `shape`, its fields limited to `choices`; an answer that does not fit is retried once.
 
-        Raises InvalidOutputError after the second, and what `generate` raises.
+        Raises InvalidOutputError if the second does not fit either, and what `generate` raises.
         """
         schema = bounded_schema(shape, choices)
         completion = await self.generate(messages, schema, on_written)
@@ -180,22 +184,22 @@ class StageLlm:
             problem = str(error.values["problem"])
             if completion.finish_reason == "length":
                 problem = f"it was cut off at {completion.tokens_out} tokens: be brief"
-        mending = [*messages, *self._mending(messages, completion.text, problem)]
+        mending = [*messages, *self._repair_request(messages, completion.text, problem)]
         try:
             completion = await self.generate(mending, schema, on_written)
         except BudgetExhaustedError as error:
             raise InvalidOutputError(f"{problem}, and no call is left to mend it", problem=problem) from error
         return Answered(read_object(completion.text, shape), completion, 2)
 
-    def _mending(self, messages: Sequence[Message], text: str, problem: str) -> list[Message]:
+    def _repair_request(self, messages: Sequence[Message], text: str, problem: str) -> list[Message]:
         told = f"That answer cannot be used: {problem}\nGive the whole JSON object again, and nothing else."
         taken = count_messages(self.counter, [*messages, Message("assistant", ""), Message("user", told)])
         room = self._backend.max_model_len - taken - self._max_tokens
         return [Message("assistant", self.counter.cut(text, max(0, room)) or "{"), Message("user", told)]
 
 
-def _growing(on_written: OnWritten | None) -> OnText | None:
-    """Puts the pieces of one answer together for `on_written`."""
+def _joined_pieces(on_written: OnWritten | None) -> OnText | None:
+    """Return a callback that joins the pieces of one answer for `on_written`."""
     if on_written is None:
         return None
     parts: list[str] = []

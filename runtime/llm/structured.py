@@ -1,7 +1,7 @@
-"""Answers as objects: a pydantic model as a bounded JSON schema, narrowed to what may be chosen, and read back.
+"""Converts pydantic models to bounded JSON schemas, and parses answers back into objects.
 
 Bounded means that the schema itself ends every answer: strings have a length, lists a number of items, objects no keys
-of the model's own. A weak model under guided decoding would otherwise write to its last token.
+of the model's own. A weak model under guided decoding would otherwise write up to its last token.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runtime.primitives.yaml_documents import dotted
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
-# The key by which a field says that its values come from a list known only when the model is asked.
+# The key that marks a field whose values come from a list known only when the model is called.
 CHOICES = "x-choices"
 MAX_TOLD_PROBLEMS = 5
 _HALF_A_CHARACTER = re.compile("[\ud800-\udbff]$")
@@ -26,9 +26,9 @@ _DROPPED = frozenset({"title", "description", "default", "$defs", CHOICES})
 
 
 def bounded_schema(shape: type[BaseModel], choices: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
-    """The JSON schema of a shape, references resolved; fields marked with `x-choices` take only what `choices` lists.
+    """Return the JSON schema of a shape, with references resolved and `x-choices` fields limited to `choices`.
 
-    A list of choices that is empty leaves the field as it is. Raises ValueError that names every unbounded part.
+    An empty list of choices leaves the field as it is. Raises ValueError that names every unbounded part.
     """
     schema = shape.model_json_schema()
     resolved: dict[str, Any] = _resolved(schema, schema.get("$defs", {}), dict(choices or {}))
@@ -39,12 +39,12 @@ def bounded_schema(shape: type[BaseModel], choices: Mapping[str, Sequence[str]] 
 
 
 def chosen(name: str) -> dict[str, Any]:
-    """For `Field(json_schema_extra=…)`: the values of this field are the choices called `name`."""
+    """Return the `json_schema_extra` of a field whose values are the choices called `name`."""
     return {CHOICES: name}
 
 
 def unbounded_parts(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[str]:
-    """The places of a resolved schema at which an answer could go on for ever."""
+    """Yield the paths in a resolved schema at which an answer could grow without end."""
     here = ".".join(path) or "the whole"
     if "enum" in schema or "const" in schema:
         return
@@ -67,7 +67,7 @@ def unbounded_parts(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> It
 
 
 def read_object(text: str, shape: type[Shape]) -> Shape:
-    """The object in a model's answer. Raises InvalidOutputError that says what is wrong, in words a model can use."""
+    """Parse the object in a model's answer. Raises InvalidOutputError, whose `problem` can be sent to the model."""
     try:
         return shape.model_validate(_json_in(text))
     except ValidationError as error:
@@ -80,23 +80,23 @@ def read_object(text: str, shape: type[Shape]) -> Shape:
 
 
 def strings_so_far(written: str, key: str) -> list[str]:
-    """The texts under `key` in an answer that is still being written, in order; the last may not be whole yet."""
+    """Return the texts under `key` in a partial answer, in order; the last may be incomplete."""
     found = re.findall(rf'"{re.escape(key)}"\s*:\s*"((?:[^"\\]|\\.)*)', written, re.DOTALL)
     return [_unescaped(text) for text in found]
 
 
 def _unescaped(text: str) -> str:
-    """A JSON string's text, without what an escape at its end has begun."""
+    """Decode the text of a JSON string, without an incomplete escape at its end."""
     for end in range(len(text), max(-1, len(text) - 12), -1):
         try:
             return _HALF_A_CHARACTER.sub("", json.loads(f'"{text[:end]}"', strict=False))
         except ValueError:
-            continue  # the end cuts an escape in two; the text before it is whole
+            continue  # the end cuts an escape in two; the text before it is complete
     return ""
 
 
 def _json_in(text: str) -> Any:
-    """The first JSON object in a text: models put words or a fence around it, and bare line ends into its strings."""
+    """Parse the first JSON object in a text: models put words or a fence around it, and newlines into its strings."""
     start = text.find("{")
     if start < 0:
         raise InvalidOutputError("the answer holds no JSON object", problem="it holds no JSON object")

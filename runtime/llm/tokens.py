@@ -1,7 +1,7 @@
-"""Counting the tokens of a prompt before it is sent, and cutting text to a number of tokens.
+"""Counts the tokens of prompts before they are sent, and cuts text to a token budget.
 
-A count may be too high, never too low: what was reserved by it holds. Without the model's own tokenizer a byte counts
-as a token, which no byte-level tokenizer exceeds; `bytes_per_token` says that a model is known to need fewer.
+A count may be too high, never too low, so that a reservation made by it suffices. Without the model's own tokenizer a
+byte counts as a token, which no byte-level tokenizer exceeds; `bytes_per_token` is for models known to need fewer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from runtime.errors import SettingsError
 from runtime.llm.messages import Message
 
-# What a chat template writes around a message (role, separators) and before the answer: 3 to 8 in known models.
+# Tokens that a chat template adds around a message (role, separators) and before the answer: 3 to 8 in known models.
 TOKENS_PER_MESSAGE = 16
 
 
@@ -22,19 +22,19 @@ class TokenCounter(Protocol):
     """Counts and cuts by the tokens of one model."""
 
     def count(self, text: str) -> int:
-        """At least as many tokens as the model makes of `text`."""
+        """Return at least as many tokens as the model makes of `text`."""
 
     def cut(self, text: str, budget_tokens: int) -> str:
-        """The longest beginning of `text` within `budget_tokens`, as far as the counter can tell."""
+        """Return the longest prefix of `text` within `budget_tokens`, as this counter counts."""
 
 
 def count_messages(counter: TokenCounter, messages: Sequence[Message]) -> int:
-    """At least as many tokens as a conversation takes, template included."""
+    """Return at least as many tokens as a conversation takes, chat template included."""
     return TOKENS_PER_MESSAGE + sum(TOKENS_PER_MESSAGE + counter.count(message.content) for message in messages)
 
 
 class ByteCounter:
-    """Counts without a tokenizer."""
+    """Counts tokens by bytes, without a tokenizer."""
 
     def __init__(self, bytes_per_token: float = 1.0) -> None:
         self._bytes_per_token = bytes_per_token
@@ -48,14 +48,14 @@ class ByteCounter:
 
 
 class TokenizerCounter:
-    """Counts by a model's own `tokenizer.json`."""
+    """Counts tokens by a model's own `tokenizer.json`."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
 
     @classmethod
     def open(cls, path: Path) -> TokenizerCounter:
-        """The tokenizer in a file or in a model's folder. Raises SettingsError."""
+        """Open the tokenizer in a file or in a model's folder. Raises SettingsError."""
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
@@ -73,7 +73,7 @@ class TokenizerCounter:
         encoded = self._tokenizer.encode(text, add_special_tokens=False)
         if len(encoded.ids) <= budget_tokens:
             return text
-        # Cutting moves the border of the last token; a token less is tried until what is left counts as it should.
+        # Cutting may move the border of the last token, so drop one more token until the rest is within the budget.
         for kept in range(max(0, budget_tokens), 0, -1):
             piece = text[: encoded.offsets[kept - 1][1]]
             if self.count(piece) <= budget_tokens:

@@ -1,7 +1,7 @@
-"""Results worth keeping between runs: bytes by key, with the hash of their content and when they were last used.
+"""Caches results between runs: bytes by key, with their content hash and the time of their last use.
 
-A cache may forget: what is damaged or gone is a miss, and retention goes by the last use. That is noted at most once in
-`USE_NOTED_EVERY_MS`, so that reading seldom writes.
+Damaged or missing values are misses, and retention goes by the last use. That is recorded at most once in
+`USE_NOTED_EVERY_MS`, so that reads seldom write.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ _PUT = (
 
 
 class Cached(msgspec.Struct, frozen=True):
-    """A value of the cache; `content_hash` is the SHA-256 of it."""
+    """Holds a cached value and its `content_hash` (SHA-256)."""
 
     value: bytes
     content_hash: str
 
 
 class CacheStore:
-    """Values by key; the last one put under a key is the one that is found."""
+    """Stores values by key; the last write of a key wins."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         SCHEMA.apply(database)
 
     def put(self, key: str, value: bytes, now_ms: int) -> Cached:
-        """Keep `value` under `key`."""
+        """Store `value` under `key`, in place of an earlier one."""
         cached = Cached(value, content_hash(value))
         with self._database.transaction("take a result into the cache") as changes:
             changes.execute(_PUT, (key, cached.content_hash, value, now_ms))
         return cached
 
     def get(self, key: str, now_ms: int) -> Cached | None:
-        """What is kept under `key`; None when there is nothing, or it is damaged."""
+        """Return the value of `key`; None if there is none or it is damaged."""
         with self._database.read() as queries:
             rows = queries.rows("SELECT body, hash, used_at_ms FROM cache WHERE key = ?", (key,))
         if not rows:
@@ -58,12 +58,12 @@ class CacheStore:
         return Cached(value, known_hash)
 
     def unused(self, before_ms: int) -> int:
-        """How many results were last used before `before_ms`."""
+        """Count the results last used before `before_ms`."""
         with self._database.read() as queries:
             return int(queries.rows("SELECT count(*) FROM cache WHERE used_at_ms < ?", (before_ms,))[0][0])
 
     def drop_unused(self, before_ms: int) -> int:
-        """Forget what was last used before `before_ms`, give or take `USE_NOTED_EVERY_MS`; how many that were."""
+        """Delete the results last used before `before_ms`, give or take `USE_NOTED_EVERY_MS`; return their number."""
         with self._database.transaction("drop unused results") as changes:
             return changes.execute("DELETE FROM cache WHERE used_at_ms < ?", (before_ms,))
 

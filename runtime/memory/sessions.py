@@ -1,7 +1,7 @@
-"""Sessions: what a user asked before, and where the traversal stood, kept in a database.
+"""Stores sessions in a database: the earlier questions of a user, and the state of the traversal.
 
-session_id → turns in order (question, short answer, files examined). The newest `turns` are given back; older ones
-stay on disk.
+session_id → turns in order (question, short answer, files examined). Reads return the newest turns; older ones stay
+on disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_SESSION_ID_CHARS = 128
 
 
 class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One question of a session and what came of it; `files` are those that were examined, first seen first."""
+    """Records one question of a session and its answer; `files` are those examined, first seen first."""
 
     question: str
     answer: str
@@ -33,17 +33,17 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SessionStore:
-    """Turns by session; safe to call from several threads of one process."""
+    """Stores turns by session; safe to call from several threads of one process."""
 
     def __init__(self, place: Path | Database) -> None:
-        """In the SQLite file at a path, or in a database that is open. Raises StateStorageError."""
+        """Open the SQLite file at a path, or use an open database. Raises StateStorageError."""
         self._database = SqliteDatabase(place, label="sessions") if isinstance(place, Path) else place
         SCHEMA.apply(self._database)
 
     def append(self, session_id: str, turn: Turn) -> None:
-        """Add a turn at the end of a session, which begins with it when it is new.
+        """Append a turn to a session; a new session begins with it.
 
-        The same turn once more changes nothing: whoever asks across a process that died asks twice.
+        Appending the newest turn again changes nothing: a caller repeats its request after a process died.
         """
         check_session_id(session_id)
         newest = "SELECT seq, body FROM turns WHERE session_id = ? ORDER BY seq DESC LIMIT 1"
@@ -56,7 +56,7 @@ class SessionStore:
             changes.execute("INSERT INTO turns VALUES (?, ?, ?)", (session_id, seq, body))
 
     def turns(self, session_id: str, limit: int = TURNS_GIVEN_BACK) -> list[Turn]:
-        """The newest turns of a session, oldest first; empty when it is new."""
+        """Return the newest `limit` turns of a session, oldest first; empty if it is new."""
         check_session_id(session_id)
         query = "SELECT body FROM turns WHERE session_id = ? ORDER BY seq DESC LIMIT ?"
         with self._database.read() as queries:
@@ -64,12 +64,12 @@ class SessionStore:
         return [msgspec.msgpack.decode(row[0], type=Turn) for row in reversed(rows)]
 
     def unused(self, before_ms: int) -> list[str]:
-        """The sessions whose newest turn is older than `before_ms`."""
+        """Return the sessions whose newest turn is older than `before_ms`."""
         with self._database.read() as queries:
             return _unused(queries, before_ms)
 
     def drop_unused(self, before_ms: int) -> list[str]:
-        """Forget the sessions that `unused` gives; which they were."""
+        """Delete the sessions that `unused` returns, and return them."""
         with self._database.transaction("drop old sessions") as changes:
             dropped = _unused(changes, before_ms)
             rows = [(session_id,) for session_id in dropped]
@@ -78,14 +78,14 @@ class SessionStore:
         return dropped
 
     def state(self, session_id: str) -> dict[str, Any] | None:
-        """The traversal state of a session as it was kept last; None when there is none."""
+        """Return the last stored traversal state of a session; None if there is none."""
         check_session_id(session_id)
         with self._database.read() as queries:
             rows = queries.rows("SELECT body FROM session_states WHERE session_id = ?", (session_id,))
         return msgspec.msgpack.decode(rows[0][0], type=dict[str, Any]) if rows else None
 
     def keep_state(self, session_id: str, state: dict[str, Any]) -> None:
-        """Keep the traversal state of a session in the place of the last one."""
+        """Store the traversal state of a session in place of the last one."""
         check_session_id(session_id)
         with self._database.transaction(f"take the state of session {session_id}") as changes:
             changes.execute(
@@ -95,7 +95,7 @@ class SessionStore:
             )
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Close the database."""
         self._database.close()
 
 
@@ -103,7 +103,7 @@ SCHEMA = Schema(
     "sessions",
     (
         (
-            # Session files were there before the ledger was.
+            # Session files are older than the ledger of schema versions.
             "CREATE TABLE IF NOT EXISTS turns (session_id TEXT NOT NULL, seq BIGINT NOT NULL, body BYTEA NOT NULL,"
             " PRIMARY KEY (session_id, seq)) WITHOUT ROWID",
         ),
@@ -125,7 +125,7 @@ def _unused(queries: Transaction, before_ms: int) -> list[str]:
 
 
 def check_session_id(session_id: str) -> None:
-    """Raise InputError when that cannot be the id of a session."""
+    """Raise InputError if that cannot be the id of a session."""
     if not session_id or len(session_id) > MAX_SESSION_ID_CHARS or not session_id.isprintable():
         raise InputError(
             f"a session id is 1 to {MAX_SESSION_ID_CHARS} printable characters, not {session_id[:40]!r}",
@@ -137,8 +137,11 @@ SESSION_QUERIES = ("session.turns", "session.append", "session.keep_state")
 
 
 def session_queries(store: SessionStore) -> dict[str, QueryHandler]:
-    """The store's door for agents: `session.turns` {session_id} → {turns, state}, `session.append` {session_id, turn},
-    `session.keep_state` {session_id, state}."""
+    """Return the store's handlers for queries of agents.
+
+    `session.turns` {session_id} → {turns, state}, `session.append` {session_id, turn}, `session.keep_state`
+    {session_id, state}.
+    """
 
     async def turns(body: dict[str, Any]) -> dict[str, Any]:
         session_id = body["session_id"]

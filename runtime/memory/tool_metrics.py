@@ -1,7 +1,7 @@
-"""How the tools fared on each repository, over all sessions: calls by status, and the time that they took.
+"""Counts tool calls by repository and status over all sessions, with the time that they took.
 
-Numbers only grow until `jeeves gc` forgets a repository that nobody asked about. A tool has a row for each status that
-it ended with, so that their number is bounded by that of the tools.
+Counts only grow until `jeeves gc` deletes those of a repository that was not used for long. A tool has a row for each
+status that its calls ended with, so the number of rows of a repository is bounded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ADD = (
 
 
 class ToolUse(msgspec.Struct, frozen=True):
-    """So many calls of a tool that ended so, and how long all of them took together."""
+    """Counts calls of a tool that ended with a status; `duration_ms` is their total time."""
 
     tool: str
     status: ToolStatus
@@ -36,7 +36,7 @@ class ToolUse(msgspec.Struct, frozen=True):
 
 
 class ToolMetric(msgspec.Struct, frozen=True):
-    """All that is counted of one tool: calls, those that gave something to work with, and the mean time of a call."""
+    """Sums the calls of one tool: all, those with a usable result, and the mean time of a call."""
 
     tool: str
     calls: int
@@ -45,7 +45,7 @@ class ToolMetric(msgspec.Struct, frozen=True):
 
 
 class ToolMetricsStore:
-    """Counts by repository; safe to call from several threads of one process, and beside other processes."""
+    """Stores counts by repository; safe to call from several threads of one process, and beside other processes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -53,14 +53,14 @@ class ToolMetricsStore:
         SCHEMA.apply(database)
 
     def add(self, repo: str, uses: Iterable[ToolUse]) -> None:
-        """Count uses on top of what is there."""
+        """Add uses to the counts of a repository."""
         key, now_ms = _repo_key(repo), self._clock.now_ms()
         rows = [(key, use.tool, use.status, use.calls, use.duration_ms, now_ms) for use in uses]
         with self._database.transaction("count uses of tools") as changes:
             changes.execute_all(_ADD, rows)
 
     def of(self, repo: str) -> list[ToolMetric]:
-        """What is counted of each tool, by name."""
+        """Return the sums of each tool on a repository, by name."""
         query = "SELECT tool, status, calls, duration_ms FROM tool_metrics WHERE repo = ? ORDER BY tool, status"
         with self._database.read() as queries:
             rows = queries.rows(query, (_repo_key(repo),))
@@ -70,12 +70,12 @@ class ToolMetricsStore:
         return [_summed(tool, parts) for tool, parts in by_tool.items()]
 
     def unused(self, before_ms: int) -> int:
-        """How many rows were last counted up before `before_ms`."""
+        """Count the rows last updated before `before_ms`."""
         with self._database.read() as queries:
             return int(queries.rows("SELECT count(*) FROM tool_metrics WHERE at_ms < ?", (before_ms,))[0][0])
 
     def drop_unused(self, before_ms: int) -> int:
-        """Forget the rows that `unused` counts; how many that were."""
+        """Delete the rows that `unused` counts and return their number."""
         with self._database.transaction("drop old counts of tools") as changes:
             return changes.execute("DELETE FROM tool_metrics WHERE at_ms < ?", (before_ms,))
 
@@ -95,7 +95,10 @@ TOOL_METRIC_QUERIES = ("memory.tool_metrics", "memory.add_tool_uses")
 
 
 def tool_metric_queries(store: ToolMetricsStore) -> dict[str, QueryHandler]:
-    """The store's door for agents: `memory.tool_metrics` {repo} → {tools}, `memory.add_tool_uses` {repo, uses} → {}."""
+    """Return the store's handlers for queries of agents.
+
+    `memory.tool_metrics` {repo} → {tools}, `memory.add_tool_uses` {repo, uses} → {}.
+    """
 
     async def of(body: dict[str, Any]) -> dict[str, Any]:
         return {"tools": msgspec.to_builtins(store.of(body["repo"]))}
@@ -117,7 +120,7 @@ def _repo_key(repo: str) -> str:
     return hashlib.sha256(repo.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# Counts of tools are told with the cached results.
+# Retention reports counts of tools together with the cached results.
 TOOL_METRICS = StorePart(
     name="tool_metrics",
     label="tool metrics",

@@ -1,8 +1,8 @@
-"""An agent as a process: plays the scripts of one stage, and keeps to what a real agent has to keep to.
+"""Simulates an agent that plays the scripts of one stage and follows the protocol of real agents.
 
-It takes an attempt up once, and only if no newer one of that visit is known; it stops the older one first. It says
-everything again until it is acknowledged. It listens to no supervisor older than the newest that it knows of. What
-breaks when it does not, `Habits` switches off one by one.
+It starts an attempt once, and only if no newer one of that visit is known; it stops the older one first. It resends its
+messages until they are acknowledged. It ignores supervisors with an older epoch than the newest that it knows. `Habits`
+switches these protections off one by one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from runtime.supervision.events import StageFailed, StageStarted, StageSucceeded
 
 
 class Habits(msgspec.Struct, frozen=True):
-    """Protections that agents keep up."""
+    """Switches the protections that agents implement."""
 
     dedup: bool = True
     fencing: bool = True
@@ -35,7 +35,7 @@ class Habits(msgspec.Struct, frozen=True):
 
 
 class Workplace(msgspec.Struct, frozen=True):
-    """What every agent of a system has to do with."""
+    """Holds the parts of a system that all of its agents share."""
 
     world: World
     journal: Journal
@@ -45,7 +45,7 @@ class Workplace(msgspec.Struct, frozen=True):
 
 
 class SimulatedAgent(Speaker):
-    """One life of the agent of one stage, for every run. `epoch` is the newest owner's when it begins."""
+    """Simulates one incarnation of a stage's agent, for all runs. `epoch` is the newest owner's when it starts."""
 
     def __init__(self, place: Workplace, stage: str, script: StageScript, life: int, epoch: int) -> None:
         super().__init__(place.world, stage)
@@ -56,14 +56,14 @@ class SimulatedAgent(Speaker):
         self._working: dict[StageKey, Work] = {}
         self._inbox = Inbox()
         self._newest = NewestAttempts()
-        self._calls = Calls(self, place.journal, place.books, self._report, self._go_on, place.habits.reserve)
-        self._said = 0
+        self._calls = Calls(self, place.journal, place.books, self._report, self._resume, place.habits.reserve)
+        self._sent = 0
         if life > 1:
             self._tell("hello", (stage, life))
 
     @property
     def is_busy(self) -> bool:
-        """True while it works on something."""
+        """True while an attempt is in progress."""
         return bool(self._working)
 
     def receive(self, message: Message) -> None:
@@ -78,13 +78,13 @@ class SimulatedAgent(Speaker):
             return
         self._inbox.note(message.id)
         if message.kind == "run":
-            self._take_up(message.body)
+            self._start(message.body)
         elif message.kind == "cancel":
             self._cancel(message.body)
         elif message.body.key in self._working:
             self._working[message.body.key].grant(message.body.grant)
 
-    def _take_up(self, command: RunStage) -> None:
+    def _start(self, command: RunStage) -> None:
         key = command.key
         admission = self._newest.admit(key)
         if admission == "outdated" or (admission == "duplicate" and self._place.habits.dedup):
@@ -109,7 +109,7 @@ class SimulatedAgent(Speaker):
             return
         self._place.books.begun(work.key)
         self._report(StageStarted(work.key))
-        self._go_on(work, None)
+        self._resume(work, None)
 
     def _cancel(self, command: CancelStage) -> None:
         self._inbox.note(MessageId(f"run:{command.key}"))
@@ -120,7 +120,7 @@ class SimulatedAgent(Speaker):
         work.is_dropped = True
         self._working.pop(work.key, None)
 
-    def _go_on(self, work: Work, answer: Any) -> None:
+    def _resume(self, work: Work, answer: Any) -> None:
         if work.is_dropped:
             return
         try:
@@ -129,7 +129,7 @@ class SimulatedAgent(Speaker):
             self._end(work, stop.value)
             return
         if isinstance(step, Wait):
-            self.after(step.span_ms, self._go_on, work, None)
+            self.after(step.span_ms, self._resume, work, None)
         elif isinstance(step, CallModel):
             self._calls.model(work, step)
         elif isinstance(step, CallTool):
@@ -150,5 +150,5 @@ class SimulatedAgent(Speaker):
         return Report(key, Address(self.address), str(self.life), payloads, was_refused)
 
     def _tell(self, kind: str, body: Any) -> None:
-        self._said += 1
-        self.say(MessageId(f"{self.address}/{self.life}/{self._said}"), kind, SUPERVISOR, body)
+        self._sent += 1
+        self.say(MessageId(f"{self.address}/{self.life}/{self._sent}"), kind, SUPERVISOR, body)

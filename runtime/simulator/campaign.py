@@ -1,9 +1,9 @@
-"""Many seeds, one report: what was injected, what broke, and which seed shows it again.
+"""Runs simulations for many seeds and reports faults, violations and the seeds that reproduce them.
 
-A seed decides everything: the scenario, the undisturbed twin, the faults. `run_seed` is one of them; `run_campaign` a
-half-open range. The supervisor decides through the real `RunTable`; delivery, journal and run log are the ones of
-`runtime`; around them stand one heap of events and one random seed, no thread, no event loop, no clock. With a
-protection broken on purpose (`PROTECTIONS`) a campaign has to find violations: that is how it is known that it could.
+A seed decides everything: the scenario, the twin without faults, the faults. `run_seed` runs one of them,
+`run_campaign` a half-open range. The supervisor decides through the real `RunTable`; delivery, journal and run log are
+those of `runtime`; around them are one heap of events and one random seed, no thread, no event loop, no clock. With a
+protection broken on purpose (`PROTECTIONS`) a campaign must find violations: this shows that it can.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEEDS_BETWEEN_COLLECTIONS = 200
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A violation; `seed` repeats it."""
+    """Describes a violation; `seed` reproduces it."""
 
     seed: int
     invariant: str
@@ -37,9 +37,9 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a campaign found. `failures` holds the first hundred of the `violations`.
+    """Reports the findings of a campaign. `failures` holds the first hundred of the `violations`.
 
-    `compared`: how many runs were compared with their undisturbed twins, and how far (see
+    `compared`: number of runs by the level at which they were compared with their twins (see
     `runtime.simulator.differential`).
     """
 
@@ -55,7 +55,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of one seed."""
+    """Holds the results of one seed."""
 
     failures: list[Failure]
     faults: Counter[str]
@@ -63,12 +63,12 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def prepare(seed: int) -> tuple[Scenario, System, FaultPlan]:
-    """What a seed stands for: a scenario, its undisturbed twin at rest, and the faults that are to strike."""
+    """Derive from a seed a scenario, its twin without faults, already run, and the plan of faults."""
     rng = random.Random(seed)
     scenario = draw_scenario(rng)
     twin = System(scenario, NO_FAULTS)
     twin.run()
-    # Nothing is acknowledged in an undisturbed world, and nothing is done twice: a disturbed one is larger.
+    # Without faults nothing is acknowledged or repeated, so a world with faults has more messages and steps.
     extent = Extent(
         messages=2 * twin.world.messages,
         steps=twin.world.steps * 3 // 2,
@@ -80,7 +80,7 @@ def prepare(seed: int) -> tuple[Scenario, System, FaultPlan]:
 
 
 def run_seed(seed: int, broken: str | None = None) -> Outcome:
-    """One seed: what it violated, the faults that struck by kind, how its runs were compared."""
+    """Run one seed and return its violations, the faults injected by kind, and the levels of comparison."""
     scenario, twin, plan = prepare(seed)
     system = System(scenario, plan, broken)
     system.run()
@@ -95,7 +95,7 @@ def run_seed(seed: int, broken: str | None = None) -> Outcome:
 def run_campaign(
     first: int, stop: int, broken: str | None = None, on_seed: Callable[[int], None] | None = None
 ) -> Report:
-    """Seeds from `first` to before `stop`. Raises SettingsError when there is no protection named `broken`."""
+    """Run the seeds from `first` to before `stop`. Raises SettingsError if there is no protection named `broken`."""
     if broken is not None and broken not in PROTECTIONS:
         raise SettingsError(f"no protection is named '{broken}'; there are {', '.join(PROTECTIONS)}")
     began_s = time.perf_counter()
@@ -130,7 +130,7 @@ def run_campaign(
 
 @contextmanager
 def _collecting_between_seeds() -> Iterator[Callable[[int], None]]:
-    """A seed leaves a world of small objects behind, all at once: garbage is looked for between seeds, not within."""
+    """Collect garbage between seeds only: each seed leaves many small objects behind at once."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""The people around a run: who asks for it, who watches it, and who answers its questions.
+"""Simulates the users of runs: they submit a run, watch it and answer its interrupts.
 
-They say everything again until it is certain that it arrived. What each of them has seen and been told is kept: that is
-what a run owes them.
+They repeat most requests until they see the effect. The events that they saw and the accepted answers are kept for the
+invariants.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ TOO_LATE_MS = 21_000
 
 
 class Caller(Process):
-    """One user of one run: asks for it, watches it to its end, answers what it asks.
+    """Simulates the user of one run, who submits it, watches it to its end and answers its interrupts.
 
-    `seen` are the client events in order; `complaints` what was wrong with them; `accepted` the answers that were
-    taken, with the interrupt each belongs to.
+    `seen` are the client events in order; `complaints` the faults in them; `accepted` the answers that the supervisor
+    accepted.
     """
 
     def __init__(self, world: World, planned: PlannedRun, on_end: Callable[[RunId], None]) -> None:
@@ -38,7 +38,7 @@ class Caller(Process):
         self._planned = planned
         self._run_id = planned.run_id
         self._on_end = on_end
-        self._said = 0
+        self._sent = 0
         self._poll_ms = POLL_MS
         self._reads_from = 0
         self._is_cancelled = False
@@ -92,7 +92,7 @@ class Caller(Process):
         self._poll_ms = min(LONGEST_POLL_MS, self._poll_ms * 2)
 
     def reconnect(self, from_seq: int) -> None:
-        """Lose the connection, and read again from an earlier event on."""
+        """Simulate a lost connection: read again from an earlier event on."""
         self._reads_from = min(self._reads_from, from_seq)
 
     def _read(self, after_seq: int, events: list[ClientEvent]) -> None:
@@ -122,7 +122,7 @@ class Caller(Process):
             self._consider(event)
 
     def _consider(self, event: ClientEvent) -> None:
-        """Answer a question as this person does: soon, never, from two devices, after a stranger tried."""
+        """Answer an interrupt as this user does: soon, too late, from two devices, after a stranger tried."""
         person, kind, interrupt_id = self._planned.person, event.data["kind"], event.data["id"]
         decision = person.answers.get(kind, "yes")
         if decision == "never":
@@ -155,6 +155,6 @@ class Caller(Process):
         self.after(ANSWER_AGAIN_MS, self._try, answer, tries - 1)
 
     def _say(self, kind: str, body: Any) -> None:
-        self._said += 1
-        message_id = MessageId(f"{self.address}/{self._said}")
+        self._sent += 1
+        message_id = MessageId(f"{self.address}/{self._sent}")
         self.world.send(Message(message_id, kind, self.address, SUPERVISOR, body))

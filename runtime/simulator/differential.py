@@ -1,15 +1,15 @@
-"""A disturbed run against its undisturbed twin: the result is the same. What is compared, and what cannot be.
+"""Compares a run with faults to its twin without faults: the results must be equal.
 
-- a run that its user cancelled is not compared: it had got so far, or not; nor is one in which failures and questions
-  race, so that who is first decides what is asked;
-- where a call was refused for lack of budget, results are compared only when the order of calls was given (sequential,
-  no fan-out) and no attempt or grant was lost: what a lost attempt was granted, or what was granted twice, counts as
-  spent, so less may be left;
-- a parallel run that ends otherwise than completed is compared by its terminal reason: what its branches had done by
-  then depends on who was first;
-- of a race (join `any`) the outputs of the racers are not compared.
+Terminal reason, hops, iterations, edges and outputs are compared, with these exceptions:
 
-Everything else has to be equal: terminal reason, hops, iterations, edges and outputs.
+- a run that its user cancelled is not compared, as its progress by then depends on timing; nor is one in which failures
+  and interrupts race, so that their order decides which interrupts are raised;
+- if a call was refused for lack of budget, results are compared only when the order of calls is fixed (sequential, no
+  fan-out) and no attempt or grant was lost: the budget of a lost attempt, and a grant given twice, count as spent, so
+  less may be left;
+- a parallel run whose terminal reason is not `completed` is compared by that reason alone: the progress of its branches
+  depends on timing;
+- the outputs of racing branches (join `any`) are not compared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMPARED: dict[Level, tuple[str, ...]] = {
 
 
 def level_of(system: System, twin: System, record: Record) -> Level:
-    """How much of a run must be as in its twin."""
+    """Return how much of a run must be equal to its twin."""
     config, run_id = system.scenario.config, record.run_id
     if record.planned.person.cancels_ms is not None or system.scenario.depends_on_time:
         return "none"
@@ -49,7 +49,7 @@ def level_of(system: System, twin: System, record: Record) -> Level:
 
 
 def other_result(system: System, twin: System, record: Record, level: Level) -> Iterator[Finding]:
-    """In what the result differs from the twin's, as far as it may not."""
+    """Yield the differences between a run's result and its twin's that its level does not allow."""
     mine, its = _result(system, record.envelope), _result(system, twin.envelope(record.run_id))
     for name in _COMPARED[level]:
         if mine[name] != its[name]:
@@ -57,7 +57,7 @@ def other_result(system: System, twin: System, record: Record, level: Level) -> 
 
 
 def ended_too_early(twin: System, record: Record) -> Iterator[Finding]:
-    """N permits N: an undisturbed run that a bound has ended has used all that the bound permits."""
+    """Yield a finding if a run without faults ended at a bound before it had used all that the bound permits."""
     envelope, config = twin.envelope(record.run_id), twin.scenario.config
     if config.is_parallel or any(agent.foreach is not None for agent in config.agents):
         return

@@ -1,8 +1,8 @@
-"""Which faults strike, and where: a plan drawn from the seed before anything runs.
+"""Draws fault plans from a seed before a simulation runs.
 
 A place is a number: the n-th message, the n-th write to the run log, the n-th step of the world. How many of each there
-will be is known from the undisturbed twin, so that faults fall where something happens. A plan is data: taking entries
-away narrows a failure down.
+will be is known from the run without faults, so that faults fall where something happens. A plan is data: removing
+entries narrows a failure down.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LIVES_OF_AN_AGENT = 4
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One fault; `span_ms` is how late, how long, or how far; `which` picks one of several processes."""
+    """Describes one fault; `span_ms` is its delay, duration or clock jump; `which` picks one of several processes."""
 
     kind: FaultKind
     span_ms: int = 0
@@ -32,9 +32,9 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class FaultPlan(msgspec.Struct, frozen=True):
-    """Faults by place: number of the message, step, write to the log, write to the journal, effect (each from 1).
+    """Maps places to faults: number of the message, step, write to the log, write to the journal, effect (from 1).
 
-    `gathers_ms`: for how long supervisors gather messages that they record with one write; 0, each has its own.
+    `gathers_ms`: for how long supervisors collect messages that they record in one write; 0: one write for each.
     """
 
     at_message: dict[int, Fault] = {}
@@ -46,7 +46,7 @@ class FaultPlan(msgspec.Struct, frozen=True):
 
 
 class Extent(msgspec.Struct, frozen=True):
-    """How much happens in an undisturbed run of a scenario."""
+    """Counts the places for faults in a simulation of a scenario."""
 
     messages: int
     steps: int
@@ -86,7 +86,7 @@ _SPANS_MS: dict[FaultKind, tuple[int, int]] = {
 
 
 def draw_plan(rng: random.Random, extent: Extent) -> FaultPlan:
-    """A plan for a run of that extent: a calm one, an ordinary one, or a storm on the network."""
+    """Draw a plan for a simulation of that extent; one in ten disturbs up to an eighth of the messages."""
     intensity = rng.choice((0.5, 1.0, 1.0, 1.0, 2.0))
     storm = rng.random() < 0.1
     messages = extent.messages // 8 if storm else _amount(rng, 4 * intensity)

@@ -1,7 +1,7 @@
-"""Random parallel pipelines: a root, branches that race, a join of either kind, perhaps a loop back and a sink.
+"""Generates random parallel pipelines: a root, branches, a join, perhaps a loop back and a sink.
 
-What bounds and failures cut short depends here on who was first, so there is at most one such trouble. There is more of
-it only where a join of any stands above one of all, and those runs are compared with no twin.
+The effect of bounds and failures depends on timing here, so a pipeline has at most one such trouble. Only those with a
+join `any` above a join `all` have more, and their runs are not compared with a twin.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TROUBLES = ("none", "none", "none", "fails", "flaky", "hops", "budget", "asks", 
 
 
 def draft_parallel(draft: Draft) -> None:
-    """Draft a diamond, or a race above a join."""
+    """Draft a fork and join, or a race above a join."""
     if draft.chance(0.15):
         _draft_race_above_join(draft)
     else:
@@ -24,7 +24,7 @@ def draft_parallel(draft: Draft) -> None:
 
 
 def _draft_race_above_join(draft: Draft) -> None:
-    """A branch that asks, one that fails beside it, and a quick one: who is first decides what is called off."""
+    """Draft branches that ask beside one that fails and a quick one: timing decides which are cancelled."""
     rng = draft.rng
     draft.settings |= {"default_run_mode": "parallel", "max_agent_hops": 60}
     draft.depends_on_time = True
@@ -81,7 +81,7 @@ def _draft_diamond(draft: Draft) -> None:
 
 
 def _branch_trouble(draft: Draft, trouble: str) -> tuple[Json, Json]:
-    """What the unlucky branch does, and what the pipeline says about it."""
+    """Return the script fields and the stage settings of the branch in trouble."""
     rng = draft.rng
     if trouble == "fails":
         return {"fails": ALWAYS, "failure": rng.choice(FAILURES)}, {"max_retries": rng.randint(0, 1)}

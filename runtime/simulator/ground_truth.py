@@ -1,6 +1,6 @@
-"""What really happened, counted by the world: whoever checks a run against its bounds does not ask the run.
+"""Counts the calls and effects that really happened, independent of the usage that runs record.
 
-Calls count when they are made, by whichever attempt; effects stay with the outside world, whoever dies.
+Calls count when they are made, by whichever attempt; effects stay in the outside world when processes die.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from runtime.simulator.world import Process
 
 
 class RunBook:
-    """What one run really spent. `refusals`: calls that the run had no room for; `asked_again`: for grants."""
+    """Counts the real usage of one run. `refusals`: of calls, by its budget; `asked_again`: repeated grant requests."""
 
     def __init__(self) -> None:
         self.llm_calls = 0
@@ -27,12 +27,12 @@ class RunBook:
 
     @property
     def hops(self) -> set[int]:
-        """Visits that an agent began."""
+        """The hops of the visits that an agent began."""
         return {key.hop for key in self.begun}
 
 
 class Books:
-    """The books of all runs. `on_effect` is told of each effect right after it happened, with its number from 1."""
+    """Counts calls and effects of all runs. `on_effect` is called after each effect, with its number from 1."""
 
     def __init__(self, on_effect: Callable[[int, Process], None]) -> None:
         self.runs: defaultdict[RunId, RunBook] = defaultdict(RunBook)
@@ -42,33 +42,33 @@ class Books:
         self._on_effect = on_effect
 
     def begun(self, key: StageKey) -> None:
-        """An agent began an attempt."""
+        """Count an attempt that an agent began."""
         self.runs[key.run_id].begun[key] += 1
 
     def called_model(self, key: StageKey, tokens: int) -> None:
-        """A model call was made."""
+        """Count a model call and its tokens."""
         book = self.runs[key.run_id]
         book.llm_calls += 1
         book.tokens += tokens
 
     def refused(self, key: StageKey) -> None:
-        """A stage was told that the run has no room for its call."""
+        """Count a call that was refused for lack of budget."""
         self.runs[key.run_id].refusals += 1
 
     def asked_again(self, key: StageKey) -> None:
-        """A stage had no answer to what it asked for, and asked once more."""
+        """Count a budget request that a stage repeated because no grant came."""
         self.runs[key.run_id].asked_again += 1
 
     def reported_call(self, key: StageKey) -> None:
-        """An agent told the supervisor of a tool call (for the first time)."""
+        """Count a tool call when an agent reports it to the supervisor for the first time."""
         self.runs[key.run_id].reported_calls += 1
 
     def was_made(self, key: EffectKey) -> bool:
-        """Whether the outside world has seen this effect."""
+        """Return whether this effect has happened."""
         return key in self.effects
 
     def made(self, key: EffectKey, declaration: Declaration, by: Process) -> None:
-        """The outside world was changed."""
+        """Count an effect on the outside world."""
         self.runs[key.run_id].tool_calls += 1
         self.effects[key] = self.effects.get(key, 0) + 1
         self.declarations[key] = declaration

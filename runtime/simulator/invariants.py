@@ -1,6 +1,7 @@
-"""What must hold whatever struck: each check looks at a system that has come to rest and yields what it found wrong.
+"""Checks invariants that must hold under all faults, on a system that has come to rest.
 
-They read the disk, what the world counted, and what people saw; they ask no supervisor how it thinks it went.
+Each check yields the violations that it finds. Checks read the disk, the counts of the world, and the events that users
+saw; they do not rely on the state of a supervisor.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from runtime.supervision.events import InterruptAnswered, ToolCalled
 
 
 def findings(system: System, twin: System, compared: Counter[str]) -> Iterator[Finding]:
-    """All that is wrong with `system` beside its undisturbed `twin`; `compared` counts how far runs were compared."""
+    """Yield all violations in `system` against its `twin` without faults; `compared` counts runs by level."""
     if system.world.is_stuck:
         yield "run_lost", f"the system does not come to rest: {system.world.steps} steps"
     for deposed in system.disk.deposed_writes:
@@ -38,7 +39,7 @@ def findings(system: System, twin: System, compared: Counter[str]) -> Iterator[F
 
 
 def effects_made_twice(system: System) -> Iterator[Finding]:
-    """Effects of tools that must not be repeated happened once; an attempt was begun once."""
+    """Check that effects that must not be repeated happened once, and that each attempt was begun once."""
     for key, times in system.books.effects.items():
         declaration = system.books.declarations[key]
         if times > 1 and declaration != "repeatable":
@@ -53,7 +54,7 @@ def effects_made_twice(system: System) -> Iterator[Finding]:
 
 
 def not_ended_once(_system: System, record: Record) -> Iterator[Finding]:
-    """Every accepted run ends, with exactly one reason and one run.finished."""
+    """Check that every accepted run ends, with exactly one reason and one run.finished."""
     envelope, run_id = record.envelope, record.run_id
     if envelope.lifecycle != "terminated":
         yield "run_lost", f"{run_id} is {envelope.lifecycle} and does not go on"
@@ -64,7 +65,7 @@ def not_ended_once(_system: System, record: Record) -> Iterator[Finding]:
 
 
 def beyond_bounds(system: System, record: Record) -> Iterator[Finding]:
-    """What the world counted, and what the run counted, is within every bound."""
+    """Check that the real usage and the usage that the run recorded are within every bound."""
     bounds, usage, book = record.envelope.bounds, record.envelope.usage, system.books.runs[record.run_id]
     pairs: list[tuple[str, int, int | None]] = [
         ("model calls", max(book.llm_calls, usage.llm_calls), bounds.max_llm_calls),
@@ -83,7 +84,7 @@ def beyond_bounds(system: System, record: Record) -> Iterator[Finding]:
 
 
 def calls_shown_twice(system: System, record: Record) -> Iterator[Finding]:
-    """No tool call that an agent reported once is recorded twice."""
+    """Check that no more tool calls are recorded than agents reported."""
     recorded = sum(isinstance(event.payload, ToolCalled) for event in record.log)
     reported = system.books.runs[record.run_id].reported_calls
     if recorded > reported:
@@ -91,7 +92,7 @@ def calls_shown_twice(system: System, record: Record) -> Iterator[Finding]:
 
 
 def answers_not_once(system: System, record: Record) -> Iterator[Finding]:
-    """A question has at most one answer, from whom it was put to, and the one that was told so."""
+    """Check that an interrupt has at most one answer, from the run's user, and that it is the one that was accepted."""
     recorded: dict[str, InterruptResponse] = {}
     for event in record.log:
         if isinstance(event.payload, InterruptAnswered):
@@ -112,7 +113,7 @@ def answers_not_once(system: System, record: Record) -> Iterator[Finding]:
 
 
 def not_seen_as_shown(system: System, record: Record) -> Iterator[Finding]:
-    """The watcher saw every event of the run, numbered without gaps, and nothing that is not so."""
+    """Check that the watcher saw exactly the events of the run, numbered without gaps."""
     caller = system.callers[record.run_id]
     for complaint in caller.complaints:
         yield "event_numbers", f"{record.run_id}: {complaint}"
@@ -124,7 +125,7 @@ def not_seen_as_shown(system: System, record: Record) -> Iterator[Finding]:
 
 
 def started_too_early(system: System, record: Record) -> Iterator[Finding]:
-    """A stage runs when what it requires is there: all of it, or for `any` one."""
+    """Check that a stage runs only after the stages that it requires: all of them, or one for a join `any`."""
     for command in record.issued:
         agent = system.scenario.config.stages[command.stage]
         if not agent.requires or agent.name == system.scenario.config.final_stage:

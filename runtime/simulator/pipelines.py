@@ -1,7 +1,7 @@
-"""Random scenarios: sequential pipelines that loop, jump, fail, ask and fan out as they like, and parallel diamonds.
+"""Generates random scenarios with sequential or parallel pipelines.
 
-In a sequential one, whatever happens follows from the scripts; for parallel ones see
-`runtime.simulator.fork_join_pipelines`.
+Sequential pipelines loop, jump, fail, ask and fan out at random, but everything in their runs follows from the scripts.
+For parallel ones see `runtime.simulator.fork_join_pipelines`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runtime.simulator.scripts import ALWAYS
 
 
 def draw_scenario(rng: random.Random) -> Scenario:
-    """A scenario: three in five sequential."""
+    """Draw a scenario; three in five are sequential."""
     draft = Draft(rng)
     (_draft_sequential if draft.chance(0.6) else draft_parallel)(draft)
     amount = rng.choice((1, 1, 1, 1, 1, 1, 2, 2, 3, 4))
@@ -100,7 +100,7 @@ def _rules(draft: Draft, name: str, names: list[str]) -> list[Json]:
 
 
 def _mishap(draft: Draft) -> Json:
-    """At most one thing that goes wrong with a stage, or that it wants of a person."""
+    """Draw the script fields of at most one failure, hang, interrupt or policy verdict."""
     rng, roll = draft.rng, draft.rng.random()
     if roll < 0.12:
         return {"fails": rng.choice((1, 2, ALWAYS)), "failure": rng.choice(FAILURES)}
@@ -118,7 +118,7 @@ def _hops(draft: Draft) -> int:
 
 
 def _tighten(draft: Draft) -> None:
-    """Sometimes leave little room for model calls, tokens or tool calls."""
+    """Draw tight bounds on model calls, tool calls and tokens, for some pipelines."""
     for name, most, probability in (("max_llm_calls", 8, 0.2), ("max_tool_calls", 8, 0.15), ("max_tokens", 80, 0.1)):
         if draft.chance(probability):
             draft.settings[name] = draft.rng.randint(0, most)

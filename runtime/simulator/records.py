@@ -1,4 +1,4 @@
-"""A run read again from the disk: its log, its end, and everything that followed from it."""
+"""Replays a run from the disk: its log, its final state, and the commands that followed from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.supervision.replay import decisions
 
 
 class Record(msgspec.Struct, frozen=True):
-    """What the log of a run says: its end, what callers were shown, what agents were told, how often it ended."""
+    """Holds a replayed run: its log, its last envelope, client events, issued stages, and number of finishes."""
 
     planned: PlannedRun
     log: list[Event]
@@ -25,12 +25,12 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def run_id(self) -> RunId:
-        """The run."""
+        """The id of the run."""
         return self.planned.run_id
 
 
 def read(system: System, planned: PlannedRun) -> Record | None:
-    """The record of a run; None when nothing of it is on the disk."""
+    """Replay the log of a run; return None if the disk has no events of it."""
     log = system.disk.kept(planned.run_id)
     shown: list[ClientEvent] = []
     issued: list[RunStage] = []

@@ -1,4 +1,4 @@
-"""What people say to a supervisor; what agents say is `runtime.agents.reporter.Report`."""
+"""Defines the messages of users to a supervisor; those of agents are `runtime.agents.reporter.Report`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime.run.envelope import InterruptResponse
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A person's answer to a question of a run."""
+    """Carries a user's answer to an interrupt of a run."""
 
     run_id: RunId
     interrupt_id: str

@@ -1,4 +1,4 @@
-"""A process that says everything again until it is acknowledged."""
+"""Provides a process that resends its messages until they are acknowledged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_WAIT_MS = 4_000
 
 
 class Speaker(Process):
-    """A process with an outbox, and one timer that wakes it when something there is due."""
+    """Sends messages through an outbox, with one timer for the next message that is due."""
 
     def __init__(self, world: World, address: str) -> None:
         super().__init__(world, address)
@@ -21,7 +21,7 @@ class Speaker(Process):
         self._is_armed = False
 
     def say(self, message_id: MessageId, kind: str, target: str, body: Any, epoch: int | None = None) -> None:
-        """Send something that has to arrive."""
+        """Send a message, and resend it until it is acknowledged."""
         message = Message(message_id, kind, self.address, target, body, epoch)
         self.world.send(message)
         if not self.world.is_perfect:
@@ -30,7 +30,7 @@ class Speaker(Process):
                 self._arm()
 
     def acknowledge(self, message: Message, epoch: int | None = None) -> None:
-        """Tell the sender that its message arrived, and need not be sent again."""
+        """Acknowledge a message, so that its sender stops resending it."""
         if not self.world.is_perfect:
             self.world.send(Message(message.id, "ack", self.address, message.source, message.id, epoch))
 

@@ -1,4 +1,4 @@
-"""What a seed decides before faults: a pipeline, what its stages do, who asks for runs and how they answer."""
+"""Defines scenarios, which a seed decides before its faults: pipeline, scripts, requests and answers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ Json = dict[str, Any]
 
 
 class Person(msgspec.Struct, frozen=True):
-    """How somebody answers: `answers` by kind (yes, no, never), so long after the question; and what else they do.
+    """Describes a user's behaviour: `answers` by kind of interrupt (yes, no, never), `delay_ms` after the interrupt.
 
-    `twice`: from two devices; `stranger`: somebody else tries first; `pauses_ms`, `cancels_ms`: after the request.
+    `twice`: answers from two devices; `stranger`: another user tries first; `pauses_ms`, `cancels_ms`: after the
+    request was accepted.
     """
 
     answers: dict[str, str]
@@ -40,7 +41,7 @@ class Person(msgspec.Struct, frozen=True):
 
 
 class PlannedRun(msgspec.Struct, frozen=True):
-    """A request, when it is made, and who stands behind it."""
+    """Plans one run: its request, the time of the request, and the behaviour of its user."""
 
     run_id: RunId
     at_ms: int
@@ -49,9 +50,9 @@ class PlannedRun(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """All that a seed decides before faults: `racers` are output keys that depend on who wins an any-join.
+    """Holds all that a seed decides before faults. `racers`: output keys that depend on which branch wins a join `any`.
 
-    `depends_on_time`: so does what is asked, and how a run ends.
+    `depends_on_time`: so do the interrupts and the ends of runs.
     """
 
     config: PipelineConfig
@@ -63,7 +64,7 @@ class Scenario(msgspec.Struct, frozen=True):
 
 
 class Draft:
-    """A scenario in the making."""
+    """Collects the parts of a scenario while it is drawn."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -75,7 +76,7 @@ class Draft:
         self.depends_on_time = False
 
     def chance(self, probability: float) -> bool:
-        """True that often."""
+        """Return True with this probability."""
         return self.rng.random() < probability
 
     def stage(self, name: str, script: StageScript, **settings: Any) -> Json:
@@ -90,7 +91,7 @@ class Draft:
         return agent
 
     def work(self, **fields: Any) -> StageScript:
-        """What a stage does when nothing special happens."""
+        """Draw the script of a stage with ordinary work; `fields` add to it."""
         rng = self.rng
         return StageScript(
             work_ms=rng.choice((1, 20, 200, 1_500)),
@@ -101,6 +102,6 @@ class Draft:
         )
 
     def pipeline(self) -> PipelineConfig:
-        """The pipeline that was drafted."""
+        """Build the pipeline that was drafted."""
         limits = [{"from": a, "to": b, "max_count": count} for (a, b), count in self.limits.items()]
         return PipelineConfig.model_validate({**self.settings, "agents": self.agents, "edge_limits": limits})

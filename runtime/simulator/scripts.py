@@ -1,8 +1,8 @@
-"""What a simulated stage does: a generator of steps, the same for the same stage, visit and view.
+"""Scripts simulated stages as generators of steps, the same for the same stage, visit and view.
 
-A stage waits, calls its model and its tools, and ends with an output, a failure or a question. Its output follows from
-the stage, the visit and the outputs that it saw; nothing in it depends on the attempt, on time or on chance. Where
-stages run in parallel, the number of a hop does depend on time, so there a stage counts its own visits.
+A stage waits, calls its model and its tools, and ends with an output, a failure or an interrupt. Its output follows
+from the stage, the visit and the outputs that it saw; nothing in it depends on the attempt, on time or on chance. In
+parallel pipelines the number of a hop does depend on time, so there a stage counts its own visits.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ALWAYS = 1_000
 
 
 class StageScript(msgspec.Struct, frozen=True):
-    """How a stage behaves. `fails` and `hangs`: so many attempts of each visit do; `routes`: by visit, in a circle.
+    """Describes a stage. `fails`, `hangs`: the number of attempts of each visit that do; `routes`: by visit, cyclic.
 
-    `tools`: one call of a tool with that declaration each; `listed`: items that the output lists for a fan-out;
+    `tools`: one call of a tool per declaration; `listed`: number of items that the output lists for a fan-out;
     `reads`: output keys that its own output follows from (None: all that it sees).
     """
 
@@ -46,19 +46,19 @@ class StageScript(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Do something that takes `span_ms`."""
+    """Takes `span_ms` of time."""
 
     span_ms: int
 
 
 class CallModel(msgspec.Struct, frozen=True):
-    """Make a model call of so many tokens; the answer is the bound that forbids it, or None."""
+    """Makes a model call of so many tokens; the answer is the bound that forbids it, or None."""
 
     tokens: int
 
 
 class CallTool(msgspec.Struct, frozen=True):
-    """Make call `number` of the visit; the answer is its result, or None when no call is left."""
+    """Makes tool call `number` of the visit; the answer is its result, or None if no call is left."""
 
     number: int
     declaration: Declaration
@@ -66,11 +66,11 @@ class CallTool(msgspec.Struct, frozen=True):
 
 
 class Hang(msgspec.Struct, frozen=True):
-    """Never go on."""
+    """Blocks for ever."""
 
 
 class Succeeded(msgspec.Struct, frozen=True):
-    """How a stage ends well."""
+    """Ends a stage with an output."""
 
     output: dict[str, Any]
     interrupt: InterruptRequest | None = None
@@ -78,7 +78,7 @@ class Succeeded(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """How a stage fails."""
+    """Ends a stage with a failure."""
 
     kind: FailureKind
     error: str
@@ -90,7 +90,7 @@ Steps = Generator[Step, Any, Succeeded | Failed]
 
 
 def play(script: StageScript, command: RunStage, is_parallel: bool) -> Steps:
-    """The steps of one attempt of a stage."""
+    """Yield the steps of one attempt of a stage, and return how it ends."""
     view, key = decode_view(command.input), command.key
     own = view.outputs.get(command.stage, {})
     visit = (own.get("visit", 0) + 1) if is_parallel else key.hop

@@ -1,7 +1,7 @@
-"""A whole system in the world: store, supervisors, an agent per stage, a caller per run; how they crash and return.
+"""Simulates a whole system with its crashes: store, supervisors, agents of stages, callers of runs.
 
-Somebody always sees to it that a supervisor lives: one that died is started again, for one that was stopped another is
-started once its lease is over. The stopped one wakes up later and does not know.
+There is always a supervisor: one that died is restarted, and one that was stopped is replaced once its lease is over.
+The stopped one resumes later without knowing it.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ PROTECTIONS = ("dedup", "fencing", "journal", "write_ahead", "reserve", "join")
 
 
 class TrustingInbox(ReportInbox):
-    """What a supervisor has when deduplication is broken: every copy of a report is new."""
+    """Simulates broken deduplication in a supervisor: every copy of a report is new."""
 
     def arrives(self, report_id: MessageId) -> Arrival:
         return "new"
 
 
 def trusting_host(table: RunTable) -> SupervisorHost:
-    """A host that looks for no doubles."""
+    """Build a host that does not detect duplicate reports."""
     return SupervisorHost(table, AGENTS, table.check_owner, TrustingInbox())
 
 
 class System:
-    """One scenario, under one plan of faults, with at most one protection `broken`, or with a host of its own."""
+    """Runs one scenario under one plan of faults, with at most one protection `broken`, or with another host."""
 
     def __init__(
         self, scenario: Scenario, plan: FaultPlan, broken: str | None = None, host_over: OpenHost = open_host
@@ -70,17 +70,17 @@ class System:
             self._processes.append(caller)
 
     def run(self) -> None:
-        """Let it all happen."""
+        """Run the world until it ends."""
         self.world.run()
 
     def dismantle(self) -> None:
-        """Take everything apart, so that no circle is left for the garbage collector to find."""
+        """Clear all parts, so that no reference cycle is left for the garbage collector."""
         for part in (*self._processes, self.world):
             vars(part).clear()
         vars(self).clear()
 
     def envelope(self, run_id: RunId) -> Envelope:
-        """A run as the newest supervisor has it. Raises UnknownNameError."""
+        """Return the envelope of a run in the newest supervisor. Raises UnknownNameError."""
         return (self._serving() or self._supervisors[-1]).envelope(run_id)
 
     def _run_ended(self, run_id: RunId) -> None:
@@ -109,7 +109,7 @@ class System:
         self.world.processes[SUPERVISOR] = supervisor
 
     def _serving(self) -> Supervisor | None:
-        """The supervisor whose lease is good, or one that is about to take over; a deposed one may not know yet."""
+        """Return the supervisor that owns the disk or is about to take it over; a deposed one may not know yet."""
         owners = [one for one in self._supervisors if one.is_alive and one.epoch in (0, self.disk.epoch)]
         return max((one for one in owners if not one.is_stopped), key=lambda one: one.epoch, default=None)
 
@@ -130,7 +130,7 @@ class System:
         self.world.schedule(LEASE_MS, None, self._start_if_none)
 
     def _wake(self, supervisor: Supervisor, takes_the_address: bool) -> None:
-        """A stopped supervisor goes on; messages may even reach it instead of the new one, for a while."""
+        """Resume a stopped supervisor; for a while, messages may even reach it instead of the new one."""
         if not supervisor.is_alive:
             return
         if takes_the_address:
@@ -141,11 +141,11 @@ class System:
             self._address()
 
     def _address(self) -> None:
-        """Messages reach the newest owner."""
+        """Route messages to the newest owner."""
         self.world.processes[SUPERVISOR] = self._serving() or self._supervisors[-1]
 
     def _recorded(self, supervisor: Supervisor) -> None:
-        """Between a record and what follows from it."""
+        """Crash the supervisor between a write and its consequences, if the plan says so for this write."""
         write = self.disk.writes
         fault = self.world.plan.at_write.get(write)
         if fault is not None and fault.kind == "crash_after_append" and write not in self._struck_writes:
@@ -176,7 +176,7 @@ class System:
     # -- faults ------------------------------------------------------------------------------------------------------
 
     def _strike(self, fault: Fault) -> None:
-        """What the plan says for this step."""
+        """Inject a fault that the plan has for a step."""
         if fault.kind == "crash_agent":
             busy = [agent for agent in self._agents.values() if agent.is_busy] or list(self._agents.values())
             self._crash_agent(busy[fault.which % len(busy)], fault)
@@ -202,7 +202,7 @@ class System:
 
 
 def _without_joins(config: PipelineConfig) -> PipelineConfig:
-    """The same pipeline, whose stages begin as soon as one of those is done that they require."""
+    """Return the same pipeline with every join `any`, so that one finished requirement starts a stage."""
     parts = config.model_dump(by_alias=True)
     agents = [{**agent, "join_strategy": "any"} for agent in parts["agents"]]
     return PipelineConfig.model_validate({**parts, "agents": agents})

@@ -1,7 +1,7 @@
-"""The calls of a stage: reserved before they are made, and journaled where they change the world outside.
+"""Makes the calls of simulated stages: reserved first, and journaled if they have effects outside.
 
-A tool call takes three steps that a crash may part: the intention is recorded, the effect happens, its result is
-recorded. What an earlier attempt finished is taken from the journal; what it left in doubt, the tool's declaration
+A tool call takes three steps, and a crash may come between them: the intention is recorded, the effect happens, its
+result is recorded. A result of an earlier attempt is taken from the journal; for a call in doubt the tool's declaration
 decides.
 """
 
@@ -31,7 +31,7 @@ MADE = b"made"
 
 
 class Work:
-    """One attempt under way, and its purse."""
+    """Tracks one attempt in progress, with its granted and spent budget."""
 
     def __init__(self, command: RunStage, steps: Steps) -> None:
         self.key = command.key
@@ -44,14 +44,14 @@ class Work:
         self.on_grant: Callable[[Grant], None] | None = None
 
     def lacks(self, llm_calls: int = 0, tool_calls: int = 0, tokens: int = 0) -> Grant | None:
-        """What would have to be granted for so much more; None when there is enough."""
+        """Return the grant that is missing for so much more usage; None if the budget suffices."""
         more_llm = max(0, self.llm_calls + llm_calls - self.granted.llm_calls)
         more_tools = max(0, self.tool_calls + tool_calls - self.granted.tool_calls)
         more_tokens = 0 if self.granted.tokens is None else max(0, self.tokens + tokens - self.granted.tokens)
         return Grant(more_llm, more_tools, more_tokens) if more_llm or more_tools or more_tokens else None
 
     def grant(self, more: Grant) -> None:
-        """Put a grant into the purse, and go on with what waited for it."""
+        """Add a grant to the budget, and resume the call that waited for it."""
         had, tokens = self.granted, self.granted.tokens
         tokens = None if tokens is None else tokens + (more.tokens or 0)
         self.granted = Grant(had.llm_calls + more.llm_calls, had.tool_calls + more.tool_calls, tokens)
@@ -61,7 +61,7 @@ class Work:
 
 
 class Calls:
-    """Makes the calls of every attempt that `agent` works on; `go_on` takes each call's answer."""
+    """Makes the calls of every attempt of `agent`; `go_on` is called with each call's answer."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Calls:
         self._journal = journal
         self._books = books
         self._report = report
-        self._go_on = go_on
+        self._resume = go_on
         self._is_reserving = is_reserving
 
     def model(self, work: Work, step: CallModel) -> None:
@@ -86,22 +86,22 @@ class Calls:
             if not is_enough:
                 lacking = work.lacks(llm_calls=1)
                 self._books.refused(work.key)
-                self._go_on(work, "llm_calls" if lacking is not None and lacking.llm_calls else "tokens")
+                self._resume(work, "llm_calls" if lacking is not None and lacking.llm_calls else "tokens")
                 return
             work.llm_calls += 1
             work.tokens += step.tokens
             self._books.called_model(work.key, step.tokens)
-            self._agent.after(MODEL_MS, self._go_on, work, None)
+            self._agent.after(MODEL_MS, self._resume, work, None)
 
         self._reserve(work, work.lacks(llm_calls=1, tokens=step.tokens), then)
 
     def tool(self, work: Work, step: CallTool) -> None:
-        """Make a tool call; the answer is its result, or None when the run has no call left."""
+        """Make a tool call; the answer is its result, or None if the run has no call left."""
 
         def then(is_enough: bool) -> None:
             if not is_enough:
                 self._books.refused(work.key)
-                self._go_on(work, None)
+                self._resume(work, None)
                 return
             work.tool_calls += 1
             self._look_up(work, step)
@@ -109,7 +109,7 @@ class Calls:
         self._reserve(work, work.lacks(tool_calls=1), then)
 
     def _reserve(self, work: Work, lacks: Grant | None, then: Callable[[bool], None]) -> None:
-        """Call `then` with True once nothing is lacking, with False when the run has no more."""
+        """Call `then` with True once the budget suffices, with False if the run has no more."""
         if lacks is None or not self._is_reserving:
             then(True)
             return
@@ -123,7 +123,7 @@ class Calls:
         self._ask(work, BudgetRequested(work.key, wanted.llm_calls, wanted.tool_calls, wanted.tokens or 0), given)
 
     def _ask(self, work: Work, wanted: BudgetRequested, given: Callable[[Grant], None], asked: int = 0) -> None:
-        """Ask until the grant comes, as it may get lost; no answer in time is a no."""
+        """Request a grant repeatedly, as it may get lost; no answer in time counts as a refusal."""
         if work.is_dropped or work.on_grant is not given:
             return
         if asked == MOST_ASKED:
@@ -136,7 +136,7 @@ class Calls:
             self._agent.after(ASK_AGAIN_MS, self._ask, work, wanted, given, asked + 1)
 
     def _look_up(self, work: Work, step: CallTool) -> None:
-        """Reuse what the journal has; otherwise make the call, or find out first whether it was made."""
+        """Reuse the journaled result; without one make the call, or check first whether it was made."""
         if work.is_dropped:
             return
         key = effect_key(work.key, step.number, step.request)
@@ -150,7 +150,7 @@ class Calls:
             self._agent.after(RETRY_MS, self._look_up, work, step)
         else:
             if resolution.action == "reuse":
-                self._go_on(work, resolution.result)
+                self._resume(work, resolution.result)
             elif resolution.action == "run":
                 self._agent.after(TOOL_MS, self._make, work, step)
             else:
@@ -158,7 +158,7 @@ class Calls:
                 self._agent.after(wait_ms, self._make_unless_made, work, step)
 
     def _make_unless_made(self, work: Work, step: CallTool) -> None:
-        """The tool looked, or a person did: only what did not happen is done."""
+        """Make the call unless a check, by the tool or an operator, finds that it was made."""
         if self._books.was_made(effect_key(work.key, step.number, step.request)):
             self._record(work, step)
         else:
@@ -179,4 +179,4 @@ class Calls:
             return
         self._books.reported_call(work.key)
         self._report(ToolCalled(work.key, step.declaration, "ok"))
-        self._go_on(work, MADE)
+        self._resume(work, MADE)

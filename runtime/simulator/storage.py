@@ -1,4 +1,4 @@
-"""The disk: a run log and a journal that fail as the plan says, and the worse ones that `--break` puts in their place.
+"""Simulates the disk: a run log and a journal that fail as planned, and the broken ones for `--break`.
 
 A write fails before it is made (`store_error`), or after (`store_lie`: done, but reported failed). While the store is
 down, everything fails.
@@ -19,7 +19,7 @@ FLUSHED_AFTER_MS = 2_000
 
 
 class Disk(MemoryRunLog):
-    """The run log. Without `is_fenced` it takes what any owner writes; `deposed_writes` names what it should refuse."""
+    """Simulates the run log. Without `is_fenced` it accepts writes of deposed owners; `deposed_writes` lists them."""
 
     def __init__(self, world: World, is_fenced: bool = True) -> None:
         super().__init__()
@@ -31,11 +31,11 @@ class Disk(MemoryRunLog):
 
     @property
     def epoch(self) -> int:
-        """The newest owner's epoch."""
+        """The epoch of the newest owner."""
         return self._epoch
 
     def crash(self, down_ms: int) -> None:
-        """Fail everything for `down_ms`."""
+        """Fail all operations for `down_ms`."""
         self.is_down = True
         self._world.schedule(down_ms, None, self._restore)
 
@@ -80,12 +80,12 @@ class Disk(MemoryRunLog):
         return super().unfinished()
 
     def kept(self, run_id: RunId) -> list[Event]:
-        """What is on the disk of a run, whether the store is up or not."""
+        """Return the events of a run on the disk, even while the store is down."""
         return super().events(run_id)
 
 
 class WriteBehind(MemoryRunLog):
-    """What a supervisor writes to when writing ahead is broken: kept in memory, and on disk only some time later."""
+    """Simulates broken write-ahead: events are kept in memory and written to the disk only some time later."""
 
     def __init__(self, disk: Disk, world: World) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class WriteBehind(MemoryRunLog):
             self._unwritten.pop(0)
 
     def lose(self) -> None:
-        """The process that held it is gone."""
+        """Discard unwritten events, as the process that held them is gone."""
         self._is_lost = True
 
     def events(self, run_id: RunId, after_seq: int = 0) -> list[Event]:
@@ -128,7 +128,7 @@ class WriteBehind(MemoryRunLog):
 
 
 class DiskJournal(MemoryJournal):
-    """The journal on the same disk."""
+    """Simulates the journal on the same disk."""
 
     def __init__(self, world: World, disk: Disk) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ class DiskJournal(MemoryJournal):
 
 
 class NoJournal(DiskJournal):
-    """What agents write to when the journal is broken: nothing is remembered of any call."""
+    """Simulates a broken journal, which keeps no calls."""
 
     def find(self, key: EffectKey) -> JournalRecord | None:
         return None

@@ -1,8 +1,8 @@
-"""Virtual time and the network: a heap of what happens next, and messages that may be lost, doubled, late or overtaken.
+"""Simulates time, processes and the network: a heap of events, and messages that meet faults.
 
-Nothing in here knows what a run is. A `Process` may be stopped, and goes on later with what piled up; or it dies, and
-what it had in memory and on the way to itself is gone. The bus is part of the world: when it crashes, every message on
-its way is lost.
+Messages may be lost, doubled, delayed or reordered. Nothing here depends on runs. A `Process` may be stopped, and
+continues later with its backlog; or it dies and loses its memory and the messages on the way to it. The bus is part of
+the world: when it crashes, every message in flight is lost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Call = tuple[Callable[..., None], tuple[Any, ...]]
 
 
 class Message(msgspec.Struct, gc=False):
-    """What goes over the bus; `epoch` is the supervisor's that sends it, None from anybody else."""
+    """Carries one message over the bus; `epoch` is that of the supervisor that sends it, None for other senders."""
 
     id: MessageId
     kind: str
@@ -37,7 +37,7 @@ class Message(msgspec.Struct, gc=False):
 
 
 class Process:
-    """Something that can be stopped, and can die. What it scheduled waits while it is stopped, and dies with it."""
+    """Runs code that can be stopped or killed. Its scheduled calls wait while it is stopped, and die with it."""
 
     def __init__(self, world: World, address: str) -> None:
         self.world = world
@@ -47,24 +47,24 @@ class Process:
         self.piled_up: list[Call] = []
 
     def receive(self, message: Message) -> None:
-        """Deal with a message."""
+        """Handle a message."""
         raise NotImplementedError
 
     def after(self, delay_ms: int, function: Callable[..., None], *values: Any) -> None:
-        """Call `function` in `delay_ms`, if this process still lives then."""
+        """Call `function` in `delay_ms` if this process is still alive then."""
         self.world.schedule(delay_ms, self, function, values)
 
     def die(self) -> None:
-        """Be gone, with everything that was not on disk."""
+        """Kill the process, with everything that was not on disk."""
         self.is_alive = False
         self.piled_up = []
 
     def stop(self) -> None:
-        """Do nothing any more, without knowing it."""
+        """Pause the process, which does not notice it."""
         self.is_stopped = True
 
     def wake(self) -> None:
-        """Go on with what piled up meanwhile."""
+        """Resume the process with the calls that piled up meanwhile."""
         self.is_stopped = False
         piled_up, self.piled_up = self.piled_up, []
         for function, values in piled_up:
@@ -73,9 +73,9 @@ class Process:
 
 
 class World:
-    """The heap, the clock, the network; and the numbers by which a fault plan finds its places.
+    """Runs the heap, the clock and the network, and counts the places at which a fault plan strikes.
 
-    `is_perfect`: no fault will ever strike, so nothing needs to be acknowledged.
+    `is_perfect`: there are no faults, so nothing needs to be acknowledged.
     """
 
     def __init__(self, plan: FaultPlan, on_fault: Callable[[Fault], None]) -> None:
@@ -89,7 +89,7 @@ class World:
         self.bus_is_down = False
         self.is_stuck = False
         self.is_perfect = plan is NO_FAULTS
-        self._bus_life = 0
+        self._bus_incarnation = 0
         self._on_fault = on_fault
         self._heap: list[tuple[int, int, Process | None, Callable[..., None], tuple[Any, ...]]] = []
         self._scheduled = 0
@@ -98,13 +98,13 @@ class World:
     def schedule(
         self, delay_ms: int, process: Process | None, function: Callable[..., None], values: tuple[Any, ...] = ()
     ) -> None:
-        """Call `function` in `delay_ms` on behalf of `process`; things due at one instant happen in this order."""
+        """Call `function` in `delay_ms` on behalf of `process`; calls due at the same time keep this order."""
         self._scheduled += 1
         at_ms = self.now_ms + delay_ms if delay_ms > 0 else self.now_ms
         heapq.heappush(self._heap, (at_ms, self._scheduled, process, function, values))
 
     def run(self) -> None:
-        """Let everything happen, until `end_soon` was called and its time is over; note when that never comes."""
+        """Run until `end_soon` was called and its time is over; set `is_stuck` if it was never called."""
         heap, at_step = self._heap, self.plan.at_step
         while heap:
             at_ms, _, process, function, values = heapq.heappop(heap)
@@ -125,11 +125,11 @@ class World:
         self.is_stuck = self._ends_ms == START_MS + LONGEST_MS
 
     def end_soon(self) -> None:
-        """All is done: give what is still on its way some time to do harm, then end."""
+        """End the world after a grace period in which messages still in flight may do harm."""
         self._ends_ms = self.now_ms + AFTERMATH_MS
 
     def send(self, message: Message) -> None:
-        """Hand a message to the bus; what becomes of it, the plan says."""
+        """Send a message over the bus, with the fault that the plan has for it."""
         self.messages += 1
         if self.bus_is_down:
             return
@@ -140,14 +140,14 @@ class World:
             if fault.kind == "drop":
                 return
             if fault.kind == "double":
-                self.schedule(delay_ms + fault.span_ms, None, self._deliver, (message, self._bus_life))
+                self.schedule(delay_ms + fault.span_ms, None, self._deliver, (message, self._bus_incarnation))
             else:
                 delay_ms += fault.span_ms
-        self.schedule(delay_ms, None, self._deliver, (message, self._bus_life))
+        self.schedule(delay_ms, None, self._deliver, (message, self._bus_incarnation))
 
     def _deliver(self, message: Message, bus_life: int) -> None:
         process = self.processes.get(message.target)
-        if bus_life != self._bus_life or process is None:
+        if bus_life != self._bus_incarnation or process is None:
             return
         if process.is_stopped:
             process.piled_up.append((process.receive, (message,)))
@@ -155,17 +155,17 @@ class World:
             process.receive(message)
 
     def crash_bus(self, down_ms: int) -> None:
-        """Lose everything on its way, and everything that is sent in the next `down_ms`."""
-        self._bus_life += 1
+        """Drop every message in flight, and every message sent in the next `down_ms`."""
+        self._bus_incarnation += 1
         self.bus_is_down = True
-        self.schedule(down_ms, None, self._restore_bus, (self._bus_life,))
+        self.schedule(down_ms, None, self._restore_bus, (self._bus_incarnation,))
 
     def _restore_bus(self, bus_life: int) -> None:
-        self.bus_is_down = self.bus_is_down and bus_life != self._bus_life
+        self.bus_is_down = self.bus_is_down and bus_life != self._bus_incarnation
 
 
 class WallClock:
-    """The clock of the supervisors' machine; faults make it jump."""
+    """Simulates the clock of the supervisors' machine; faults make it jump."""
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -1,7 +1,7 @@
-"""Large values, kept once by the hash of their content for as long as something refers to them.
+"""Stores large values once, by content hash, for as long as something refers to them.
 
-They lie in the database of what refers to them, and every step is part of the caller's transaction: a value and its
-references are kept together or not at all, and counting is never wrong. An owner is a run.
+They lie in the same database as their references, and every step is part of the caller's transaction: a value and its
+references are kept together or not at all, so no reference dangles and no value leaks. An owner is a run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DROP = (
 
 
 class Reference(NamedTuple):
-    """Where a value belongs: to number `seq` of `owner`, at an encoded `path` in it."""
+    """Refers to a value from number `seq` of `owner`, at an encoded `path` in it."""
 
     owner: str
     seq: int
@@ -30,26 +30,26 @@ class Reference(NamedTuple):
 
 
 def keep(changes: Transaction, references: Sequence[Reference], bodies: Mapping[BlobHash, bytes]) -> None:
-    """Keep values for their owners; what is there already is not written again."""
+    """Store values and their references; a value that exists already is not written again."""
     missing = [name for name in bodies if not changes.rows("SELECT 1 FROM blobs WHERE hash = ?", (name,))]
     changes.execute_all(_KEEP, [(name, bodies[name]) for name in missing])
     changes.execute_all(_REFER, references)
 
 
 def references(queries: Transaction, owner: str, after_seq: int) -> list[Reference]:
-    """What numbers of an owner after `after_seq` refer to, in their order."""
+    """Return the references of an owner from numbers after `after_seq`, in order of number and path."""
     query = "SELECT seq, path, hash FROM blob_references WHERE owner = ? AND seq > ? ORDER BY seq, path"
     return [Reference(owner, seq, bytes(path), name) for seq, path, name in queries.rows(query, (owner, after_seq))]
 
 
 def bodies(queries: Transaction, names: Iterable[BlobHash]) -> dict[BlobHash, bytes]:
-    """The values of these hashes; those that are not there are left out."""
+    """Return the values of these hashes; missing ones are left out."""
     found = {name: queries.rows("SELECT body FROM blobs WHERE hash = ?", (name,)) for name in dict.fromkeys(names)}
     return {name: bytes(rows[0][0]) for name, rows in found.items() if rows}
 
 
 def release(changes: Transaction, owners: Sequence[str]) -> None:
-    """These owners refer to nothing any more; what nobody else refers to goes."""
+    """Delete the references of these owners, and the values that no other owner refers to."""
     held: dict[BlobHash, None] = {}
     for owner in owners:
         held |= dict.fromkeys(

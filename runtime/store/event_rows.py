@@ -1,8 +1,8 @@
-"""How an event lies in a run log: what happened in one row, and what is large in it once by its hash, beside the row.
+"""Encodes events as rows of a run log, with large values stored beside the row, once by hash.
 
-A row holds the payload alone; run, number and instant are columns of it. Rows of before held the whole event and are
-read as well. A value of more than `LARGE_BYTES` is taken out of the payload, the innermost that is so large, and put
-back in when the event is read: a fork, or a request that comes again, does not keep it twice.
+A row holds the payload alone; run, number and time are columns. Older rows held the whole event and are still read. A
+value of more than `LARGE_BYTES` is taken out of the payload, the innermost of that size, and put back when the event is
+read: a fork, or a request that comes again, does not store it twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PATH_DECODER = msgspec.msgpack.Decoder(list[Any])
 
 
 class Large(NamedTuple):
-    """A value that was taken out of an event: where from (encoded), under which hash it is kept, and itself."""
+    """Holds a value taken out of an event: its path there (encoded), its hash, and the value (encoded)."""
 
     path: bytes
     hash: BlobHash
@@ -35,14 +35,14 @@ class Large(NamedTuple):
 
 
 class EventRow(NamedTuple):
-    """An event as it is kept."""
+    """Holds the stored form of an event: the body of its row, and its large values."""
 
     body: bytes
     large: tuple[Large, ...] = ()
 
 
 def row_of(event: Event) -> EventRow:
-    """What is kept of an event beside its run, number and instant."""
+    """Encode the payload of an event, with its large values taken out."""
     body = msgspec.msgpack.encode(event.payload)
     if len(body) <= LARGE_BYTES:
         return EventRow(body)
@@ -52,7 +52,7 @@ def row_of(event: Event) -> EventRow:
 
 
 def event_of(run_id: RunId, seq: int, at_ms: int, body: bytes, large: Iterable[tuple[bytes, bytes]] = ()) -> Event:
-    """The event of a row, with what was taken out of it: paths and bodies. Raises WireError when it is none."""
+    """Decode the event of a row; `large` gives paths and bodies of its large values. Raises WireError."""
     where, begin = _WHOLE_EVENT
     if body[where] == begin:
         return decode_event(body)
@@ -63,7 +63,7 @@ def event_of(run_id: RunId, seq: int, at_ms: int, body: bytes, large: Iterable[t
 
 
 def checked(location: str, bodies: Mapping[BlobHash, bytes], name: BlobHash) -> bytes:
-    """The value of a hash. Raises StateStorageError when it is gone or damaged."""
+    """Return the value of a hash. Raises StateStorageError if it is missing or damaged."""
     body = bodies.get(name)
     if body is not None and content_hash(body) == name:
         return body
@@ -72,7 +72,7 @@ def checked(location: str, bodies: Mapping[BlobHash, bytes], name: BlobHash) -> 
 
 
 def _without_large(value: Any, path: list[Any], large: list[Large]) -> Any:
-    """`value`, which is large, with nothing in the place of the large values in it; the root itself always stays."""
+    """Return the large `value` with None in place of the large values in it; the root itself always stays."""
     kept = dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else None
     places = [] if kept is None else list(kept) if isinstance(kept, dict) else list(range(len(kept)))
     found = False

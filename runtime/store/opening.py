@@ -1,4 +1,4 @@
-"""Opens the parts of the store where the options say: one SQLite file each, or one PostgreSQL schema each."""
+"""Opens the parts of the store: one SQLite file or one PostgreSQL schema each."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Stores:
         return part.open(database, self._clock)
 
     def close(self) -> None:
-        """Release all of it."""
+        """Close all databases that were opened."""
         for database in self._opened:
             database.close()
 
 
 def open_store(options: StoreOptions, clock: Clock) -> Stores:
-    """The stores that all agents share. Parts raise StateStorageError when they are opened and cannot be."""
+    """Return the stores that all agents share; `Stores.part` opens them and raises StateStorageError."""
     return Stores(options, clock)
 
 
@@ -60,17 +60,17 @@ def store_queries(parts: Iterable[AnyPart], open_part: Callable[[AnyPart], objec
 
 
 def open_run_log(options: StoreOptions, name: str, readonly: bool = False) -> SqlRunLog:
-    """The run log `name` (such as `local` or `supervisor-0`). Raises StateStorageError."""
+    """Open the run log `name` (such as `local` or `supervisor-0`). Raises StateStorageError."""
     return SqlRunLog(open_database(options, f"{RUN_LOGS.name}/{name}", RUN_LOGS.label, readonly))
 
 
 def run_log_names(options: StoreOptions) -> list[str]:
-    """The names of the run logs that are there, sorted. Raises StateStorageError when a server cannot be asked."""
+    """Return the names of the existing run logs, sorted. Raises StateStorageError if a server cannot be queried."""
     return backend_of(options).names(options, RUN_LOGS.name)
 
 
 def databases_of(options: StoreOptions, part: AnyPart) -> list[str]:
-    """Return the existing databases of a part. Raises StateStorageError if a server cannot be asked."""
+    """Return the existing databases of a part. Raises StateStorageError if a server cannot be queried."""
     if part.is_family:
         return [f"{part.name}/{name}" for name in backend_of(options).names(options, part.name)]
     return [part.database] if has_database(options, part.database) else []
@@ -91,7 +91,7 @@ def part_state(options: StoreOptions, part: AnyPart) -> str:
 
 
 def has_database(options: StoreOptions, name: str) -> bool:
-    """True when that file or schema is there. Raises StateStorageError when a server cannot be asked."""
+    """Return whether that file or schema exists. Raises StateStorageError if a server cannot be queried."""
     return backend_of(options).has(options, name)
 
 

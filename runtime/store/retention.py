@@ -1,7 +1,7 @@
-"""Drops what is old from the parts of the store, as each of them declares it.
+"""Drops old data from the parts of the store, as each part declares.
 
-Every part is dropped in short transactions beside those who write, so a system may be up meanwhile. What cannot be had
-again never goes: runs that are not over stay, whatever their age, and their journals with them.
+Data is dropped in short transactions beside other writers, so a system may be up meanwhile. Data that cannot be
+recreated is never dropped: unfinished runs and their journals stay, whatever their age.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from runtime.store.options import StoreOptions
 
 
 class Swept(msgspec.Struct):
-    """Counts what was dropped, or would be, by the keys of the parts; `freed_bytes` were given back to the machine."""
+    """Counts what was dropped, or would be, by the keys of the parts; `freed_bytes` were freed on the disk."""
 
     counts: dict[str, int]
     freed_bytes: int = 0
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add what was dropped from one database."""
+        """Add the counts of one database."""
         for key, count in counts.items():
             self.counts[key] += count
 
 
 def counted_by(parts: Sequence[AnyPart]) -> list[Counted]:
-    """Return what the parts count, each key once, in their order."""
+    """Return the declared counts of the parts, each key once, in their order."""
     return list({each.key: each for part in parts for each in part.counted}.values())
 
 
 class Sweep:
-    """Sweeps a store once: drops what was last touched before `before_ms` (exclusive).
+    """Sweeps a store once: drops data last used before `before_ms` (exclusive).
 
-    `dry_run` opens everything to look only. `disposable_queues`: tasks of queues whose names begin so go as well when
-    nobody works on them; whoever made them can make them again.
+    `dry_run` opens everything read-only and only counts. `disposable_queues`: tasks of queues with this prefix are
+    dropped as well if no worker is active there; their producers can recreate them.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Sweep:
         self.swept = Swept({each.key: 0 for each in counted_by(parts)})
 
     def run(self) -> Swept:
-        """Sweep all of it. Raises StateStorageError; what was dropped before that stays dropped."""
+        """Sweep all parts. Raises StateStorageError; data dropped before that stays dropped."""
         for part in self._parts:
             if part.sweep is not None:
                 for name in databases_of(self._options, part):
@@ -71,17 +71,17 @@ class Sweep:
         return self.swept
 
     def _sweep(self, part: AnyPart, sweep: Callable[[Any, SweepTask], Dropped], name: str) -> None:
-        """Sweep one database, and give its room back when something went."""
+        """Sweep one database, and compact or remove it if rows were dropped."""
         database = open_database(self._options, name, part.label, readonly=self._dry_run)
         try:
             dropped = sweep(part.open(database, self._clock), self._task(name))
             self.swept.add(dropped.counts)
             if not self._dry_run:
-                self.swept.freed_bytes += self._taken_back(name, database, dropped)
+                self.swept.freed_bytes += self._freed_bytes(name, database, dropped)
         finally:
             database.close()
 
-    def _taken_back(self, name: str, database: Database, dropped: Dropped) -> int:
+    def _freed_bytes(self, name: str, database: Database, dropped: Dropped) -> int:
         remove = backend_of(self._options).remove
         if dropped.is_spent and remove is not None:
             return remove(self._options, name)
@@ -110,7 +110,7 @@ class Sweep:
 
 
 def _compacted(compact: Callable[[], int]) -> int:
-    """The room that came back; none while somebody else is at work there, who fills it again."""
+    """Return the bytes freed by compacting; 0 if the database is busy or the disk is full."""
     try:
         return compact()
     except StateStorageError as error:

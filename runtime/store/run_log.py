@@ -1,10 +1,10 @@
-"""The run log: every event of every run, kept before anything follows from it.
+"""Keeps the event log of every run; an event is recorded before anything follows from it.
 
 `SqliteRunLog` keeps it in one SQLite file per owner, `SqlRunLog` in any database, `MemoryRunLog` as long as the process
 lives. Events are addressed by run id and sequence number from 1; a number that is not the next is refused, so that two
-owners can never both write the same step. Who takes a log over gets a higher epoch, and what was written under a lower
-one is refused from then on: an owner that was stopped and wakes up learns so at its first write. Writers that give no
-epoch (one-off runs, each with runs of its own) are not fenced.
+owners can never both write the same step. The epoch is a fencing token: each takeover raises it, and writes under a
+lower one are refused from then on, so a paused owner that resumes fails at its first write. Writers that give no epoch
+(one-off runs, each with runs of its own) are not fenced.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Entry", "Lease", "MemoryRunLog", "RunLog", "RunSummary", "Snapshot",
 
 
 class MemoryRunLog:
-    """A run log that lives as long as the process."""
+    """Keeps a run log in memory, as long as the process lives."""
 
     def __init__(self) -> None:
         self._events: dict[RunId, list[Event]] = {}
@@ -128,7 +128,7 @@ class MemoryRunLog:
 
 
 def summarised(before: RunSummary | None, entry: Entry) -> RunSummary:
-    """The summary of a run after one more event."""
+    """Return the summary of a run after one more event."""
     event = entry.event
     started = started_by(event)
     first = before or RunSummary(
@@ -156,7 +156,7 @@ def summarised(before: RunSummary | None, entry: Entry) -> RunSummary:
 
 
 class SqliteRunLog(SqlRunLog):
-    """A run log in one SQLite file; `readonly` for those who only look."""
+    """Keeps a run log in one SQLite file; `readonly` opens it for reading only."""
 
     def __init__(self, path: Path, durability: Durability = "full", readonly: bool = False) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Declares the run logs as a part of the store: a family of databases, one for each log, and their retention."""
+"""Declares the run logs as a part of the store: a database for each log, and their retention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal of effects in a database: what was done outside a run is known after any restart."""
+"""Keeps the effect journal in a database, so that outside effects of runs are known after a restart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DONE = (
 
 
 class SqlJournal:
-    """See `runtime.effects.journal.Journal`."""
+    """Implements `runtime.effects.journal.Journal` on a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -59,7 +59,7 @@ class SqlJournal:
             changes.execute(_DONE, (*_row(key), result))
 
     def run_ids(self) -> list[RunId]:
-        """The runs that have something here."""
+        """Return the runs that have entries, sorted."""
         query = "SELECT run_id FROM journal_visits UNION SELECT run_id FROM journal_calls ORDER BY run_id"
         with self._database.read() as queries:
             return [RunId(row[0]) for row in queries.rows(query)]
@@ -91,7 +91,7 @@ SCHEMA = Schema(
 def _sweep(journal: SqlJournal, task: SweepTask) -> Dropped:
     """Drop the journals of finished runs, whatever their age.
 
-    The unfinished runs are read after the journals were listed: a run that has a journal by then is in a log.
+    The unfinished runs are read after the journals were listed: a run that has a journal by then is in a run log.
     """
     over = set(journal.run_ids()) - task.unfinished_runs()
     for run_id in over if not task.is_dry else ():

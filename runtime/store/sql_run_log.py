@@ -1,9 +1,9 @@
-"""The run log in a database: events as they came, and one summary row per run, kept in the same transaction.
+"""Keeps the run log in a database: events, and a summary row per run in the same transaction.
 
-An event is what changed, never the state that it led to, so that the log grows with what happens. Snapshots spare a
-reader the beginning of a long run; the newest one is kept. Large values of events lie beside them, once by their hash
-(`runtime.store.event_rows`). Of a run that is dropped nothing stays. The rules of pipelines, a few kilobytes for each
-version of one, stay for good: who has kept them once need not look again.
+An event is a change, never the resulting state, so that the log grows with the number of changes. Snapshots shorten the
+replay of a long run; only the newest one is kept. Large values of events are stored beside them, once by hash
+(`runtime.store.event_rows`). Dropping a run deletes all of its rows. The rules of pipelines, a few kilobytes for each
+version of one, are never dropped: a process that has stored them need not look again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _DROPPED_TABLES = ("run_events", "run_snapshots", "runs")
 
 
 class Started(NamedTuple):
-    """What the first event of a run says for its summary."""
+    """Holds the fields of a summary that come from the first event of a run."""
 
     user_id: str = ""
     session_id: str = ""
@@ -64,7 +64,7 @@ class Started(NamedTuple):
 
 
 def started_by(event: Event) -> Started:
-    """Whose run an event begins; empty when it begins none."""
+    """Return user, session and config hash of the run that an event starts; empty if it starts none."""
     if not isinstance(event.payload, RunRequested):
         return Started()
     request = event.payload.request
@@ -77,10 +77,10 @@ def _text(value: str) -> str:
 
 
 class SqlRunLog:
-    """A run log in a database that it has to itself; safe to call from several threads of one process."""
+    """Keeps a run log in a database of its own; safe to call from several threads of one process."""
 
     def __init__(self, database: Database) -> None:
-        """Raises StateStorageError; the database is closed then."""
+        """Migrate the tables. Raises StateStorageError and closes the database then."""
         self._database = database
         self.location = database.location
         try:
@@ -197,11 +197,11 @@ class SqlRunLog:
         return dropped
 
     def wait_at_most(self, patience_s: float) -> None:
-        """See `Database.wait_at_most`. Raises StateStorageError."""
+        """Bound waits for the database: see `Database.wait_at_most`. Raises StateStorageError."""
         self._database.wait_at_most(patience_s)
 
     def compact(self) -> int:
-        """Give back the room of what was dropped; how many bytes that were. Raises StateStorageError."""
+        """Release the space of dropped rows and return the bytes freed. Raises StateStorageError."""
         return self._database.compact()
 
     def close(self) -> None:
@@ -224,7 +224,7 @@ def _check_epoch(queries: Transaction, epoch: int) -> None:
 
 
 def _last_seqs(queries: Transaction, run_ids: set[RunId], epoch: int | None) -> dict[RunId, int]:
-    """Where the log of each run ends. Raises FencedError when `epoch` is not the newest: one query answers both."""
+    """Return the last number of each run. Raises FencedError if `epoch` is not the newest: one query checks both."""
     marks = ", ".join("?" * len(run_ids))
     query = f"SELECT 0, run_id, last_seq FROM runs WHERE run_id IN ({marks}) UNION ALL SELECT 1, name, epoch FROM owner"
     last_seqs: dict[RunId, int] = {}
@@ -261,7 +261,7 @@ def _run_row(entry: Entry) -> tuple[Any, ...]:
 
 
 def _copy_old_events(changes: Transaction) -> None:
-    """Schema 1 and 2 had no summaries: they are made from the events that are there."""
+    """Copy the events of schema 1 and 2, which had no summaries, and make the summaries from them."""
     ended = {row[0] for row in changes.rows("SELECT run_id FROM ended")}
     changes.execute(
         "INSERT INTO run_events (run_id, seq, at_ms, body) SELECT run_id, seq, at_ms, body FROM events"
@@ -281,7 +281,7 @@ def _old_start(bodies: list[tuple[Any, ...]]) -> Started:
     try:
         return started_by(decode_event(bodies[0][0])) if bodies else Started()
     except WireError:
-        return Started()  # whoever reads that run is told; the others stay readable
+        return Started()  # reading that run raises the error; the others stay readable
 
 
 SCHEMA = Schema(

@@ -1,7 +1,7 @@
-"""Work queues in a database: any process may put tasks in, and any may take them.
+"""Keeps work queues in a database: any process may enqueue tasks, and any may dequeue them.
 
-Each call is one short transaction, made on the caller's event loop. Who waits for a task looks for one every
-`POLL_S`, because another process may have put it there; looking writes nothing.
+Each call is one short transaction, made on the caller's event loop. A waiting worker polls every `POLL_S`, because
+another process may have enqueued a task; polling writes nothing.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ POLL_S = 0.2
 
 
 class SqlWorkQueue(TableQueue):
-    """Work queues of every process that opens the database."""
+    """Serves the work queues that all processes with this database share."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._tasks = SqlWorkTable(database)
         super().__init__(self._tasks, clock, POLL_S)
 
     def old_tasks(self, before_ms: int, prefix: str, drop: bool) -> OldTasks:
-        """See `SqlWorkTable.old` and `drop_old`."""
+        """Count old tasks, or `drop` them: see `SqlWorkTable.old` and `drop_old`."""
         act = self._tasks.drop_old if drop else self._tasks.old
         return act(before_ms, prefix, self._clock.now_ms())
 

@@ -1,9 +1,9 @@
-"""The rules of `runtime.queues.work_table` over a database: tasks, workers and leases that every process sees alike.
+"""Implements the rules of `runtime.queues.work_table` over a database that processes share.
 
-Each call is one transaction, so two workers never hold one task; each first applies what the passed time brings. Times
-are milliseconds of the wall clock, because workers on other machines read them, too; `due_ms` says when a task was
-taken in, when its next try is due, or when it died. How many tasks wait is counted in
-a row per queue: taking one in costs the same however many there are.
+Each call is one transaction, so two workers never hold one task; calls of workers first apply expired leases and due
+retries. Times are milliseconds of the wall clock, because workers on other machines read them, too; `due_ms` is when a
+task was enqueued, when its next try is due, or when it became a dead letter. Pending tasks are counted in a row per
+queue: enqueueing costs the same however many there are.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _MAY_HAVE_CHANGED = (
 
 
 class OldTasks(NamedTuple):
-    """How many dead letters, and how many tasks that were left by everybody."""
+    """Counts old dead letters, and tasks of abandoned queues."""
 
     dead: int
     abandoned: int
 
 
 class SqlWorkTable:
-    """See `runtime.queues.work_table.WorkTable`: the same calls, the same errors."""
+    """Implements `runtime.queues.work_table.WorkTable` on a database: the same calls, the same errors."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -77,7 +77,7 @@ class SqlWorkTable:
         dedup_key: str | None = None,
         now_ms: int = 0,
     ) -> TaskId:
-        """Take a task in, unless one with that key is pending: then it is that one. Raises QueueFullError."""
+        """Enqueue a task and return its id, or that of the pending task with this key. Raises QueueFullError."""
         same = "SELECT seq FROM tasks WHERE queue = ? AND dedup_key = ? AND state <> 'dead'"
         with self._database.transaction(f"take a task into queue '{queue}'", queue=queue) as changes:
             for (seq,) in changes.rows(same, (queue, dedup_key)) if dedup_key is not None else ():
@@ -91,7 +91,7 @@ class SqlWorkTable:
         return TaskId(f"t-{seq}")
 
     def register(self, worker: WorkerId, queues: Iterable[str], lease_ms: int, now_ms: int) -> None:
-        """Know a worker; one that is known already begins anew, and its tasks come back."""
+        """Register a worker; if it is registered already, its leases end and its tasks are ready again."""
         with self._database.transaction(f"know worker {worker}") as changes:
             _advance(changes, now_ms)
             _forget_worker(changes, worker)
@@ -101,31 +101,31 @@ class SqlWorkTable:
             )
 
     def deregister(self, worker: WorkerId, now_ms: int) -> None:
-        """A worker goes in good order: its tasks come back at once."""
+        """Remove a worker that shuts down in order; its tasks are ready again at once."""
         with self._database.transaction(f"let worker {worker} go") as changes:
             _advance(changes, now_ms)
             _forget_worker(changes, worker)
 
     def heartbeat(self, worker: WorkerId, now_ms: int) -> None:
-        """A worker is alive: its lease runs anew. Raises LeaseLostError when it is over already."""
+        """Renew the lease of a worker. Raises LeaseLostError if it has expired."""
         with self._database.transaction(f"hear of worker {worker}") as changes:
             _advance(changes, now_ms)
-            is_known = _hear_of(changes, worker, now_ms)
+            is_known = _renew_lease(changes, worker, now_ms)
         if not is_known:
             raise worker_is_unknown(worker)
 
     def dequeue(self, worker: WorkerId, now_ms: int) -> Lease | None:
-        """The next task of the worker's queues, leased to it; asking is a heartbeat. Raises LeaseLostError."""
+        """Lease the next task of the worker's queues to it; the call counts as a heartbeat. Raises LeaseLostError."""
         with self._database.transaction(f"give worker {worker} a task") as changes:
             _advance(changes, now_ms)
-            is_known = _hear_of(changes, worker, now_ms)
+            is_known = _renew_lease(changes, worker, now_ms)
             lease = _lease_best(changes, worker) if is_known else None
         if not is_known:
             raise worker_is_unknown(worker)
         return lease
 
     def complete(self, lease_id: LeaseId, now_ms: int) -> None:
-        """A task is done. Raises LeaseLostError: then somebody else has it, or it is done with."""
+        """Complete a task. Raises LeaseLostError if the lease is over: another worker has the task, or it has ended."""
         with self._database.transaction(f"take note of the end of {lease_id}") as changes:
             _advance(changes, now_ms)
             task = _leased(changes, lease_id)
@@ -137,7 +137,7 @@ class SqlWorkTable:
             raise lease_is_over(lease_id)
 
     def fail(self, lease_id: LeaseId, retry: bool, error: str, now_ms: int) -> None:
-        """A task went wrong: it waits for its next try, or is dead after the last. Raises LeaseLostError."""
+        """Record a failure: the task waits for its retry, or is dead after the last. Raises LeaseLostError."""
         with self._database.transaction(f"take note of the failure of {lease_id}") as changes:
             _advance(changes, now_ms)
             task = _leased(changes, lease_id)
@@ -150,22 +150,22 @@ class SqlWorkTable:
                     (failures, _text(error), due_ms, task.seq),
                 )
                 if not retry or failures > task.max_retries:
-                    _give_up(changes, task.seq, task.queue, now_ms)
+                    _make_dead_letter(changes, task.seq, task.queue, now_ms)
         if task is None:
             raise lease_is_over(lease_id)
 
     def may_have_changed(self, worker: WorkerId, now_ms: int) -> bool:
-        """True when `dequeue` may give something, or raise: asked often, it writes nothing."""
+        """Return whether `dequeue` may return a task or raise. It writes nothing, so that it can be polled."""
         with self._database.read() as queries:
             return bool(queries.rows(_MAY_HAVE_CHANGED, (worker, now_ms, now_ms, worker)))
 
     def advance(self, now_ms: int) -> None:
-        """Let retries come due, and tasks of workers that were not heard of come back."""
+        """Make due retries ready, and the tasks of workers whose lease has expired."""
         with self._database.transaction("bring its queues up to date") as changes:
             _advance(changes, now_ms)
 
     def next_change_ms(self) -> int | None:
-        """When time alone will next bring a task back; None when it will not."""
+        """Return when the next lease expires or the next retry is due; None if there are none."""
         instants = (
             "SELECT min(at_ms) FROM (SELECT min(expires_ms) AS at_ms FROM workers UNION ALL"
             " SELECT min(due_ms) AS at_ms FROM tasks WHERE state = 'delayed') AS instants"
@@ -175,7 +175,7 @@ class SqlWorkTable:
         return at_ms
 
     def half_lease_ms(self, worker: WorkerId) -> int:
-        """How often a worker should be heard of. Raises LeaseLostError."""
+        """Return the interval at which a worker should send heartbeats. Raises LeaseLostError."""
         with self._database.read() as queries:
             rows = queries.rows("SELECT lease_ms FROM workers WHERE worker = ?", (worker,))
         if not rows:
@@ -183,7 +183,7 @@ class SqlWorkTable:
         return int(rows[0][0]) // 2
 
     def stats(self, queue: str) -> QueueStats:
-        """Numbers of one queue; zeros for one that never was."""
+        """Return the counts of one queue; zeros for an unknown one."""
         counted = "SELECT state, priority_rank, count(*) FROM tasks WHERE queue = ? GROUP BY state, priority_rank"
         with self._database.read() as queries:
             rows = queries.rows(counted, (queue,))
@@ -195,14 +195,14 @@ class SqlWorkTable:
         return QueueStats(**states, completed=completed, dead=dead, ready_by_priority=by_priority)
 
     def old(self, before_ms: int, prefix: str, now_ms: int) -> OldTasks:
-        """What `drop_old` would drop."""
+        """Count the tasks that `drop_old` would drop."""
         with self._database.read() as queries:
             return OldTasks(*(_count(queries, which) for which in _old(before_ms, prefix, now_ms)))
 
     def drop_old(self, before_ms: int, prefix: str, now_ms: int) -> OldTasks:
-        """Forget dead letters from before `before_ms`, and all tasks of queues that nobody works on any more.
+        """Drop dead letters from before `before_ms`, and all tasks of abandoned queues.
 
-        Those are queues whose names begin with `prefix`, that have no worker, and whose newest task is as old.
+        Abandoned queues have names that begin with `prefix`, no live worker, and no task newer than that.
         """
         with self._database.transaction("drop old tasks") as changes:
             found = [changes.rows(f"SELECT seq, queue, state FROM tasks WHERE {sql}", values)
@@ -220,19 +220,19 @@ class SqlWorkTable:
         return OldTasks(*(len(rows) for rows in found))
 
     def queues(self) -> list[str]:
-        """Every queue that ever had a task, sorted."""
+        """Return every queue that ever had a task and was not dropped, sorted."""
         with self._database.read() as queries:
             return sorted(row[0] for row in queries.rows("SELECT queue FROM queues"))
 
     @property
     def dead(self) -> list[Task]:
-        """The tasks that were given up, oldest first."""
+        """The dead letters, oldest first."""
         with self._database.read() as queries:
             return [_task(row) for row in queries.rows(f"SELECT {_TASK} FROM tasks WHERE state = 'dead' ORDER BY died")]
 
 
 def _old(before_ms: int, prefix: str, now_ms: int) -> tuple[tuple[str, tuple[object, ...]], ...]:
-    """Dead letters, and tasks of abandoned queues: what each of them is, as SQL with its values."""
+    """Return the SQL conditions, with their values, of old dead letters and of tasks of abandoned queues."""
     abandoned = (
         "state <> 'dead' AND substr(queue, 1, ?) = ?"
         " AND NOT EXISTS (SELECT 1 FROM worker_queues JOIN workers ON workers.worker = worker_queues.worker"
@@ -253,7 +253,7 @@ def _advance(changes: Transaction, now_ms: int) -> None:
         changes.execute(lost, (f"worker {worker} was lost", worker))
         poison = "SELECT seq, queue FROM tasks WHERE state = 'leased' AND worker = ? AND lost >= ? ORDER BY seq"
         for seq, queue in changes.rows(poison, (worker, MAX_LOST_LEASES)):
-            _give_up(changes, seq, queue, now_ms)
+            _make_dead_letter(changes, seq, queue, now_ms)
         _forget_worker(changes, worker)
 
 
@@ -265,7 +265,7 @@ def _forget_worker(changes: Transaction, worker: str) -> None:
     changes.execute("DELETE FROM workers WHERE worker = ?", (worker,))
 
 
-def _hear_of(changes: Transaction, worker: str, now_ms: int) -> bool:
+def _renew_lease(changes: Transaction, worker: str, now_ms: int) -> bool:
     return changes.execute("UPDATE workers SET expires_ms = lease_ms + ? WHERE worker = ?", (now_ms, worker)) == 1
 
 
@@ -287,7 +287,7 @@ def _leased(changes: Transaction, lease_id: LeaseId) -> Task | None:
     return _task(rows[0]) if rows else None
 
 
-def _give_up(changes: Transaction, seq: int, queue: str, now_ms: int) -> None:
+def _make_dead_letter(changes: Transaction, seq: int, queue: str, now_ms: int) -> None:
     changes.execute(
         "UPDATE tasks SET state = 'dead', lease = NULL, worker = NULL, due_ms = ?,"
         " died = (SELECT coalesce(max(died), 0) + 1 FROM tasks WHERE state = 'dead') WHERE seq = ?",

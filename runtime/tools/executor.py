@@ -1,6 +1,6 @@
-"""Runs one tool call: permission, budget, arguments, time limit, and a measured result whatever happens.
+"""Runs tool calls: checks permission, budget and arguments, and bounds and measures their time.
 
-A refused or failed call is a result with a status, never an exception: what a stage does about it is its own business.
+A refused or failed call is a result with a status, not an exception: the stage decides how to react.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from runtime.tools.result import ToolResult
 
 log = logging.getLogger(__name__)
 
-# How the error of a call ends that the run's bound on tool calls refused.
+# The end of the error of a call that exceeds the run's bound on tool calls.
 NONE_LEFT = "the run has none left"
 
 OnCall = Callable[[str, ToolResult], Awaitable[None]]
 
 
 class ToolExecutor:
-    """The tools that one stage may call, as long as `budget` has calls for it."""
+    """Runs the tools that one stage may call, within its `budget` of tool calls."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class ToolExecutor:
         on_call: OnCall | None = None,
         effects: StageEffects | None = None,
     ) -> None:
-        """With `effects`, calls of tools that write are journaled: no attempt repeats what an earlier one has done."""
+        """Bind the executor to a stage. With `effects`, calls of tools that write are journaled and not repeated."""
         self._effects = effects
         self._registry = registry
         self._allowed = allowed
@@ -46,14 +46,14 @@ class ToolExecutor:
         self._on_call = on_call
 
     def describe(self) -> list[dict[str, Any]]:
-        """The tools that may be called here, as JSON."""
+        """Describe the tools that the stage may call, as JSON."""
         return [entry for entry in self._registry.describe() if entry["name"] in self._allowed]
 
     async def call(self, name: str, subject: object, arguments: dict[str, Any]) -> ToolResult:
-        """Call a tool in a thread; the result says how it went.
+        """Call a tool in a thread; the status of the result shows whether it succeeded.
 
-        Raises only what has to end the attempt: EffectInDoubtError, FencedError, StateStorageError and BusError of the
-        journal.
+        Raises only errors that must end the attempt: EffectInDoubtError, FencedError, StateStorageError and BusError
+        of the journal.
         """
         result = await self._call(name, subject, arguments)
         if self._on_call is not None:
@@ -84,7 +84,7 @@ class ToolExecutor:
     async def _run_once(
         self, effects: StageEffects, tool: Tool, subject: object, parameters: msgspec.Struct
     ) -> ToolResult:
-        """A result that the tool gave, a refusal included, is the call's for good; after a timeout nobody knows."""
+        """Run a tool under the journal: its result, even an error, is final; after a timeout the outcome is unknown."""
 
         async def make() -> bytes | None:
             result = await self._run_tool(tool, subject, parameters)

@@ -1,4 +1,4 @@
-"""Tools by name: what they are, what they take, and who may call them.
+"""Declares tools and registers them by name.
 
 A tool is a function over the services of its capability. Its parameters are a msgspec struct, so that arguments from
 outside are checked and described (JSON schema) from one definition.
@@ -20,13 +20,13 @@ Risk = Literal["read", "write", "destructive"]
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """One tool. `run(subject, parameters)` is called in a thread; `cost` is relative: 1 is one look-up.
+    """Declares one tool. `run(subject, parameters)` is called in a thread; `cost` is relative: 1 is one look-up.
 
-    A tool that is not `exposed` is left out of what agents are told of. `subject` is what the capability's tools work
-    on (code_analysis: a `Codebase`). `effect` says what to do about a call of a tool that writes, when an earlier
-    attempt may have made it or not; `was_done(subject, parameters)` looks, for `check_first`, and returns the result
-    that the call had, or None. `result` is the type that `run` returns, evidence included, and that journaled
-    results are decoded to.
+    A tool that is not `exposed` is left out of the descriptions for agents. `subject` is the object that the
+    capability's tools work on (code_analysis: a `Codebase`). `effect` declares what to do about a call of a tool that
+    writes if an earlier attempt may have made it; `was_done(subject, parameters)` checks that for `check_first` and
+    returns the result that the call had, or None. `result` is the type that `run` returns, evidence included, and that
+    journaled results are decoded to.
     """
 
     name: str
@@ -43,11 +43,11 @@ class Tool(msgspec.Struct, frozen=True):
     result: Any = ToolResult
 
     def schema(self) -> dict[str, Any]:
-        """JSON schema of the parameters."""
+        """Return the JSON schema of the parameters."""
         return msgspec.json.schema(self.parameters)
 
     def read_arguments(self, arguments: dict[str, Any]) -> msgspec.Struct:
-        """The parameters in `arguments`, with None dropped. Raises ToolArgumentsError that names the fault."""
+        """Convert `arguments` to parameters, ignoring None. Raises ToolArgumentsError that names the fault."""
         given = {key: value for key, value in arguments.items() if value is not None}
         known = {field.encode_name for field in msgspec.structs.fields(self.parameters)}
         unknown = sorted(set(given) - known)
@@ -64,7 +64,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ToolRegistry:
-    """An immutable set of tools."""
+    """Registers tools by name; immutable. Raises ValueError for two tools of the same name."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
@@ -77,7 +77,7 @@ class ToolRegistry:
         return iter(self._tools.values())
 
     def get(self, name: str) -> Tool:
-        """The tool of that name. Raises UnknownNameError that lists the known ones."""
+        """Return the tool of that name. Raises UnknownNameError that lists the known ones."""
         tool = self._tools.get(name)
         if tool is None:
             known = sorted(self._tools)
@@ -85,11 +85,11 @@ class ToolRegistry:
         return tool
 
     def names(self) -> Sequence[str]:
-        """All names in order of registration."""
+        """Return all names in order of registration."""
         return tuple(self._tools)
 
     def describe(self) -> list[dict[str, Any]]:
-        """Name, description, parameters and cost of every exposed tool, as JSON."""
+        """Describe every exposed tool as JSON: name, description, access, risk, cost and parameters."""
         return [
             {
                 "name": tool.name,

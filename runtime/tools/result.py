@@ -19,7 +19,7 @@ Evidence = TypeVar("Evidence", default=Any)
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One try inside a tool call: which strategy ran, how it ended, how many results it gave."""
+    """Records one try inside a tool call: its strategy, status and number of results."""
 
     strategy: str
     status: ToolStatus
@@ -28,7 +28,7 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ToolResult(msgspec.Struct, Generic[Evidence], frozen=True, omit_defaults=True):
-    """Outcome of one tool call. `citations` are its evidence, ranked, best first; `data` is JSON-like."""
+    """Carries the outcome of one tool call. `citations` are its evidence, best first; `data` is JSON-like."""
 
     status: ToolStatus
     data: dict[str, Any] = {}
@@ -41,5 +41,5 @@ class ToolResult(msgspec.Struct, Generic[Evidence], frozen=True, omit_defaults=T
 
     @property
     def usable(self) -> bool:
-        """True when the call gave something to work with."""
+        """True if the status is `ok` or `partial`."""
         return self.status in USABLE

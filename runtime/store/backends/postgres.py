@@ -1,4 +1,7 @@
-"""Keeps the store on a PostgreSQL server, a schema for each database. Its driver is an optional dependency."""
+"""Keeps the store on a PostgreSQL server, a schema for each database.
+
+The driver is an optional dependency.
+"""
 
 from __future__ import annotations
 
