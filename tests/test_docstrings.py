@@ -21,7 +21,6 @@ TO_DO = (
     "actors/capabilities/code_analysis/agents",
     "actors/capabilities/code_analysis/evidence",
     "actors/capabilities/code_analysis/models",
-    "actors/capabilities/code_analysis/session",
     "actors/capabilities/code_analysis/tools",
     "actors/capabilities/code_analysis/capability.py",
     "actors/log_owner.py",
