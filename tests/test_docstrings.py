@@ -19,7 +19,6 @@ TO_DO = (
     "actors/capabilities/code_analysis/question",
     "actors/capabilities/code_analysis/ranking",
     "actors/capabilities/code_analysis/agents",
-    "actors/capabilities/code_analysis/evidence",
     "actors/log_owner.py",
     "actors/model_handle.py",
     "actors/service_actors.py",

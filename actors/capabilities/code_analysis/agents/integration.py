@@ -31,7 +31,14 @@ from actors.capabilities.code_analysis.answers.composition import (
     ranked_citations,
 )
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
-from actors.capabilities.code_analysis.evidence.claims import ROLES_OF_COMMITS, Claim, plain, read_claims, render, told
+from actors.capabilities.code_analysis.evidence.claims import (
+    ROLES_OF_COMMITS,
+    Claim,
+    commit_text,
+    plain,
+    read_claims,
+    render,
+)
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, invented
 from actors.capabilities.code_analysis.evidence.facts import ProducedRange
 from actors.capabilities.code_analysis.handover.answer import (
@@ -202,9 +209,9 @@ def missing_reasons(view: StageView) -> dict[str, str]:
     steps += [] if execution is None else execution.results
     reasons: dict[str, str] = {}
     for aspect, tool in (("history", "explain_code_history"), ("together", "find_related")):
-        told_by = [step for step in steps if step.tool == tool]
-        if told_by:
-            reasons[aspect] = history_reason(told_by)
+        reports = [step for step in steps if step.tool == tool]
+        if reports:
+            reasons[aspect] = history_reason(reports)
     return reasons | not_looked_for(view)
 
 
@@ -295,10 +302,12 @@ def _verdict(
 
 def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
     """True when each commit that a claim names was told by a tool, and stands in the claim as it was told."""
-    if any(told(commit) not in claim.text for commit in claim.commits):
+    if any(commit_text(commit) not in claim.text for commit in claim.commits):
         return False
     sources = [codebase.try_source(file) for file in dict.fromkeys(citation.file for citation in claim.citations)]
-    shown = "\n".join((*(source.text for source in sources if source), *(told(commit) for commit in claim.commits)))
+    shown = "\n".join(
+        (*(source.text for source in sources if source), *(commit_text(commit) for commit in claim.commits))
+    )
     return not invented(claim.commits, claim.text, commits, shown)
 
 

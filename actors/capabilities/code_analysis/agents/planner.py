@@ -13,7 +13,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.answers.listing import type_name
-from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS, Purpose, Step
+from actors.capabilities.code_analysis.evidence.steps import DELEGATION_KINDS, Purpose, Step
 from actors.capabilities.code_analysis.handover.critique import critique_if_any
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import pass_record
@@ -340,7 +340,7 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     best = Step("use", "usage", "explore_symbol_usage", {}, used, why, found_by, 1, {"symbol": "name"})
     traced = Step("trace", "flow", "trace_entry_point", deep, used, "follow its calls", found_by)
     follow = [msgspec.structs.replace(traced, fill={"entry": "name"})] if question.shows_flow else []
-    inner = _inner_steps(goals, (*found_by, whole.id, best.id)) if question.kind in PASSED_ON_KINDS else []
+    inner = _inner_steps(goals, (*found_by, whole.id, best.id)) if question.kind in DELEGATION_KINDS else []
     return [*steps, *named, best, *follow, *inner]
 
 

@@ -36,7 +36,7 @@ from actors.capabilities.code_analysis.answers.wording import (
 from actors.capabilities.code_analysis.evidence.call_flow import is_common, reached
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
 from actors.capabilities.code_analysis.evidence.facts import Fact
-from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS
+from actors.capabilities.code_analysis.evidence.steps import DELEGATION_KINDS
 from actors.capabilities.code_analysis.handover.execution import execution_of
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import passes_of
@@ -208,7 +208,7 @@ def _steps(evidence: Evidence) -> list[Claim]:
     own = [fact for fact in steps if not evidence.leads or fact.name != evidence.leads[0].name]
     claims = [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
     inner = evidence.inner
-    if inner is None or evidence.question.kind not in PASSED_ON_KINDS:
+    if inner is None or evidence.question.kind not in DELEGATION_KINDS:
         return claims
     further = [fact for fact in evidence.of("trace") if fact.about == inner.name and not is_common(fact)]
     return claims + [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in further[:MAX_STEPS]]
@@ -227,7 +227,7 @@ def _with_code(evidence: Evidence) -> list[Entity]:
         and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in primary_entities))
     ]
     most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(primary_entities))
-    inner = [evidence.inner] if question.kind in PASSED_ON_KINDS and evidence.inner is not None else []
+    inner = [evidence.inner] if question.kind in DELEGATION_KINDS and evidence.inner is not None else []
     rest = [entity for entity in others if entity.name not in {one.name for one in inner}]
     return [entity for entity in (*primary_entities, *inner, *rest) if entity.code is not None][:most]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.claims import told
+from actors.capabilities.code_analysis.evidence.claims import commit_text
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
 from runtime.context.budget import Budget, FittedContext, fit_context
 from runtime.context.models import AgentContext, Excerpt, FactCategory, Understanding
@@ -95,7 +95,7 @@ def record(fitted: FittedContext, raw_tokens: int) -> dict[str, Any]:
 
 def _statement(fact: Fact) -> str:
     if fact.commit is not None:
-        return f"{fact.kind} {fact.about}: {_one_line(told(fact.commit), FACT_DOC_CHARS)}"
+        return f"{fact.kind} {fact.about}: {_one_line(commit_text(fact.commit), FACT_DOC_CHARS)}"
     place = f"{fact.citation.file}:{fact.citation.start_line}-{fact.citation.end_line}"
     about = f" uses {fact.about}" if fact.about and fact.kind in {"caller", "reference", "importer", "test"} else ""
     description = _one_line(fact.docstring or fact.citation.quote, FACT_DOC_CHARS)
