@@ -18,7 +18,6 @@ TO_DO = (
     "actors/capabilities/code_analysis/answers",
     "actors/capabilities/code_analysis/question",
     "actors/capabilities/code_analysis/ranking",
-    "actors/capabilities/code_analysis/agents",
     "actors/log_owner.py",
     "actors/model_handle.py",
     "actors/service_actors.py",

@@ -66,7 +66,7 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     review: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class ReviewShown(msgspec.Struct, frozen=True):
+class ReviewMaterial(msgspec.Struct, frozen=True):
     """Holds the material for the reviewer: the answer and the marks of its citations."""
 
     final_response: str
@@ -77,7 +77,7 @@ class DraftOutput(AnswerOutput, frozen=True, kw_only=True):
     """Defines the output of the draft: the answer, the question to the reviewer, and the session turn to store."""
 
     agent_review_question: str
-    agent_review_data: ReviewShown
+    agent_review_data: ReviewMaterial
     turn: SessionTurn | None = None
 
     @property
