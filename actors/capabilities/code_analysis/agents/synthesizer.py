@@ -1,6 +1,6 @@
 """Turns facts into claims for each goal. The rules reasoner writes plain sentences about the facts.
 
-Every claim has a citation that occurs among the facts.
+Every claim rests on citations or commits that occur among the facts.
 """
 
 from __future__ import annotations
