@@ -46,7 +46,7 @@ def grep_search(
         for name, place, exact in tries:
             tried = log.run(name, _grep(codebase, pattern, regex, place, exact, limit))
             found = tried[0] if tried else found
-            # What took too long once would take as long again in more text.
+            # A search that timed out would time out again in more text.
             if found.hits or found.timed_out:
                 break
     except ToolArgumentsError as error:

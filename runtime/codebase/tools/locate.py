@@ -33,11 +33,10 @@ MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
 MAX_COUNTED = 5_000
 ALL_OF_KINDS = "*"
-# A branch that meets the whole case counts as much as this share of the best score.
+# A branch that matches the whole case gains this share of the best score.
 BRANCH_WEIGHT = 0.6
-# How much less of the case than the best branch meets another one may meet, and still be told as one.
+# How far below the best branch's share another branch may lie and still be reported.
 BRANCH_MARGIN = 0.25
-# So many more pieces are ranked where only those of some kinds are wanted.
 HOLDER_KINDS = frozenset({"class", "struct", "impl"})
 CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
 
@@ -134,7 +133,7 @@ class _Search:
             return named[: self._limit]
         texts = [] if named else log.run("text", lambda: self.text(scope, case_sensitive=True))
         ranked = log.run("ranked_chunks", lambda: self.chunks(scope))
-        # What is spelt like an identifier is best met where it stands; a plain word says little by standing somewhere.
+        # For an identifier, its occurrences are the best matches; a plain word's mere occurrence is weak evidence.
         others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
         return _merged([named, *others], self._limit)
 
@@ -249,7 +248,7 @@ class _Search:
         if not self._fits(symbol.kind if symbol else None):
             return None
         if self._kinds and symbol is not None and not hit.start_line <= symbol.name_line <= hit.end_line:
-            # Who wants classes wants to see them defined, not the fields between two of their methods.
+            # A search for classes should show their definitions, not the fields between two of their methods.
             citation = cite_symbol(self._codebase, symbol, "fits the question")
         else:
             citation = cite_chunk(self._codebase, hit, self._terms, "fits the question")

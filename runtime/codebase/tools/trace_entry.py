@@ -29,7 +29,7 @@ MAX_STEPS = 60
 MAX_CALLEES = 25
 MAX_ENTRY_POINTS = 30
 
-# What tells an entry point by the line above a definition or by its signature: CLI commands, routes, event handlers.
+# Decorators and attributes that mark entry points: CLI commands, routes, tasks and event handlers.
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("route", re.compile(r"@\w*(?:app|router|api|blueprint|bp)\w*\.(?:route|get|post|put|delete|patch|websocket)\b")),
     ("route", re.compile(r"@(?:Get|Post|Put|Delete|Patch|Request)Mapping\b|\[Http(?:Get|Post|Put|Delete|Patch)\b")),
@@ -37,7 +37,7 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("task", re.compile(r"@(?:\w+\.)?(?:task|shared_task|actor|job|periodic_task)\b")),
     ("handler", re.compile(r"@(?:\w+\.)?(?:on_event|event|listener|EventListener|receiver|handler|subscribe)\b")),
 )
-# A definition, its depth, who calls it and in which line.
+# A definition, its depth, its caller's name and the call.
 _Visit = tuple[SymbolRecord, int, str | None, Callee | None]
 
 _MAIN_NAMES = ("main", "Main", "__main__")
