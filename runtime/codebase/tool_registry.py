@@ -65,7 +65,7 @@ def code_tools() -> ToolRegistry:
 def _of_this_package() -> Iterator[CodeTool]:
     for found in pkgutil.iter_modules(importlib.import_module(_PACKAGE).__path__):
         module = importlib.import_module(f"{_PACKAGE}.{found.name}")
-        # What several tools share stands beside them and declares none.
+        # Modules shared by several tools lie beside them and declare none.
         if hasattr(module, "TOOL"):
             yield _tool_of(module, f"the module {module.__name__}")
 

@@ -12,7 +12,7 @@ import re
 from runtime.codebase.files.languages import all_words, languages
 from runtime.codebase.language_parts.language import PathKind
 
-# Stands before a pattern that code is not meant by: `history.py` is no list of changes.
+# Prefix of a pattern that must not match code: `history.py` is not a list of changes.
 _NOT_CODE = r"^(?!.*\.({code})$)"
 
 _TABLE: tuple[tuple[PathKind, str], ...] = (

@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\.|::|#)[A-Za-z_][A-Za-z0-9_]*)*")
 
-# Words that say nothing about which code is meant: too frequent in code to be worth their room in the index.
+# Words without information about which code is meant: too frequent in code to be worth indexing.
 _CODE_NOISE = "self this the return def if of to in is and for not none null true false"
 CODE_NOISE: frozenset[str] = frozenset(_CODE_NOISE.split())
 

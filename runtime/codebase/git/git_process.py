@@ -133,6 +133,6 @@ def _finish(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, 
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    # A group that has nothing but its ended leader may be gone already, or, on some systems, be out of reach.
+    # A group with nothing but its exited leader may be gone already or, on some systems, not permitted to signal.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

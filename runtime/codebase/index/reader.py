@@ -82,7 +82,7 @@ class IndexReader:
         try:
             return connection.execute(sql, values).fetchall()
         except UnicodeEncodeError:
-            # A value with half a surrogate pair is in no index, since it is no text that could be stored.
+            # A value with a lone surrogate cannot be stored as text, so no index contains it.
             return []
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:

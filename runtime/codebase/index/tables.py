@@ -72,7 +72,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.OperationalError:
         connection.close()
-        # In a folder that cannot be written SQLite has nowhere to put the shared memory of its log.
+        # In a read-only folder SQLite cannot create the shared memory of its write-ahead log.
         connection = sqlite3.connect(f"{location}?immutable=1", uri=True, check_same_thread=False)
         try:
             connection.execute("PRAGMA schema_version").fetchone()

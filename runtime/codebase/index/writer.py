@@ -26,7 +26,7 @@ from runtime.codebase.index.stats import IndexStats, collect_stats, skipped_coun
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.errors import RepositoryError, StateStorageError
 
-# A file changed again within this time of the last refresh may keep its size and time: its content is compared.
+# A file changed again within this time of the last refresh may keep its size and time, so its content is compared.
 _RACY_NS = 50_000_000
 
 Progress = Callable[[int, int], None]

@@ -12,7 +12,7 @@ import msgspec
 
 MAX_TOLD_CHARS = 400
 
-# Words with which a comment at the head speaks of rights, of tools or of who wrote it, and not of the file.
+# Words of head comments about rights, tools or authors rather than about the file.
 _NOT_ABOUT = re.compile(
     r"copyright|licen[sc]e|spdx|all rights reserved|eslint|@ts-|@flow|jshint|istanbul|generated|do not edit|-\*-|vim:"
     r"|^\s*@(?:author|since|version|module|fileoverview)\b",

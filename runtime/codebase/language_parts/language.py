@@ -46,29 +46,29 @@ class Language:
 
     name: str
 
-    # Which files are written in it. `claims`: files of an ending of another language are, too, if their text shows it.
+    # Files in this language. `claims`: an extension of another language whose files belong here if their text matches.
     extensions: str = ""
     file_names: str = ""
     interpreters: str = ""
     claims: tuple[str, re.Pattern[str]] | None = None
     role: Role = "code"
 
-    # What a path says of the file's purpose, as patterns; they are looked for in the whole path. Files with one of the
-    # `code_extensions` stay source where their names speak of something else: `history.py` is no list of changes.
+    # Kinds of files by patterns that are searched in the whole path. Files with one of the `code_extensions` stay
+    # source even if their names suggest a changelog or document: `history.py` is not a list of changes.
     path_kinds: tuple[tuple[PathKind, str], ...] = ()
     code_extensions: str = ""
-    # Names of files that stand for the folder in which they are, and say what that is for.
+    # Names of files that represent their folder and describe its purpose.
     head_files: str = ""
 
-    # How files are read: by a grammar with its tags query and further `tags` (see `docs/guides/add-a-language.md` for
-    # the captures), or by the look of their lines, as `outline` finds their openings. `before_parsing` may put blanks
-    # in place of what the grammar does not know. Python's own readers follow scopes (`is_scoped`).
+    # How files are parsed: by a grammar with its tags query and further `tags` (see `docs/guides/add-a-language.md` for
+    # the captures), or by line patterns, with `outline` to find openings. `before_parsing` may blank out syntax that
+    # the grammar does not know. Python has parsers of its own that follow scopes (`is_scoped`).
     grammar: Grammar | None = None
     tags: str = ""
     before_parsing: Callable[[bytes], bytes] | None = None
     is_scoped: bool = False
     outline: Callable[[Sequence[str]], Iterable[Opening]] = code_openings
-    # Comments: what opens one besides `#`, `//`, `/*`, `*`, `--` and `;;`, and where a file says what it is for.
+    # Comments: markers besides `#`, `//`, `/*`, `*`, `--` and `;;`, and the function that finds a file's description.
     comment_marks: str = ""
     head_doc: Callable[[Sequence[str]], HeadDoc | None] | None = None
 
@@ -83,15 +83,15 @@ class Language:
     # Methods of built-in and everyday types, and whether they are called on nothing as well (Kotlin's `apply { }`).
     builtin_methods: frozenset[str] = frozenset()
     calls_builtins_bare: bool = False
-    # How a method speaks of its own object; Go lets it choose a short name of its own.
+    # How a method refers to its own object; in Go each method chooses a short name (`names_own_object`).
     own_object: str = ""
     names_own_object: bool = False
     constructors: str = ""
-    # Whether a capitalised name before a dot that nobody imports or defines is a type of the language itself.
+    # Whether a capitalised name before a dot that is neither imported nor defined is a type of the language itself.
     has_global_types: bool = True
     # Whether functions belong to a namespace, as methods do to a class.
     has_namespaced_functions: bool = False
 
-    # Words other than `if` and `else if` that begin a line which decides; patterns of what code does when it fails.
+    # Words other than `if` and `else if` that begin a branching line; patterns of failing code.
     branch_words: str = ""
     failures: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ TAGS = """
 (preproc_include path: (_) @import)
 """
 
-# Of the standard library of C++, since a header of C++ may have the ending of C.
+# Those of the C++ standard library too, since a C++ header may have the extension of C.
 _BUILTIN_METHODS = """
     append assign at back back_inserter begin bind c_str capacity cbegin cend clear close compare
     compare_exchange_strong compare_exchange_weak copy count crbegin crend data detach emplace emplace_back

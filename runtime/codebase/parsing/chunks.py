@@ -17,7 +17,7 @@ WHOLE_CONTAINER_LINES = 12
 MAX_DATA_LINES = 600
 _LEADING_LINES = 12
 _LEAST_WINDOW_LINES = 20
-# What opens a line of a comment in most languages.
+# Markers that open a comment line in most languages.
 COMMENT_MARKS = ("#", "//", "/*", "*", "--", ";;")
 
 _CHUNKED_KINDS: frozenset[str] = (CONTAINER_KINDS | CALLABLE_KINDS | {"section"}) - {"namespace"}

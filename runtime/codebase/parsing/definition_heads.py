@@ -25,7 +25,7 @@ _WRAPPERS: frozenset[str] = frozenset(
 )
 
 _BLANKS = re.compile(r"\s+")
-# A directive of the preprocessor is no comment.
+# A preprocessor directive is not a comment.
 _NO_DIRECTIVE = r"(?![\[!]|\s?(?:ifn?def|endif|undef|pragma)\b|(?:if|else|elif|define|include|region)\b)"
 _ANNOTATION = re.compile(r"^\s*(?:@\w|#\[)")
 

@@ -16,7 +16,7 @@ from runtime.codebase.parsing.text_symbols import MAX_SIGNATURE_CHARS
 
 _LONGEST_HEAD_LINES = 6
 
-# What follows the name of a type where it is defined, and not where prose speaks of «a class of things».
+# Text after a type's name in a definition, as opposed to prose such as «a class of things».
 _AFTER_NAME = re.compile(r"\s*(?:$|[<({:]|extends\b|implements\b|where\b|final\b)")
 
 

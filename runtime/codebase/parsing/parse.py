@@ -23,5 +23,5 @@ def parse(source: SourceText, path: str, language: str | None) -> FileSyntax:
     try:
         return extract_python(data, path) if known.is_scoped else extract_tags(data, known)
     except (ImportError, AttributeError, ValueError) as error:
-        # A grammar package of another version: its query or its ABI is refused with one of these.
+        # An incompatible version of a grammar package fails with one of these, by its query or its ABI.
         return extract_text(source.text, language)._replace(status="failed", note=f"{type(error).__name__}: {error}")

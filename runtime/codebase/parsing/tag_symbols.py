@@ -139,7 +139,7 @@ def _nested_symbols(
     symbols: list[Symbol] = []
     starts: list[int] = []
     ends: list[int] = []
-    # What encloses the place reached: end byte, position of the symbol (None for a scope), its qualified name.
+    # Blocks around the current one: end byte, position of the symbol (None for a scope), qualified name, kind.
     open_blocks: list[tuple[int, int | None, str, str]] = []
     for start, end, item, name, scope_kind in blocks:
         while open_blocks and open_blocks[-1][0] <= start:

@@ -39,7 +39,7 @@ def callees(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[Callee
     if not in_order:
         return []
     imported = {item.alias or item.name or item.module: item for item in index.imports("f.path = ?", (symbol.file,))}
-    # Types that the symbol speaks of: those of its parameters, and those that it makes an object of.
+    # Types that the symbol mentions: those of its parameters, and those that it instantiates.
     spoken_of = {*_WORD.findall(symbol.signature), *(call.name for call in calls)}
     found = [(call, _definition_of(index, call, symbol, imported)) for call in in_order]
     return [

@@ -25,7 +25,7 @@ ImportsOf = Callable[[str], Sequence[ImportRecord]]
 MAX_REEXPORTS = 3
 MAX_READ_FILES = 300
 READ_TIMEOUT_S = 5.0
-# A tree takes some twenty times the room of its text.
+# A syntax tree takes some twenty times the memory of its text.
 _CACHED_FILES = 16
 _BUILTINS = frozenset(name for name in dir(builtins) if isinstance(getattr(builtins, name), type)) | {
     "None",

@@ -188,7 +188,7 @@ class PythonFile:
             return frozenset()
         key = (holder.id, text_of(name))
         if key not in self._attributes:
-            # Entered first, so that attributes that are given each other come to an end.
+            # Entered first, so that attributes assigned from each other do not recurse endlessly.
             self._attributes[key] = frozenset()
             self._attributes[key] = _all_known(self._given_in(holder, text_of(name), hops))
         return self._attributes[key]

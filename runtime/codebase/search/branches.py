@@ -28,7 +28,7 @@ _SMALL_WORDS = """
 _SMALL = frozenset(_SMALL_WORDS.split())
 _WORD = re.compile(r"\w+")
 
-# What a question says of a thing, and how code says it.
+# States as a question expresses them, and as code does.
 _STATES: tuple[tuple[str, str], ...] = (
     (r"\b(?:none|null|nil|undefined|nothing)\b", r"\b(?:None|null|nil|undefined|nullptr|NULL|Nothing)\b|\.is_none\("),
     (r"\btrue\b", r"\b[Tt]rue\b"),

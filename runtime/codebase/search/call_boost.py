@@ -17,9 +17,9 @@ from runtime.codebase.parsing.syntax import CALLABLE_KINDS
 from runtime.codebase.search.fusion import Scored
 
 LEADING_PIECES = 5
-# What a piece gains by a call, as a share of the score of the piece that led to it.
+# Gain of a chunk by a call, as a share of the score of the chunk that led to it.
 GAIN = 0.1
-# A name that a file defines more often says too little about which definition is called.
+# A name with more definitions in the file is too weak evidence of which one is called.
 MAX_SAME_NAME = 2
 
 _OF_FILE = "JOIN files f ON f.id = {0}.file_id WHERE f.path = ?"

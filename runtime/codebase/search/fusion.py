@@ -42,7 +42,7 @@ def with_similarity(ranked: Sequence[Scored], similarities: Sequence[float], wei
         off = max(-MAX_DEVIATIONS, min(MAX_DEVIATIONS, (similarity - mean) / deviation))
         moved.append((score + unit * off, hit))
     moved.sort(key=lambda pair: -pair[0])
-    # What was not compared keeps its order behind the rest, and its score must not say otherwise.
+    # Hits that were not compared keep their order behind the rest, so their scores must not be greater.
     least = moved[-1][0]
     return moved + [(min(score, least), hit) for score, hit in ranked[count:]]
 

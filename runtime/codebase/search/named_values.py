@@ -23,13 +23,13 @@ MIN_TERM_CHARS = 3
 OWNER_WEIGHT, OWN_LINES_WEIGHT, PRECISION_WEIGHT = 0.6, 0.4, 0.3
 LEAST_SHARE = 0.5
 ASIDE_FACTOR = 0.4
-# Words that tell which value of a thing is meant rather than which thing: they count this much.
+# Weight of words that name a kind of value («default», «number») rather than the thing itself.
 OF_VALUES_WEIGHT = 0.3
 _ASKING = frozenset(query_terms("configure configured configuration where").counts)
 _OF_VALUES = frozenset(query_terms("default value number name option setting").counts)
 
 Read = Callable[[str], SourceText | None]
-# Terms that meet a word of the question, and how much each counts.
+# Terms that match a word of the question, each with its factor.
 _Forms = dict[str, float]
 _Wanted = Sequence[tuple[_Forms, float]]
 

@@ -47,7 +47,7 @@ def files_with(
         )
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
-    # 1: nothing found. 2 goes with files that could not be read, too; then the list may not be whole.
+    # 1: nothing found. 2 includes files that could not be read; then the list may be incomplete.
     if done.returncode not in (0, 1):
         return None
     names = done.stdout.decode("utf-8", "surrogateescape").split("\0")

@@ -64,7 +64,7 @@ def compile_pattern(pattern: str, *, regex: bool, case_sensitive: bool) -> Patte
         raise ToolArgumentsError(f"a pattern has 1 to {MAX_PATTERN_CHARS} characters, not {len(pattern)}")
     flags = re.MULTILINE if case_sensitive else re.MULTILINE | re.IGNORECASE
     try:
-        # Also what Python's own module refuses is refused, so that patterns mean what its documentation says.
+        # A pattern that Python's own module refuses is refused too, so that its documentation applies.
         plain = re.compile(pattern if regex else re.escape(pattern), flags)
         return _Expression(regular.compile(pattern, int(flags))) if regex else _Plain(plain)
     except (re.error, regular.error, OverflowError, RecursionError) as error:

@@ -57,7 +57,7 @@ class MiniLM:
         with self._guard:
             session, tokenizer = self._load()
             encoded = [found.ids for found in tokenizer.encode_batch([_valid(text) for text in texts])]
-        # Texts of like length go together: a batch is as long as its longest.
+        # Texts of similar length are batched together: a batch is padded to its longest text.
         by_length = sorted(range(len(texts)), key=lambda place: len(encoded[place]))
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for at in range(0, len(texts), BATCH):

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 MAX_IN_MEMORY = 20_000
 MAX_WAITING = 2_000
-# So few that who closes waits a tenth of a second at most.
+# So few that `close` waits a tenth of a second at most.
 TEXTS_AT_ONCE = 4
 
 
@@ -36,7 +36,7 @@ class VectorSemantics:
         self._closed = False
         self._made = 0
         self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
-        # A model that is at work when the interpreter goes away takes the whole process down with it.
+        # A model that is running when the interpreter shuts down crashes the whole process.
         atexit.register(self.close)
 
     def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float] | None:
@@ -122,7 +122,7 @@ class VectorSemantics:
                 made, total = self._made - before, self._made - before + len(self._waiting)
                 if not part:
                     self._worker = None
-            # A note for whoever looks; when nothing is left to make it goes.
+            # Other processes read this progress; with nothing left to make it is deleted.
             self._cache.note(self._owner, made, total)
             if not part:
                 return

@@ -1,7 +1,7 @@
-"""Making citations: the lines that back a result, with the words of them that tell most.
+"""Makes citations: the lines that back a result, with the most informative of them as quote.
 
-A quote is text of the cited lines as they are on disk at this moment, at most 300 characters of one line, so that the
-evidence check finds it again.
+A quote is text of the cited lines as they are on disk now, at most 300 characters of one line, so that the citation
+check finds it again.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def cite(
     telling_line: int | None = None,
     terms: Collection[str] = (),
 ) -> Citation | None:
-    """A citation of lines, both included, cut to the file; None when the file or the lines are not there any more.
+    """Cite lines (inclusive, clamped to the file); return None if the file or the lines no longer exist.
 
-    The quote is `telling_line` when given, otherwise the line that shares most with `terms`.
+    The quote is `telling_line` if given, otherwise the line that shares most terms with `terms`.
     """
     source = codebase.try_source(file)
     if source is None:
@@ -47,7 +47,7 @@ def cite(
 
 
 def cite_symbol(codebase: Codebase, symbol: SymbolRecord, why: str) -> Citation | None:
-    """A citation of a definition: whole, or its head when it is longer than 80 lines."""
+    """Cite a definition: the whole, or its head if it is longer than 80 lines."""
     long = symbol.end_line - symbol.start_line >= MAX_CITED_LINES
     end = symbol.start_line + _HEAD_LINES - 1 if long else symbol.end_line
     name = symbol.qualified_name
@@ -55,12 +55,12 @@ def cite_symbol(codebase: Codebase, symbol: SymbolRecord, why: str) -> Citation 
 
 
 def cite_chunk(codebase: Codebase, hit: ChunkHit, terms: Collection[str], why: str) -> Citation | None:
-    """A citation of a ranked chunk, with the line that shares most with the question."""
+    """Cite a ranked chunk, quoting the line that shares most with the question."""
     return cite(codebase, hit.file, hit.start_line, hit.end_line, why=why, symbol=hit.symbol, terms=terms)
 
 
 def _telling_line(lines: Sequence[str], start: int, end: int, terms: Collection[str]) -> int:
-    """The line with the most different terms; of equals the first, and a line with no text never."""
+    """Return the line with the most distinct terms, the first of equals; never a blank line if there is another."""
     best, best_points = start, -1
     wanted = frozenset(terms)
     for number in range(start, end + 1):
@@ -78,7 +78,7 @@ def _first_text(lines: Sequence[str], start: int, end: int) -> str:
 
 
 def _shortened(text: str, terms: Collection[str]) -> str:
-    """At most 300 characters of a line, around the first of the terms."""
+    """Return at most 300 characters of a line, around the first of the terms."""
     if len(text) <= MAX_QUOTE_CHARS:
         return text
     lowered = text.lower()

@@ -1,6 +1,6 @@
-"""The tool `explain_code_history`: how code came to be as it is.
+"""Declares the tool `explain_code_history`: commits, authorship and uncommitted changes of code.
 
-A commit is no place in a file, so the citations are the lines that it is about, as they are now; the commits are data.
+A commit is not a place in a file, so the citations are the lines in question as they are now; the commits are data.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def explain_code_history(
     max_commits: int = 20,
     origin: bool = False,
 ) -> ToolResult:
-    """Commits, authorship and uncommitted changes of a file, of some of its lines, or of a symbol.
+    """Return commits, authorship and uncommitted changes of a file, of some of its lines, or of a symbol.
 
     `data`: file, symbol, start_line, end_line, commits [{hash, author, date, subject}] newest first, blame
     [{start_line, end_line, hash, author, date, subject, citation}] for lines and symbols, authors {name: lines}, diff
-    (of what is not committed), boundary [hash] at which a shallow clone ends, origin (with `origin`, of a symbol: the
-    commit that brought its name in, or None). When the lines' own history cannot be had, that of the file is given.
-    `unsupported` without git or commits, `not_found`, `denied`; `partial` when a part failed or was cut.
+    (of uncommitted changes), boundary [hash] at which a shallow clone ends, origin (with `origin`, of a symbol: the
+    commit that introduced its name, or None). If the lines' own history is not available, the file's is returned.
+    Status `unsupported` without git or commits, `not_found`, `denied`; `partial` if a part failed or was cut.
     """
     log = AttemptLog(codebase.max_retries)
     limit = max(1, min(max_commits, MAX_COMMITS))
@@ -82,7 +82,7 @@ def explain_code_history(
 def _place(
     codebase: Codebase, path: str | None, symbol: str | None, start: int | None, end: int | None, log: AttemptLog
 ) -> dict[str, Any] | None:
-    """The file and lines that are asked about; lines None for a whole file."""
+    """Resolve the file and lines (None: the whole file) to explain; None without such a symbol, or without a path."""
     if symbol:
         found = find_symbols(codebase, symbol, log)
         wanted = codebase.relative(path) if path else None
@@ -118,7 +118,7 @@ def _place(
 
 
 class _History:
-    """The parts of one answer; a part that fails leaves its error and the others go on."""
+    """Collects the parts of one result; a failed part leaves its error without stopping the others."""
 
     def __init__(self, codebase: Codebase, git: Git, log: AttemptLog, place: dict[str, Any], limit: int) -> None:
         self._codebase = codebase
@@ -197,7 +197,7 @@ class _History:
 
 
 def _runs(lines: list[BlamedLine]) -> list[tuple[int, int, Commit]]:
-    """Neighbouring lines of one commit together."""
+    """Group neighbouring lines of the same commit."""
     runs: list[tuple[int, int, Commit]] = []
     for line in lines:
         if runs and runs[-1][2].hash == line.commit.hash and runs[-1][1] == line.line - 1:

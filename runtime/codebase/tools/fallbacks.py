@@ -1,6 +1,6 @@
-"""What is looked for when a file or a symbol is not there under the name that was given: at most two tries more.
+"""Finds a file or symbol that does not exist under the given name, by at most two further attempts.
 
-A path: among similar ones, then by its file name. A symbol: partial names, then what is imported under that name.
+A path: among similar ones, then by its file name. A symbol: partial names, then definitions imported under that name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SIMILARITY = 0.75
 
 
 def find_symbols(codebase: Codebase, name: str, log: AttemptLog) -> list[SymbolRecord]:
-    """Definitions of a name, else of names that contain it, else of what is imported under it; best first."""
+    """Find definitions of a name, else of names that contain it, else those imported under it; best first."""
     return (
         log.run("symbol_index", lambda: codebase.symbols_named(name, limit=MAX_FOUND), "not_found")
         or log.retry("partial_symbol", lambda: codebase.symbols_named(name, fuzzy=True, limit=MAX_FOUND), "not_found")
@@ -30,7 +30,7 @@ def find_symbols(codebase: Codebase, name: str, log: AttemptLog) -> list[SymbolR
 
 
 def find_file(codebase: Codebase, path: str, log: AttemptLog) -> str | None:
-    """The file at a path, else a similar path, else one of that name; None without any. Denied outside the root."""
+    """Find the file at a path, else at a similar path, else of that name; None without any. Denied outside the root."""
     relative = readable_path(codebase.root, path, allow_secrets=codebase.allow_secrets)
     exact = log.run("path", lambda: [relative] if (codebase.root / relative).is_file() else [], "not_found")
     if exact:
@@ -42,7 +42,7 @@ def find_file(codebase: Codebase, path: str, log: AttemptLog) -> str | None:
 
 
 def similar_paths(wanted: str, paths: list[str]) -> list[str]:
-    """Paths that end in the wanted one, or are spelt much like it; best first."""
+    """Return the paths that end in the wanted one, or else are spelt much like it; best first."""
     tail = "/" + wanted.lower()
     ending = [path for path in paths if ("/" + path.lower()).endswith(tail)]
     if ending:
@@ -51,7 +51,7 @@ def similar_paths(wanted: str, paths: list[str]) -> list[str]:
 
 
 def same_name(wanted: str, paths: list[str]) -> list[str]:
-    """Paths of files of the wanted one's name, else of its name without the ending; best first."""
+    """Return the paths of files with the wanted file name, else with its stem; best first."""
     name = posixpath.basename(wanted).lower()
     stem = posixpath.splitext(name)[0]
     same = [path for path in paths if posixpath.basename(path).lower() == name]
@@ -60,7 +60,7 @@ def same_name(wanted: str, paths: list[str]) -> list[str]:
 
 
 def _imported_as(codebase: Codebase, name: str) -> list[SymbolRecord]:
-    """What imports give that name to, where it is defined in the repository."""
+    """Return the definitions in the repository that imports bind to that name."""
     last = last_part(normal_name(name))
     imports = codebase.index.imports("i.alias = ? AND i.target IS NOT NULL", (last,), MAX_FOUND) if last else []
     targets = dict.fromkeys((item.target, item.name) for item in imports if item.name)

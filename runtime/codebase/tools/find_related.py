@@ -1,4 +1,4 @@
-"""The tool `find_related`: what else belongs to a file or symbol: tests, documents, similar and co-changing files.
+"""Declares the tool `find_related`: importers, tests, documents, similar and co-changing files.
 
 Each reason ranks files by itself; the lists are fused by reciprocal rank, so that a file with two reasons comes before
 one with either alone.
@@ -50,7 +50,7 @@ class FindRelated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def find_related(
     codebase: Codebase, path: str | None = None, symbol: str | None = None, max_results: int = 15
 ) -> ToolResult:
-    """Files that belong to a file or symbol, best first, at most `max_results`.
+    """Find files related to a file or symbol, best first, at most `max_results`.
 
     `data`: file, symbol, related [{file, kind, reasons, score, start_line, end_line, citation}]; reasons are `imports`,
     `imported_by`, `calls_it`, `tests`, `documents`, `similar` and `changes_with`. Without git the last
@@ -121,7 +121,7 @@ def _subject(codebase: Codebase, path: str | None, symbol: str | None, log: Atte
 
 
 class _Neighbours:
-    """The ranked lists for one file and perhaps one symbol in it."""
+    """Builds the ranked lists of neighbours of one file, and of a symbol in it if given."""
 
     def __init__(self, codebase: Codebase, file: str, symbol: str | None) -> None:
         self._codebase = codebase
@@ -132,7 +132,7 @@ class _Neighbours:
         self.boundary: list[str] = []
 
     def lists(self, log: AttemptLog) -> dict[str, list[_Related]]:
-        """Places by reason, best first."""
+        """Return places by reason, best first."""
         readers: dict[str, Callable[[], list[_Related]]] = {
             "calls_it": self._callers,
             "imported_by": self._importers,
@@ -163,7 +163,7 @@ class _Neighbours:
         return [(target, 1, 1) for target in targets if target in self._known]
 
     def _tests(self) -> list[_Related]:
-        """Tests that use it, then tests that are named after it."""
+        """Return tests that use the file or symbol, then tests that are named after the file."""
         using = [place for place in (*self._callers(), *self._importers()) if kind_of_path(place[0]) == "test"]
         stem = posixpath.splitext(posixpath.basename(self._file))[0].strip("_").lower()
         tests = (path for path in sorted(self._known) if kind_of_path(path) == "test")
@@ -186,7 +186,7 @@ class _Neighbours:
 
 
 def similar_files(codebase: Codebase, file: str) -> list[tuple[str, int, int]]:
-    """(path, first line, last line) of the files that share the rarest words of one, best first."""
+    """Return (path, first line, last line) of the files that share the rarest words of a file, best first."""
     source = codebase.try_source(file)
     if source is None:
         return []

@@ -1,4 +1,4 @@
-"""The tool `find_similar_files`."""
+"""Declares the tool `find_similar_files`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FindSimilarFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find_similar_files(codebase: Codebase, path: str, max_results: int = 15) -> ToolResult:
-    """Files that share the rarest words of a file, best first. `data`: file, files [{file, citation}]."""
+    """Find files that share the rarest words of a file, best first. `data`: file, files [{file, citation}]."""
     log = AttemptLog()
 
     def read(file: IndexedFile) -> ToolResult:

@@ -1,4 +1,4 @@
-"""The tool `find_symbol`."""
+"""Declares the tool `find_symbol`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FindSymbol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def find_symbol(codebase: Codebase, name: str, max_results: int = MAX_SYMBOLS) -> ToolResult:
-    """Definitions of a name. Without one: partial names, then imports of it. `data`: name, symbols, imports."""
+    """Find definitions of a name; without any, partial names, then its imports. `data`: name, symbols, imports."""
     log = AttemptLog()
     limit = bounded(max_results, MAX_SYMBOLS)
     found = log.run("symbol_index", lambda: codebase.symbols_named(name, limit=limit + 1), "not_found")

@@ -1,4 +1,4 @@
-"""The tool `get_file_symbols`."""
+"""Declares the tool `get_file_symbols`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.codebase.tools.look_up import MAX_PATHS, OfFile, listed, of_file, s
 
 
 def get_file_symbols(codebase: Codebase, path: str) -> ToolResult:
-    """Definitions in a file, by line. `data`: file, status (how it was read), symbols."""
+    """Return the definitions in a file, by line. `data`: file, status (how it was read), symbols."""
     log = AttemptLog()
 
     def read(file: IndexedFile) -> ToolResult:

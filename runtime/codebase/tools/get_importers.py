@@ -1,4 +1,4 @@
-"""The tool `get_importers`."""
+"""Declares the tool `get_importers`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ class GetImporters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def get_importers(codebase: Codebase, module: str) -> ToolResult:
-    """Who imports a file, folder or module. `data`: module, importers [{file, line, module, name, citation}]."""
+    """Find the imports of a file, folder or module.
+
+    `data`: module, importers [{file, line, module, name, alias, target, citation}].
+    """
     log = AttemptLog()
     found = log.run("importers", lambda: codebase.importers(module, limit=MAX_PATHS + 1))
     citations: list[Citation] = []

@@ -1,4 +1,4 @@
-"""The tool `get_imports`."""
+"""Declares the tool `get_imports`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.codebase.tools.look_up import MAX_PATHS, OfFile, listed, numbered, 
 
 
 def get_imports(codebase: Codebase, path: str) -> ToolResult:
-    """What a file imports. `data`: file, imports [{line, module, name, alias, target, citation}]."""
+    """Return the imports of a file. `data`: file, imports [{file, line, module, name, alias, target, citation}]."""
     log = AttemptLog()
 
     def read(file: IndexedFile) -> ToolResult:

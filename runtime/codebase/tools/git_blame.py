@@ -1,4 +1,4 @@
-"""The tool `git_blame`."""
+"""Declares the tool `git_blame`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GitBlame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def git_blame(codebase: Codebase, path: str, start_line: int = 1, end_line: int | None = None) -> ToolResult:
-    """Who wrote the lines of a file last. `data`: file, lines [{line, hash, author, date, subject}]."""
+    """Return the last commit of each line of a file. `data`: file, lines [{line, hash, author, date, subject}]."""
 
     def read(git: Git, place: str | None, log: AttemptLog) -> ToolResult:
         file = place or "."

@@ -1,4 +1,4 @@
-"""The tool `git_diff`."""
+"""Declares the tool `git_diff`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GitDiff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def git_diff(codebase: Codebase, path: str | None = None, base: str = "HEAD") -> ToolResult:
-    """What differs between a commit and the work tree, without files that may hold secrets. `data`: base, diff."""
+    """Return the diff from a commit to the work tree, without files that may hold secrets. `data`: base, path, diff."""
 
     def read(git: Git, place: str | None, log: AttemptLog) -> ToolResult:
         commit = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").strip()

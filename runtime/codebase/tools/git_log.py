@@ -1,4 +1,4 @@
-"""The tool `git_log`."""
+"""Declares the tool `git_log`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GitLog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def git_log(codebase: Codebase, path: str | None = None, max_commits: int = 20) -> ToolResult:
-    """Commits, newest first. `data`: path, commits [{hash, author, date, subject}]."""
+    """Return commits, newest first. `data`: path, commits [{hash, author, date, subject}]."""
     limit = bounded(max_commits, MAX_COMMITS)
 
     def read(git: Git, place: str | None, log: AttemptLog) -> ToolResult:

@@ -1,4 +1,4 @@
-"""The tool `git_status`: what is not committed yet."""
+"""Declares the tool `git_status`: branch, HEAD and uncommitted changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GitStatus(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def git_status(codebase: Codebase) -> ToolResult:
-    """Branch, HEAD and uncommitted changes below the root.
+    """Return branch, HEAD and uncommitted changes below the root.
 
     `data`: branch (null when detached), head, ahead, behind, clean, changes [{path, state}] with state added, modified,
     deleted, renamed, type_changed, conflict or untracked; at most 200. Names of files with secrets are left out.

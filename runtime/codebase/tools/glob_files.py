@@ -1,4 +1,4 @@
-"""The tool `glob_files`."""
+"""Declares the tool `glob_files`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class GlobFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def glob_files(codebase: Codebase, pattern: str, max_results: int = MAX_PATHS) -> ToolResult:
-    """Readable files whose path, or whose name when the pattern has no slash, fits a pattern with `*`, `?`, `[…]`.
+    """List readable files whose path, or name if the pattern has no slash, matches a pattern with `*`, `?`, `[…]`.
 
-    `**` is any number of folders. `data`: pattern, files [{file, language, lines}]. Without a hit: in any case.
+    `**/` matches any number of folders. Without a match, the pattern is tried in any case, as a part of the path or
+    name. `data`: pattern, files [{file, language, lines}].
     """
     log = AttemptLog()
     files = [file for file in codebase.files() if file.is_readable]

@@ -1,4 +1,4 @@
-"""The tool `grep_search`."""
+"""Declares the tool `grep_search`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GrepSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def grep_search(
     codebase: Codebase, pattern: str, regex: bool = False, scope: str | None = None, max_results: int = MAX_HITS
 ) -> ToolResult:
-    """Lines with a string or regular expression. Without a hit: in any case, then in the folder above the scope.
+    """Find lines with a string or regular expression; without a hit, in any case, then in the folder above the scope.
 
     `data`: pattern, scope, hits [{file, line, text, citation}].
     """
@@ -46,7 +46,7 @@ def grep_search(
         for name, place, exact in tries:
             tried = log.run(name, _grep(codebase, pattern, regex, place, exact, limit))
             found = tried[0] if tried else found
-            # What took too long once would take as long again in more text.
+            # A search that timed out would time out again in more text.
             if found.hits or found.timed_out:
                 break
     except ToolArgumentsError as error:

@@ -1,4 +1,4 @@
-"""The tool `list_tools`: what tools agents are told of."""
+"""Declares the tool `list_tools`: the tools that are exposed to agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ListTools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def list_tools(_codebase: object) -> ToolResult:
-    """Name, description, parameters and cost of every tool that agents are told of. `data`: tools."""
+    """Describe every tool that is exposed to agents, with its parameters and cost. `data`: tools."""
     log = AttemptLog()
     return log.result("ok", {"tools": log.run("registry", code_tools().describe)}, [])
 

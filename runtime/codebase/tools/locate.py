@@ -1,8 +1,8 @@
-"""The tool `locate`: where is a thing in the code.
+"""Declares the tool `locate`: the places in the code that match a name or a question.
 
-A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, into
-which names and paths are weighed, and one for values alone (constants, fields …) by their names. When nothing is found
-the search is broadened once, then moved up from its scope; values that merely share a word are no broader find.
+A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, which
+also weigh names and paths, and one for values alone (constants, fields …) by their names. If nothing is found, the
+search is broadened once, then moved up from its scope; a search for values alone is never broadened.
 `data["results"]` and the citations are in the same order, one citation for each row.
 """
 
@@ -33,11 +33,10 @@ MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
 MAX_COUNTED = 5_000
 ALL_OF_KINDS = "*"
-# A branch that meets the whole case counts as much as this share of the best score.
+# A branch that matches the whole case gains this share of the best score.
 BRANCH_WEIGHT = 0.6
-# How much less of the case than the best branch meets another one may meet, and still be told as one.
+# How far below the best branch's share another branch may lie and still be reported.
 BRANCH_MARGIN = 0.25
-# So many more pieces are ranked where only those of some kinds are wanted.
 HOLDER_KINDS = frozenset({"class", "struct", "impl"})
 CODE_KINDS = HOLDER_KINDS | {"function", "method", "constructor"}
 
@@ -66,15 +65,14 @@ def locate(
     join: bool = False,
     wait: bool = False,
 ) -> ToolResult:
-    """The places that fit a name or a question, best first, at most `max_results`.
+    """Find the places that match a name or a question, best first, at most `max_results`.
 
-    `kinds` keeps only definitions of those kinds (class, function, method …), and with the query `*` all there are of
-    them are meant; `scope` is a file or folder to look in;
-    `join` and `wait` are those of `Codebase.search_chunks`.
-    `data`: query, scope (as it ended up), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}], and `branch` [first line, last line] of what meets the case of a question «what happens when …?»;
-    `definitions`, of a name or of kinds: how many there are outside tests, those beyond the results counted too.
-    Status `empty` when nothing fits, `denied` when the scope leads outside the root.
+    `kinds` keeps only definitions of those kinds (class, function, method …); with the query `*` it selects all of
+    them; `scope` is a file or folder to search; `join` and `wait` are those of `Codebase.search_chunks`.
+    `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
+    score, source}], with `branch` [first line, last line] of the branch that answers «what happens when …?»;
+    `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
+    results. Status `empty` if nothing matches, `denied` if the scope leads outside the root.
     """
     log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()
@@ -96,7 +94,7 @@ def locate(
 
 
 class _Search:
-    """The strategies of one call."""
+    """Runs the search strategies of one call."""
 
     def __init__(
         self, codebase: Codebase, query: str, limit: int, kinds: frozenset[str], *, join: bool, wait: bool
@@ -114,11 +112,11 @@ class _Search:
 
     @property
     def is_of_values(self) -> bool:
-        """True for a question in words that wants values alone: those that merely share a word are none of them."""
+        """True for a question in words whose kinds are all values; it is not broadened."""
         return not self._is_name and bool(self._kinds) and self._kinds <= VALUES
 
     def first(self, log: AttemptLog, scope: str | None) -> list[_Located]:
-        """A name: its definitions, then what else speaks of it; a question: the ranked chunks."""
+        """Find a name's definitions and then its other occurrences, or a question's ranked chunks."""
         if not self._query:
             return []
         if self._query == ALL_OF_KINDS and self._kinds:
@@ -135,12 +133,12 @@ class _Search:
             return named[: self._limit]
         texts = [] if named else log.run("text", lambda: self.text(scope, case_sensitive=True))
         ranked = log.run("ranked_chunks", lambda: self.chunks(scope))
-        # What is spelt like an identifier is best met where it stands; a plain word says little by standing somewhere.
+        # For an identifier, its occurrences are the best matches; a plain word's mere occurrence is weak evidence.
         others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
         return _merged([named, *others], self._limit)
 
     def of_kinds(self, scope: str | None) -> list[_Located]:
-        """All definitions of the kinds, source before tests, by file and line."""
+        """Return all definitions of the kinds, source files first, by file and line."""
         symbols = self._codebase.symbols_of_kinds(sorted(self._kinds), limit=MAX_COUNTED)
         kept = [symbol for symbol in symbols if _within(symbol.file, scope)]
         self.definitions = sum(kind_of_path(symbol.file) == "source" for symbol in kept)
@@ -148,7 +146,7 @@ class _Search:
         return self._rows(kept, "symbol")
 
     def with_names(self, found: list[_Located], scope: str | None) -> list[_Located]:
-        """The places found, then the definitions whose names have the one word of the question, each once."""
+        """Append to the places found the definitions whose names contain the only term of the question, each once."""
         seen = {(row["file"], row["symbol"]) for row, _ in found}
         named = self.named(scope, fuzzy=True, name=next(iter(self._terms)))
         return [*found, *(place for place in named if (place[0]["file"], place[0]["symbol"]) not in seen)][
@@ -156,13 +154,13 @@ class _Search:
         ]
 
     def broadened(self, scope: str | None) -> list[_Located]:
-        """Partial names of every identifier or word, and the text in any case."""
+        """Find partial names of the identifier or of up to four terms, and the text in any case."""
         words = [self._query] if self._is_name else sorted(self._terms, key=lambda term: (-len(term), term))[:4]
         partial = [row for word in words for row in self.named(scope, fuzzy=True, name=word)]
         return _merged([partial, self.text(scope, case_sensitive=False)], self._limit)
 
     def everything(self, scope: str | None) -> list[_Located]:
-        """All strategies at once, for a wider scope."""
+        """Run the exact strategies in a wider scope, and the broadened ones if they find nothing."""
         if not self._query:
             return []
         named = self.named(scope, fuzzy=False) if self._is_name else []
@@ -185,7 +183,7 @@ class _Search:
         return rows
 
     def values(self, scope: str | None) -> list[_Located]:
-        """Constants, fields and other values whose names meet the question."""
+        """Find constants, fields and other values whose names match the question."""
         index, read = self._codebase.index, self._codebase.try_source
         rows = []
         for symbol, share in values_for(index, read, self._query, self._kinds, self._limit):
@@ -215,7 +213,7 @@ class _Search:
         return rows[: self._limit if self._case is None else wanted]
 
     def with_branches(self, found: list[_Located]) -> list[_Located]:
-        """The places found, those raised that have a branch for the case asked about; it stands as `branch`."""
+        """Raise the places that have a branch for the case of the question, and record it as their `branch`."""
         assert self._case is not None
         gain = BRANCH_WEIGHT * max((row["score"] for row, _ in found), default=0.0)
         raised: list[_Located] = []
@@ -250,7 +248,7 @@ class _Search:
         if not self._fits(symbol.kind if symbol else None):
             return None
         if self._kinds and symbol is not None and not hit.start_line <= symbol.name_line <= hit.end_line:
-            # Who wants classes wants to see them defined, not the fields between two of their methods.
+            # A search for classes should show their definitions, not the fields between two of their methods.
             citation = cite_symbol(self._codebase, symbol, "fits the question")
         else:
             citation = cite_chunk(self._codebase, hit, self._terms, "fits the question")
@@ -304,7 +302,7 @@ def _symbol_row(symbol: SymbolRecord, score: float, source: str) -> dict[str, An
 
 
 def _is_defined(symbol: SymbolRecord, wanted: str) -> bool:
-    """True for code that bears the name as it is written, tests left out: what a question of the name may mean."""
+    """Return True for a definition in a source file with exactly that name: one that the name may mean."""
     is_code = symbol.kind not in {"module", "section", "key", "prototype", "field", "variable", "property"}
     return is_code and symbol.name == last_part(wanted) and kind_of_path(symbol.file) == "source"
 
@@ -314,7 +312,7 @@ def _within(file: str, scope: str | None) -> bool:
 
 
 def _merged(lists: Sequence[list[_Located]], limit: int) -> list[_Located]:
-    """The lists one after the other, without what lies inside something that came before."""
+    """Concatenate the lists, without places that lie inside an earlier one."""
     kept: list[_Located] = []
     ranges: dict[str, list[tuple[int, int]]] = {}
     for row, citation in (located for rows in lists for located in rows):

@@ -1,4 +1,4 @@
-"""What the tools of one look-up share: their rows, their bounds, and how a file or git is asked."""
+"""Provides rows, bounds, and access to files and git for the single-look-up tools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OfFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def with_git(
     codebase: Codebase, path: str | None, read: Callable[[Git, str | None, AttemptLog], ToolResult]
 ) -> ToolResult:
-    """What is read of the git repository for a path; its status says why not."""
+    """Run `read` on the git repository for a path; failures become the status and error of the result."""
     log = AttemptLog()
     try:
         place = readable_path(codebase.root, path, allow_secrets=codebase.allow_secrets) if path else None
@@ -51,7 +51,7 @@ def with_git(
 
 
 def of_file(codebase: Codebase, path: str, log: AttemptLog, read: Callable[[IndexedFile], ToolResult]) -> ToolResult:
-    """What is read of the file at a path, or of the one that the path most likely means."""
+    """Run `read` on the file at a path, or on the one that the path most likely means."""
     try:
         found = find_file(codebase, path, log)
     except RepositoryError as error:
@@ -63,7 +63,7 @@ def of_file(codebase: Codebase, path: str, log: AttemptLog, read: Callable[[Inde
 
 
 def symbol_row(codebase: Codebase, symbol: SymbolRecord, citations: list[Citation]) -> Row:
-    """The row of a definition, with the number of its citation."""
+    """Return the row of a definition, with the number of its citation."""
     made = cite_symbol(codebase, symbol, f"defines {symbol.qualified_name}")
     return {
         "file": symbol.file,
@@ -78,7 +78,7 @@ def symbol_row(codebase: Codebase, symbol: SymbolRecord, citations: list[Citatio
 
 
 def numbered(citations: list[Citation], made: Citation | None) -> int | None:
-    """The number of a citation among the others; None where there is none."""
+    """Append a citation to the others and return its position; None without one."""
     if made is None:
         return None
     citations.append(made)
@@ -86,11 +86,11 @@ def numbered(citations: list[Citation], made: Citation | None) -> int | None:
 
 
 def bounded(asked: int, most: int) -> int:
-    """The number asked for, at least 1 and at most `most`."""
+    """Clamp the number asked for to 1 to `most`."""
     return max(1, min(asked, most))
 
 
 def listed(log: AttemptLog, data: Row, citations: Sequence[Citation], truncated: bool, has_any: bool) -> ToolResult:
-    """The result of a list: `empty` without rows, `partial` where some were left out."""
+    """Return the result of a list: `empty` without rows, `partial` if some were left out."""
     status: ToolStatus = "empty" if not has_any else "partial" if truncated else "ok"
     return log.result(status, data, list(citations), truncated=truncated)

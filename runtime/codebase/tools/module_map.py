@@ -1,4 +1,4 @@
-"""The tool `map_module`: what a folder or file holds, what it imports and who imports it."""
+"""Declares the tool `map_module`: the contents, imports and importers of a folder or file."""
 
 from __future__ import annotations
 
@@ -43,16 +43,15 @@ class MapModule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def map_module(codebase: Codebase, path: str = ".", max_depth: int = 15, symbol: str | None = None) -> ToolResult:
-    """The map of a folder or file; `max_depth` is the number of folder levels shown below it, at least 1.
+    """Map a folder or file; `max_depth` is the number of folder levels shown below it, at least 1.
 
-    With a `symbol`, by its whole name (`Depot`, `Depot.Bay`), that and its members are the only symbols told.
+    With a `symbol`, by its qualified name (`Depot`, `Depot.Bay`), only that symbol and its members are listed.
 
     `data`: path, kind (file or folder), tree [line …], files [{file, language, lines, docstring, docstring_citation,
-    symbols}], imports
-    [{module, target, files}], importers [{file, line, module, citation}]; a symbol is {symbol, kind, signature,
-    docstring, start_line, end_line, citation}, where `citation` is a position in the result's citations. Of a folder
-    the source files nearest to it are described, the tree names the rest; `truncated` tells when something was left
-    out.
+    symbols}], imports [{module, target, files}], importers [{file, line, module, citation}]; a symbol is {symbol, kind,
+    signature, docstring, start_line, end_line, citation}, where `citation` is a position in the result's citations. Of
+    a folder the source files nearest to it are described, the tree lists the rest; `truncated` is True if something
+    was left out.
     """
     log = AttemptLog(codebase.max_retries)
     try:
@@ -95,7 +94,7 @@ def _similar(codebase: Codebase, path: str) -> list[str]:
 
 
 def _order(file: IndexedFile) -> tuple[bool, bool, int, str]:
-    """Sources first, of them those that stand for a whole package, then the nearest."""
+    """Order files: sources first, among them those that represent a whole package, then the nearest."""
     name = file.path.rpartition("/")[2]
     return kind_of_path(file.path) != "source", name not in all_words("head_files"), file.path.count("/"), file.path
 
@@ -126,7 +125,7 @@ class _Map:
         return log.result(status, data, self._citations, truncated=self._truncated)
 
     def _tree(self) -> list[str]:
-        """One line for each folder and file, indented by depth; folders end in a slash and tell their file count."""
+        """Return one line for each folder and file, indented by depth; folders end in a slash and a file count."""
         prefix = "" if self._place == "." or self._is_file else self._place + "/"
         counts: dict[str, int] = {}
         for file in self._files:
@@ -205,7 +204,7 @@ class _Map:
         }
 
     def _imports(self) -> list[dict[str, Any]]:
-        """What the files import from outside the place, with how many files do so; the most frequent first."""
+        """Return imports from outside the place: those within the repository first, the most frequent first."""
         users: dict[tuple[str, str | None], set[str]] = {}
         for file in self._files[: 10 * MAX_MAPPED_FILES]:
             for item in self._codebase.imports_of(file.path):

@@ -1,6 +1,6 @@
-"""The tool `read_code`: lines of a file, by path or by symbol.
+"""Declares the tool `read_code`: lines of a file, by path or by symbol.
 
-A path or a symbol that does not exist is looked for twice more; `runtime.codebase.tools.fallbacks` says how.
+For a path or a symbol that does not exist, the two fallbacks of `runtime.codebase.tools.fallbacks` are tried.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ def read_code(
     end_line: int | None = None,
     max_lines: int = 200,
 ) -> ToolResult:
-    """Lines `start_line` to `end_line` (both included; by default all) of a file, or of a symbol, at most `max_lines`.
+    """Read lines `start_line` to `end_line` (inclusive; by default all) of a file or a symbol, at most `max_lines`.
 
-    `data`: file, start_line, end_line (of what is returned), total_lines, language, symbol, text, asked_path. With both
-    a path and a symbol the symbol is looked for in that file first. Status `partial` and `truncated` when lines or ends
-    of very long lines were left out; `not_found`, `denied`, `unsupported` (binary, too large) otherwise.
+    `data`: file, start_line, end_line (as returned), total_lines, language, symbol, text, asked_path. With both a path
+    and a symbol, the symbol's definition in that file is preferred. Status `partial` and `truncated` if lines or ends
+    of very long lines were left out; on failure `not_found`, `denied`, `empty` (no lines), `error` (no path or symbol)
+    or `unsupported` (binary, too large).
     """
     log = AttemptLog(codebase.max_retries)
     limit = max(1, min(max_lines, MAX_LINES))
@@ -106,7 +107,7 @@ def _read(
 
 
 def _text_of(lines: list[str], start: int, end: int) -> tuple[int, str, bool]:
-    """The last line taken, the text, and whether the end of a long line was left out."""
+    """Return the last line taken, the text, and whether the end of a long line was left out."""
     taken: list[str] = []
     chars = 0
     cut = False

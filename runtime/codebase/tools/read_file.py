@@ -1,4 +1,4 @@
-"""The tool `read_file`."""
+"""Declares the tool `read_file`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ReadFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_file(codebase: Codebase, path: str, start_line: int | None = None, end_line: int | None = None) -> ToolResult:
-    """Lines of a file; a path that is not there is looked for among similar ones, then by name. See `read_code`."""
+    """Read lines of a file; a missing path is replaced by a similar one or one of that name. See `read_code`."""
     return read_code(codebase, path, None, start_line, end_line)
 
 

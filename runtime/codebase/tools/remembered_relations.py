@@ -1,4 +1,4 @@
-"""What is remembered of a symbol, held against the files as they are now."""
+"""Checks the remembered relations of a symbol against the files as they are now."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NAMED_IN_LINES: frozenset[RelationKind] = frozenset({"calls", "uses"})
 
 
 def relations_that_hold(codebase: Codebase, symbol: SymbolRecord) -> list[Relation]:
-    """What a codebase remembers of who calls, mentions, imports or tests a symbol or its file, in its order.
+    """Return the valid remembered relations to a symbol or its file (calls, uses, imports, tests …), in order.
 
-    A relation holds while the file that shows it is unchanged and has those lines; one of a namesake elsewhere is none
-    of this symbol.
+    A relation holds while the file that shows it is unchanged and has those lines; relations to a namesake in another
+    file do not count.
     """
     return [
         relation
@@ -26,7 +26,7 @@ def relations_that_hold(codebase: Codebase, symbol: SymbolRecord) -> list[Relati
 
 
 def holds(codebase: Codebase, relation: Relation) -> bool:
-    """True while the file that shows a relation is the one that was read, and its lines still say so."""
+    """Return True if the file that shows a relation is unchanged, and its lines name the target where they must."""
     source = codebase.try_source(relation.source_file)
     if source is None or source.sha256 != relation.content_sha256:
         return False

@@ -1,4 +1,4 @@
-"""The tool `semantic_search`."""
+"""Declares the tool `semantic_search`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ class SemanticSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def semantic_search(codebase: Codebase, query: str, scope: str | None = None, max_results: int = 20) -> ToolResult:
-    """Pieces of code that fit a question, best first. `data`: query, meaning, hits [{file, start_line, end_line,
-    symbol, score, citation}]; `meaning` is false where the extra `embeddings` is missing and words alone counted.
+    """Find chunks of code that match a question, best first.
+
+    `data`: query, meaning, hits [{file, start_line, end_line, symbol, score, citation}]; `meaning` is False if the
+    codebase has no embeddings and only words counted.
     """
     log = AttemptLog()
     limit = bounded(max_results, MAX_SYMBOLS)

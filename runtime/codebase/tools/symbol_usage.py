@@ -1,6 +1,6 @@
-"""The tool `explore_symbol_usage`: where a symbol is defined, who uses it, and what it uses.
+"""Declares the tool `explore_symbol_usage`: a symbol's definitions, uses and callees.
 
-Each row of `data` has `citation`, its position in the result's citations, or None when a line could not be cited.
+Each row of `data` has `citation`, its position in the result's citations, or None if a line could not be cited.
 Citations come in the order of the parts: definitions, namesakes, callers, other references, importers, tests, callees.
 """
 
@@ -51,17 +51,17 @@ class ExploreSymbolUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50) -> ToolResult:
-    """Definitions, callers, references, importers, tests and callees of a symbol, at most `max_results` of each.
+    """Find definitions, callers, references, importers, tests and callees of a symbol, at most `max_results` of each.
 
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
     kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, where calls
     are told by name alone), callers and references and tests [{file, line, kind, enclosing, text}], importers
     [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}],
-    remembered [{relation, name, file, start_line, end_line, text}]: what a codebase that remembers was shown earlier,
-    in files that are unchanged since, and none of the other parts has.
-    When nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are
-    its references, those that assign it first; else partial names are tried, then imports and the text at large. All
-    of these have the status `partial`; `not_found` otherwise.
+    remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from before, in files
+    that are unchanged since, that are in none of the other parts.
+    If nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are its
+    references, those that assign it first; else partial names are tried, then references and the whole text. All of
+    these have the status `partial`; without any result it is `not_found`.
     """
     log = AttemptLog(codebase.max_retries)
     limit = max(1, min(max_results, MAX_RESULTS))
@@ -91,7 +91,7 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
 def _by_other_names(
     codebase: Codebase, wanted: str, limit: int, log: AttemptLog
 ) -> tuple[list[ReferenceRecord], list[SymbolRecord]]:
-    """One try more: lines that assign the name, which is then no symbol of its own, else symbols of names like it."""
+    """Find lines with a name that is assigned but not indexed as a symbol, else symbols of similar names."""
     lines: list[ReferenceRecord] = []
     symbols: list[SymbolRecord] = []
 
@@ -140,7 +140,7 @@ def _usage(
 
 
 def _given(codebase: Codebase, main: SymbolRecord) -> list[ReferenceRecord]:
-    """The lines of its class that give a field its value or a parameter of its name a default: `depth: int = 3,`."""
+    """Find the lines of its class that assign a field, or give a parameter of its name a default: `depth: int = 3,`."""
     owners = [owner for owner in codebase.symbols_named(main.owner) if owner.file == main.file] if main.owner else []
     source = codebase.try_source(main.file)
     if source is None or not owners:
@@ -167,7 +167,7 @@ def _assigned(name: str) -> re.Pattern[str]:
 
 
 def _namesakes(codebase: Codebase, main: SymbolRecord) -> list[SymbolRecord]:
-    """Methods of other types that calls of that name may mean as well; none in Python, where scopes tell."""
+    """Return methods of other types that calls of that name may mean as well; none in Python, where scopes decide."""
     if not main.owner or language_at(main.file).is_scoped:
         return []
     named = codebase.symbols_named(main.name, limit=20 * MAX_NAMESAKES)
@@ -190,9 +190,9 @@ def _mentions(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceReco
 
 
 def _lines_with(codebase: Codebase, wanted: str, limit: int) -> list[ReferenceRecord]:
-    """The lines that have the last part of a name as a word of its own, those that assign it first, then by place.
+    """Return the lines with the last part of a name as a whole word, those that assign it first, then by place.
 
-    None for a name that no line of code assigns: that is something of another package, and no field.
+    Empty for a name that no line of code assigns: it belongs to another package, and is not a field.
     """
     last = last_part(wanted)
     if not _NAME.fullmatch(last):
@@ -213,7 +213,7 @@ def _around(codebase: Codebase, hit: TextHit) -> str | None:
 
 
 def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _Row:
-    """The parts of a name that the index has no definition of: its lines alone, those of tests apart."""
+    """Return the parts for a name without a definition in the index: its lines only, those of tests apart."""
     used = [line for line in lines if not _is_test(line)]
     tests = [line for line in lines if _is_test(line)]
     return {
@@ -228,7 +228,7 @@ def _unlisted(wanted: str, lines: Sequence[ReferenceRecord], sheet: _Sheet) -> _
 
 
 class _Sheet:
-    """Rows and their citations, numbered together."""
+    """Collects rows and their citations, numbered together."""
 
     def __init__(self, codebase: Codebase, limit: int) -> None:
         self.citations: list[Citation] = []
@@ -237,7 +237,7 @@ class _Sheet:
         self._codebase = codebase
 
     def rows(self, items: Sequence[_T], row: Callable[[_T], _Row]) -> list[_Row]:
-        """One row for each item up to the limit; more of them make the result truncated."""
+        """Return one row for each item up to the limit; further items mark the result as truncated."""
         self.truncated = self.truncated or len(items) > self.limit
         return [row(item) for item in items[: self.limit]]
 

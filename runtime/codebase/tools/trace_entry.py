@@ -1,7 +1,7 @@
-"""The tool `trace_entry_point`: from where a program is entered, along its calls.
+"""Declares the tool `trace_entry_point`: the definitions that an entry point reaches along its calls.
 
-An entry point is a symbol, a file (its `main`, or what its top level calls), or, when none is named, the likeliest one
-of the repository. Calls are followed breadth first and each definition is visited once.
+An entry point is a symbol, a file (its `main`, or else its top-level functions and classes), or, if none is named, the
+likeliest one of the repository. Calls are followed breadth first and each definition is visited once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_STEPS = 60
 MAX_CALLEES = 25
 MAX_ENTRY_POINTS = 30
 
-# What tells an entry point by the line above a definition or by its signature: CLI commands, routes, event handlers.
+# Decorators and attributes that mark entry points: CLI commands, routes, tasks and event handlers.
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("route", re.compile(r"@\w*(?:app|router|api|blueprint|bp)\w*\.(?:route|get|post|put|delete|patch|websocket)\b")),
     ("route", re.compile(r"@(?:Get|Post|Put|Delete|Patch|Request)Mapping\b|\[Http(?:Get|Post|Put|Delete|Patch)\b")),
@@ -37,7 +37,7 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("task", re.compile(r"@(?:\w+\.)?(?:task|shared_task|actor|job|periodic_task)\b")),
     ("handler", re.compile(r"@(?:\w+\.)?(?:on_event|event|listener|EventListener|receiver|handler|subscribe)\b")),
 )
-# A definition, its depth, who calls it and in which line.
+# A definition, its depth, its caller's name and the call.
 _Visit = tuple[SymbolRecord, int, str | None, Callee | None]
 
 _MAIN_NAMES = ("main", "Main", "__main__")
@@ -51,13 +51,13 @@ class TraceEntryPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def trace_entry_point(codebase: Codebase, entry: str | None = None, max_depth: int = 3) -> ToolResult:
-    """What a call of an entry point reaches, at most `max_depth` calls deep (1 to 10) and 60 definitions in all.
+    """Trace the calls of an entry point, at most `max_depth` calls deep (1 to 10) and 60 definitions in all.
 
-    `entry`: a symbol or a file; None lists the entry points of the repository and traces the first. `data`: entry
-    {symbol, file, start_line, end_line}, entry_points [{symbol, kind, file, line, citation}], steps [{depth, symbol,
-    file, start_line, end_line, called_by, line, by_name, citation}] breadth first, `by_name` where nothing but its name
-    tells what is called, outside [names called that are not defined here]. `partial` when the depth or the number of
-    steps cut it; `not_found` when nothing fits.
+    `entry`: a symbol or a file; None lists the entry points of the repository and traces the first. `data`: asked,
+    entry {symbol, file, start_line, end_line}, entry_points [{symbol, kind, file, line, citation}], steps [{depth,
+    symbol, file, start_line, end_line, called_by, line, by_name, citation}] breadth first (`by_name`: the name is the
+    only evidence of what is called), outside [names called that are not defined here]. Status `partial` if a limit
+    cut the trace or the entry points; `not_found` if nothing matches.
     """
     log = AttemptLog(codebase.max_retries)
     trace = _Trace(codebase, max(1, min(max_depth, MAX_DEPTH)))
@@ -104,7 +104,7 @@ def _callables(symbols: list[SymbolRecord]) -> list[SymbolRecord]:
 
 
 def _of_file(codebase: Codebase, path: str) -> list[SymbolRecord]:
-    """Where a file is entered: its `main`, else the functions at its top."""
+    """Return the entry points of a file: its `main`, else its top-level functions and classes, at most 25."""
     file = codebase.relative(path)
     if codebase.file(file) is None:
         near = similar_paths(file, codebase.readable_paths())
@@ -117,7 +117,7 @@ def _of_file(codebase: Codebase, path: str) -> list[SymbolRecord]:
 
 
 def entry_points(codebase: Codebase) -> list[tuple[str, SymbolRecord]]:
-    """(kind, definition) of mains, then commands, routes, tasks and handlers; source files and short paths first."""
+    """Return (kind, definition) of mains, commands, routes, tasks and handlers; source files first, then by kind."""
     found = [("main", symbol) for name in _MAIN_NAMES for symbol in codebase.symbols_named(name, limit=50)]
     found = [(kind, symbol) for kind, symbol in found if symbol.kind in CALLABLE_KINDS]
     decorated = codebase.index.references("r.kind = 'decorator'", (), limit=2_000)
@@ -167,7 +167,7 @@ class _Trace:
         self.cut = False
 
     def list_entry_points(self, points: list[tuple[str, SymbolRecord]]) -> None:
-        """Rows for the entry points of the repository; of many the first 30."""
+        """Add rows for the entry points of the repository, at most 30."""
         self.cut = len(points) > MAX_ENTRY_POINTS
         for kind, symbol in points[:MAX_ENTRY_POINTS]:
             made = cite(

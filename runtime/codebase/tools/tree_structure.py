@@ -1,4 +1,4 @@
-"""The tool `tree_structure`."""
+"""Declares the tool `tree_structure`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TreeStructure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def tree_structure(codebase: Codebase, path: str = ".", max_depth: int = 15) -> ToolResult:
-    """Folders and files below a path. `data`: path, tree [line …]."""
+    """List folders and files below a path. `data`: path, tree [line …]."""
     mapped = map_module(codebase, path, max_depth)
     data: Row = {key: mapped.data[key] for key in ("path", "tree") if key in mapped.data}
     return msgspec.structs.replace(mapped, data=data, citations=(), tokens=tokens_of(data))
