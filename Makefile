@@ -11,9 +11,9 @@ Q ?= How does routing pick the next stage?
 REPO ?= .
 ROUNDS ?= 20
 FAULTS ?=
-# How many processes run tests at the same time. Tests of one group (see tests/conftest.py) stay in one of them.
+# How many processes run tests at the same time; tests/scheduling.py says which tests stay together in one of them.
 JOBS ?= 2
-PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --durations=10
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --durations=10
 
 .PHONY: ask test test-all test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean profile picture
 

@@ -23,14 +23,17 @@ log = logging.getLogger(__name__)
 
 
 class Watch:
-    """Watches actors. `on_life` gets the address and the process id of an actor, each time that it answers."""
+    """Watches actors. `on_incarnation` gets the address and the process id of an actor, each time that it answers."""
 
     def __init__(
-        self, beats: Heartbeats, addresses: Iterable[Address], on_life: Callable[[Address, str], None] | None = None
+        self,
+        beats: Heartbeats,
+        addresses: Iterable[Address],
+        on_incarnation: Callable[[Address, str], None] | None = None,
     ) -> None:
         self._beats = beats
         self._addresses = tuple(addresses)
-        self._on_life = on_life
+        self._on_incarnation = on_incarnation
         self._handles: dict[Address, Any] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._asked_soon: set[Address] = set()
@@ -58,15 +61,15 @@ class Watch:
         try:
             handle = self._handles.get(address) or ray.get_actor(address, namespace=NAMESPACE)
             self._handles[address] = handle
-            life: str = await handle.process_id.remote()
+            incarnation: str = await handle.process_id.remote()
         except (RayError, ValueError) as error:
             # It died and is being restarted, or does not exist yet: Ray sees to that, and it does not count as hanging.
             log.debug("watch.unreachable", extra={"address": address, "reason": str(error)})
             self._beats.unreachable(address)
             return
         self._beats.answered(address)
-        if self._on_life is not None:
-            self._on_life(address, life)
+        if self._on_incarnation is not None:
+            self._on_incarnation(address, incarnation)
 
     async def _replace(self, address: Address) -> None:
         log.warning("watch.replaced", extra={"address": address})

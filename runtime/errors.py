@@ -33,6 +33,7 @@
     │   ├── LeaseLostError         the worker's lease expired, or the task is finished
     │   └── QueueFullError
     └── StageError                 raised by a hook to fail its stage on purpose
+        ├── HandoverError          what an agent hands on does not have its form: `agent`, `field`, `expected`
         ├── ToolFailedError
         │   └── EffectInDoubtError  an earlier attempt may or may not have made a call: a person has to decide
         ├── ModelFailedError       `tokens_in` and `tokens_out`: the tokens that it used nevertheless
@@ -268,6 +269,12 @@ class StageError(JeevesError):
     """Fails a stage on purpose; raised by its hook, handled by the supervisor."""
 
     code = "stage_failed"
+
+
+class HandoverError(StageError):
+    """Reports an output without its form: `agent` wrote it, `field` is where, `expected` what was expected there."""
+
+    code = "handover_unreadable"
 
 
 class ToolFailedError(StageError):

@@ -29,11 +29,11 @@ _CITATION_FIELDS = ("file", "start_line", "end_line", "symbol", "quote", "why")
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One question as a door takes it. `repo` is an absolute path; `limits` may only lower the pipeline's bounds.
+    """Represents one question. `repo` is an absolute path; `limits` may only lower the pipeline's bounds.
 
-    `wait`: a run that has a question of its own waits for the answer instead of ending with it. `clarify`: somebody is
-    there who answers what the run asks after it has looked around; without, it says what it found. `priority`: which of
-    several runs that wait for room begins first.
+    `wait`: a run that raises a question waits for the answer instead of ending with it. `clarify`: someone can answer
+    questions raised after exploration; otherwise the answer reports what was found. `priority`: orders runs that wait
+    for admission.
     """
 
     question: str

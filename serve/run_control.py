@@ -88,7 +88,7 @@ def open_question(envelope: Envelope, interrupt_id: str | None) -> Interrupt:
 
 
 def check_response(interrupt: Interrupt, response: InterruptResponse) -> None:
-    """Raise InputError for an answer that does not answer what was asked."""
+    """Raise InputError for an answer that does not fit the question."""
     lack = missing_from_response(interrupt.kind, response)
     if lack is not None:
         raise InputError(f"{lack}; question {interrupt.id}: {interrupt.question}", interrupt_id=interrupt.id)

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis profiles, a PostgreSQL server, groups, and proof that it is our code that is tested.
+"""What all tests share: Hypothesis profiles, a PostgreSQL server, and proof that it is our code that is tested.
 
 `HYPOTHESIS_PROFILE=ci` tries as many examples as `make check` does, `thorough` ten times as many.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,31 +28,24 @@ REAL_PROCESSES = ("actors", "conformance", "doors", "faults", "llm")
 """Folders whose tests start processes and wait for them by the real clock."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Say which tests stay together when several processes run them, and which may be tried again."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if _stays_with_its_file(item):
-                item.add_marker(pytest.mark.xdist_group(item.path.relative_to(Path(__file__).parent).as_posix()))
-    if os.environ.get("CI"):
-        for item in items:
-            if item.get_closest_marker("ray") or _is_of_real_processes(item):
-                # One more try, and listed as rerun (docs/decisions/005).
-                item.add_marker(pytest.mark.flaky(reruns=1))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep tests together that share something, with `--dist loadscope`."""
+    if config.getoption("dist") != "loadscope":
+        return None
+    from tests.scheduling import FilesTogether
+
+    return FilesTogether(config, log)
 
 
-def _stays_with_its_file(item: pytest.Item) -> bool:
-    """Whether tests of a file share a cluster, a system or a repository, or are too short to be moved."""
-    if not _is_of_real_processes(item):
-        return True
-    fixtures = getattr(item, "_fixtureinfo").name2fixturedefs.values()  # noqa: B009
-    return any(definition.scope == "module" for found in fixtures for definition in found)
-
-
-def _is_of_real_processes(item: pytest.Item) -> bool:
-    folders = item.path.relative_to(Path(__file__).parent).parts[:-1]
-    return bool(folders) and folders[0] in REAL_PROCESSES
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In CI a failed test of real processes has one more try, and is listed as rerun (docs/decisions/005)."""
+    if not os.environ.get("CI"):
+        return
+    for item in items:
+        folders = item.path.relative_to(Path(__file__).parent).parts[:-1]
+        if item.get_closest_marker("ray") or (folders and folders[0] in REAL_PROCESSES):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -1,4 +1,4 @@
-"""Keeping account of what a composite tool tried."""
+"""Records the attempts of a composite tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 class AttemptLog:
-    """Times each try of one tool call and builds the result from them."""
+    """Times each attempt of one tool call and builds its result."""
 
     def __init__(self, max_retries: int = MAX_RETRIES) -> None:
         self.attempts: list[Attempt] = []
@@ -23,7 +23,7 @@ class AttemptLog:
         self._started_s = time.monotonic()
 
     def run(self, strategy: str, search: Callable[[], list[_T]], empty: ToolStatus = "empty") -> list[_T]:
-        """Run one strategy and note how many results it gave; `empty` is the status for none."""
+        """Run one strategy and record its number of results; `empty` is the status for none."""
         started_s = time.monotonic()
         found = search()
         took_ms = int((time.monotonic() - started_s) * 1000)
@@ -32,11 +32,11 @@ class AttemptLog:
 
     @property
     def may_retry(self) -> bool:
-        """True when one more retry is permitted."""
+        """True if one more retry is permitted."""
         return self._retries_left > 0
 
     def retry(self, strategy: str, search: Callable[[], list[_T]], empty: ToolStatus = "empty") -> list[_T]:
-        """Like `run`, for what failed or found nothing before; nothing is done once all retries are made."""
+        """Run a strategy again after a failure or an empty result; return nothing once all retries are used."""
         if not self.may_retry:
             return []
         self._retries_left -= 1
@@ -51,7 +51,7 @@ class AttemptLog:
         truncated: bool = False,
         error: str | None = None,
     ) -> ToolResult:
-        """The result of the call; tokens are estimated from the quotes and rows that it carries."""
+        """Return the result of the call; its tokens are estimated from its data."""
         return ToolResult(
             status,
             data,
@@ -65,5 +65,5 @@ class AttemptLog:
 
 
 def tokens_of(data: dict[str, Any]) -> int:
-    """Tokens of what a result carries, estimated from its length."""
+    """Estimate the tokens of a result's data from its length."""
     return len(repr(data)) // _CHARS_PER_TOKEN

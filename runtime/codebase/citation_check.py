@@ -1,10 +1,10 @@
-"""The check that every citation of an answer must pass.
+"""Checks that a citation of an answer is backed by what tools returned and by the file as it is now.
 
-    verdict = check_citation(codebase, citation, produced)      `produced`: what tools really returned, by file
+    verdict = check_citation(codebase, citation, produced)      `produced`: ranges that tools returned, by file
 
-A citation holds when its file lies below the root and exists, its range lies in the file and within one range that a
-tool produced, the file is unchanged since it was read (when a hash is given), and its quote is text of those lines
-(blanks compared as one). Whoever wrote the citation, a model or a tool, makes no difference.
+A citation is valid if its file lies below the root and exists, its range lies in the file and within one range that a
+tool produced, the file is unchanged since it was read (if a hash is given), and its quote is text of those lines (runs
+of blanks compared as one). Citations by models and by tools are checked alike.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 class VerdictReason(StrEnum):
-    """Why a citation holds or not; the first that applies, in this order."""
+    """Names the reason for a verdict: the first that applies, in the order of the checks."""
 
     VALID = "valid"
     PATH_DENIED = "path_denied"
@@ -40,19 +40,19 @@ class VerdictReason(StrEnum):
 
 
 class EvidenceVerdict(msgspec.Struct, frozen=True):
-    """The verdict on one citation."""
+    """Holds the verdict on one citation."""
 
     citation: Citation
     reason: VerdictReason
 
     @property
     def valid(self) -> bool:
-        """True when the citation may be used."""
+        """True if the citation may be used."""
         return self.reason is VerdictReason.VALID
 
 
 def check_citation(where: Codebase | Path, citation: Citation, produced_ranges: ProducedRanges) -> EvidenceVerdict:
-    """The verdict on one citation; never raises for a bad one. `where`: the codebase, or the root alone."""
+    """Return the verdict on one citation; never raise for a bad one. `where`: the codebase, or the root alone."""
     return EvidenceVerdict(citation, _reason(where, citation, produced_ranges))
 
 
@@ -91,6 +91,6 @@ def _read(where: Codebase | Path, file: str) -> tuple[SourceText, str]:
 
 
 def quote_occurs(quote: str, lines: Sequence[str]) -> bool:
-    """True when the quote, runs of blanks taken as one, is part of the lines; an empty quote always is."""
+    """Return True if the quote, runs of blanks taken as one, is part of the lines; an empty quote always is."""
     wanted = _BLANKS.sub(" ", quote).strip()
     return wanted in _BLANKS.sub(" ", "\n".join(lines))

@@ -1,6 +1,6 @@
-"""A repository as agents read it: its files, and what the index knows of them. Read-only.
+"""Provides read-only access to a repository: its files, and their symbols and chunks in the index.
 
-    codebase = Codebase.open(root, index_path)            after `index_writer.refresh(root, index_path)`
+    codebase = Codebase.open(root, index_path)            after `index.writer.refresh(root, index_path)`
     codebase.files()                                      IndexedFile …
     codebase.read_lines("pkg/app.py", 10, 30)             lines as they are on disk now
     codebase.symbols_named("Flask.route")                 definitions; fuzzy=True for partial names
@@ -9,9 +9,9 @@
     codebase.importers(module_or_path), imports_of(path)
     codebase.search_text(pattern), search_chunks(question)
 
-Every path argument is resolved, links included, and must lead to a place below the root: otherwise it is a
-RepositoryError for which `paths.is_denied` holds. A file that does not exist is a RepositoryError too. One object
-serves several threads.
+Every path argument is resolved, links included, and must lead below the root: otherwise a RepositoryError is raised for
+which `paths.is_denied` is True. A file that does not exist raises a RepositoryError too. One object serves several
+threads.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SourceKey = tuple[str, int, int]
 
 
 class Codebase:
-    """One repository and its index. Make one with `open`."""
+    """Reads one repository and its index. Create it with `open`."""
 
     def __init__(
         self, root: Path, reader: IndexReader, *, allow_secrets: bool = False, semantics: Semantics | None = None
@@ -77,22 +77,22 @@ class Codebase:
     ) -> Codebase:
         """Open the index of a repository. RepositoryError for the root, StateStorageError for the index.
 
-        `semantics` may serve several codebases; whoever made it closes it.
+        `semantics` may serve several codebases; its creator closes it.
         """
         reader = IndexReader(index_path)
         return cls(resolve_root(root), reader, allow_secrets=allow_secrets, semantics=semantics)
 
     def remembering(self, relations: Sequence[Relation]) -> Codebase:
-        """The same codebase, index and texts shared, that also knows what evidence showed earlier of its symbols.
+        """Return a copy, with shared index and texts, that also holds remembered relations of its symbols.
 
-        Nothing of it is taken for true: whoever uses a relation looks whether its file is unchanged.
+        Relations may be outdated: check that a relation's file is unchanged before using it.
         """
         other = copy.copy(self)
         other.remembered = tuple(relations)
         return other
 
     def retrying(self, max_retries: int) -> Codebase:
-        """The same codebase, whose tools make at most so many retries in a call, and never more than two."""
+        """Return a copy whose tools make at most `max_retries` retries in a call, and never more than two."""
         other = copy.copy(self)
         other.max_retries = max_retries
         return other
@@ -103,28 +103,28 @@ class Codebase:
 
     @property
     def commit(self) -> str | None:
-        """The commit of the work tree, or None without git."""
+        """The commit of the work tree; None if there is none or it cannot be read."""
         return head_commit(self.root)
 
     # Files
 
     def files(self) -> tuple[IndexedFile, ...]:
-        """Every file of the index by path, skipped ones too."""
+        """Return every file of the index by path, including skipped ones."""
         generation = self.index.generation()
         if self._files[0] != generation or not generation:
             self._files = (generation, tuple(self.index.files()))
         return self._files[1]
 
     def file(self, path: str) -> IndexedFile | None:
-        """The file at a path as the index knows it, or None."""
+        """Return the index entry of the file at a path, or None."""
         return self.index.file(self.relative(path))
 
     def relative(self, path: str) -> str:
-        """The path from the root in the form that the index uses. A denied RepositoryError when it leads outside."""
+        """Return the path relative to the root, as in the index. A denied RepositoryError if it leads outside."""
         return relative_to_root(self.root, path)
 
     def source(self, path: str) -> SourceText:
-        """Text and hash of a file as it is on disk now. RepositoryError when it cannot be read as text."""
+        """Return text and hash of a file as it is on disk now. RepositoryError if it cannot be read as text."""
         relative = readable_path(self.root, path, allow_secrets=self.allow_secrets)
         full = self.root / relative
         try:
@@ -155,33 +155,33 @@ class Codebase:
         return source
 
     def read_lines(self, path: str, start: int = 1, end: int | None = None) -> list[str]:
-        """Lines `start` to `end`, both included and cut to the file; without line ends."""
+        """Return lines `start` to `end` (inclusive, clamped to the file), without line ends."""
         lines = self.source(path).lines
         return lines[max(start, 1) - 1 : len(lines) if end is None else max(end, 0)]
 
     def sha256(self, path: str) -> str:
-        """Hash of the file's bytes as they are on disk now."""
+        """Return the SHA-256 of the file's bytes as they are on disk now."""
         return self.source(path).sha256
 
     # Symbols
 
     def symbols_named(self, name: str, *, fuzzy: bool = False, limit: int = 100) -> list[SymbolRecord]:
-        """Definitions of a name: `f`, `Class.f`, `module.f`, `pkg.module.Class`; exact case first, then any case.
+        """Find definitions of a name: `f`, `Class.f`, `module.f`, `pkg.module.Class`; exact case first, then any case.
 
         With `fuzzy` also names that contain it.
         """
         return symbol_links.symbols_named(self.index, name, fuzzy=fuzzy, limit=limit)
 
     def symbols_of_kinds(self, kinds: Sequence[str], *, limit: int = 5000) -> list[SymbolRecord]:
-        """Symbols of some kinds (function, class …), by file and line."""
+        """Return symbols of the given kinds (function, class …), by file and line."""
         return self.index.symbols(f"s.kind IN ({', '.join('?' * len(kinds))})", tuple(kinds), limit)
 
     def symbols_in(self, path: str, *, limit: int = 5000) -> list[SymbolRecord]:
-        """Symbols of one file, by line."""
+        """Return the symbols of one file, by line."""
         return self.index.symbols("f.path = ?", (self.relative(path),), limit)
 
     def symbol_at(self, path: str, line: int) -> SymbolRecord | None:
-        """The innermost definition around a line; modules and keys do not count."""
+        """Return the innermost definition around a line; modules and keys do not count."""
         where = "f.path = ? AND s.start_line <= ? AND s.end_line >= ? AND s.kind NOT IN ('module', 'key')"
         found = around(self.index.symbols(where, (self.relative(path), line, line)))
         return min(found, key=lambda symbol: (symbol.end_line - symbol.start_line, -symbol.start_line), default=None)
@@ -189,23 +189,23 @@ class Codebase:
     # Links between symbols and files
 
     def references(self, name: str | SymbolRecord, *, limit: int = 200) -> list[ReferenceRecord]:
-        """Uses of a simple name or a definition: calls, bases, decorators, imports, any other mention in code."""
+        """Find uses of a simple name or a definition: calls, bases, decorators, imports, any other mention in code."""
         return symbol_links.references(self.index, self.try_source, name, limit)
 
     def callers(self, symbol: SymbolRecord | str, *, limit: int = 200) -> list[ReferenceRecord]:
-        """Calls of a symbol, those that most likely mean it first."""
+        """Find calls of a symbol, those that most likely mean it first."""
         return symbol_links.callers(self.index, self.try_source, symbol, limit)
 
     def callees(self, symbol: SymbolRecord, *, limit: int = 100) -> list[Callee]:
-        """Calls inside a symbol in order, each with the definition that it most likely means."""
+        """Return the calls inside a symbol in order, each with the definition that it most likely means."""
         return call_targets.callees(self.index, symbol, limit)
 
     def imports_of(self, path: str) -> list[ImportRecord]:
-        """What a file imports, by line."""
+        """Return the imports of a file, by line."""
         return self.index.imports("f.path = ?", (self.relative(path),))
 
     def importers(self, module_or_path: str, *, limit: int = 500) -> list[ImportRecord]:
-        """Imports that mean a file, a folder or a module."""
+        """Find imports of a file, a folder or a module."""
         return symbol_links.importers(self.index, module_or_path, limit)
 
     # Search
@@ -220,7 +220,7 @@ class Codebase:
         scope: str | None = None,
         timeout_s: float = TEXT_SEARCH_TIMEOUT_S,
     ) -> FoundText:
-        """Lines with a string or regular expression, source files first; what `timeout_s` seconds gave.
+        """Find lines with a string or regular expression, source files first; after `timeout_s`, those found so far.
 
         `scope` is a file or folder. ToolArgumentsError for a pattern that cannot be used.
         """
@@ -237,10 +237,10 @@ class Codebase:
     def search_chunks(
         self, query: str, limit: int = 20, *, scope: str | None = None, join: bool = False, wait: bool = False
     ) -> list[ChunkHit]:
-        """Pieces of files that fit a question in words, with identifiers, or in meaning, best first.
+        """Find chunks that match a question by words, identifiers or meaning, best first.
 
-        With `join` pieces that touch are one, up to 80 lines. Meaning counts when vectors of the pieces are at hand;
-        with `wait` those that are missing are made first.
+        With `join`, neighbouring chunks become one, up to 80 lines. Meaning counts if the vectors of the chunks are
+        available; with `wait`, missing ones are made first.
         """
         within = None if scope is None else self.relative(scope)
         if self.semantics is None:
@@ -254,7 +254,7 @@ class Codebase:
         return rank_chunks(self.index, query, limit, scope=within, similar=similar, join=join)
 
     def readable_paths(self, scope: str | None = None) -> list[str]:
-        """Paths of the files that may be read, below a file or folder when `scope` is given."""
+        """Return the paths of readable files; `scope` limits them to a file or folder."""
         within = "." if scope is None else self.relative(scope)
         return [
             file.path
@@ -263,7 +263,7 @@ class Codebase:
         ]
 
     def try_source(self, path: str) -> SourceText | None:
-        """Like `source`, None when the file has gone or cannot be read."""
+        """Return the text as `source` does; None if the file is missing or cannot be read."""
         try:
             return self.source(path)
         except RepositoryError:
@@ -271,6 +271,6 @@ class Codebase:
 
 
 def described(hit: ChunkHit, source: SourceText | None) -> str:
-    """What of a piece its vector is made from: where it stands, its name, its text."""
+    """Return the text from which a chunk's vector is made: path, symbol and lines."""
     lines = source.lines[hit.start_line - 1 : hit.end_line] if source else []
     return f"{hit.file} {hit.symbol or ''}\n" + "\n".join(lines)[:MAX_DESCRIBED_CHARS]

@@ -1,4 +1,4 @@
-"""The tools over a codebase, found where they are declared: every module of `runtime.codebase.tools` with a `TOOL`.
+"""Collects the tools over a codebase from every module of `runtime.codebase.tools` with a `TOOL`.
 
 Installed packages declare further ones by an entry point of the group `jeeves.code_tools`, which names such a module.
 """
@@ -32,10 +32,10 @@ _AFTER_OURS = 1_000
 
 
 class CodeTool(Tool, frozen=True, kw_only=True):
-    """A tool over a codebase. Agents are told of those that are `exposed`, the others are for people.
+    """Declares a tool over a codebase. `exposed` tools are offered to agents, the others are for people.
 
-    `place`: where it stands in lists, smaller numbers first. `example`: arguments that show its use in documentation.
-    `remembered_of`: the parameter whose symbol it is told the remembered relations of, empty where it needs none.
+    `place`: position in lists, smaller numbers first. `example`: arguments that show its use in documentation.
+    `remembered_of`: the parameter for whose symbol it gets the remembered relations, empty if it needs none.
     """
 
     place: int = _AFTER_OURS
@@ -44,7 +44,7 @@ class CodeTool(Tool, frozen=True, kw_only=True):
 
 
 def by_fields(function: Callable[..., ToolResult]) -> Callable[[Any, Any], ToolResult]:
-    """A tool's `run` that calls a function with the codebase and the fields of the parameters."""
+    """Return a tool's `run` that calls a function with the codebase and the fields of the parameters."""
 
     def run(codebase: Codebase, given: msgspec.Struct) -> ToolResult:
         return function(codebase, **msgspec.structs.asdict(given))
@@ -54,7 +54,7 @@ def by_fields(function: Callable[..., ToolResult]) -> Callable[[Any, Any], ToolR
 
 @functools.cache
 def code_tools() -> ToolRegistry:
-    """Every tool over a codebase, by its place. SettingsError for a declaration that is none, or has a name twice."""
+    """Return every tool over a codebase, by place. SettingsError for an invalid declaration or a duplicate name."""
     found = sorted((*_of_this_package(), *_of_others()), key=lambda tool: (tool.place, tool.name))
     try:
         return ToolRegistry(found)
@@ -83,12 +83,12 @@ def _tool_of(module: object, place: str) -> CodeTool:
 
 
 def remembered_of(tool: str) -> str:
-    """The parameter of a tool whose symbol it is told the remembered relations of; empty where it needs none."""
+    """Return the parameter of a tool for whose symbol it gets the remembered relations; empty if it needs none."""
     return next((one.remembered_of for one in code_tools() if one.name == tool and isinstance(one, CodeTool)), "")
 
 
 def table_of(tools: Iterable[Tool]) -> str:
-    """The table of some tools for documentation, in Markdown."""
+    """Return a Markdown table of tools for the documentation."""
     rows = ["| tool | does | cost | example of its arguments |", "|---|---|---|---|"]
     for tool in tools:
         example = json.dumps(tool.example, ensure_ascii=False) if isinstance(tool, CodeTool) else "{}"

@@ -27,7 +27,7 @@ class RunBatch(msgspec.Struct):
     """Entries that wait for their write, and what it takes to undo them.
 
     `before`: each run as it was. `opened`: runs that the table did not have. `settled`: what was owed to callers from
-    earlier, and handed to them in this batch; `said_again`: what they repeated in it that was on record already.
+    earlier, and handed to them in this batch; `replayed`: what they repeated in it that was on record already.
     """
 
     entries: list[Entry] = []
@@ -35,7 +35,7 @@ class RunBatch(msgspec.Struct):
     payloads: dict[RunId, list[Payload]] = {}
     opened: list[RunId] = []
     settled: dict[RunId, list[Command]] = {}
-    said_again: list[tuple[RunId, Payload]] = []
+    replayed: list[tuple[RunId, Payload]] = []
 
     def add(self, entry: Entry, before: Kept) -> None:
         """Take an event that has been decided on; `before`: the run as it was until then."""

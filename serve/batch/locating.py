@@ -34,7 +34,7 @@ class LocateRuntime:
         self._semantics = open_semantics(Path(shared["vectors"])) if shared["vectors"] else None
 
     async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
-        """The document: `citations` are {file, start_line, end_line}, at most 20. Raises what a refresh raises."""
+        """Return a document with at most 20 `citations`, {file, start_line, end_line}. Raises what a refresh raises."""
         started_s = time.monotonic()
         refreshed = await self._index.refresh(ask.repo)
         result = await asyncio.to_thread(self._locate, refreshed, ask.question)

@@ -1,4 +1,4 @@
-"""Tells how the work queues of the store stand, for `jeeves status`."""
+"""Reports the state of the store's work queues, for `jeeves status`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime.store.sql_work_queue import WORK_QUEUES
 
 
 def queue_state(settings: Settings) -> dict[str, QueueStats]:
-    """Count the tasks of every queue by state; no database is made for it. Raises StateStorageError."""
+    """Count the tasks of every queue by state, without creating a database. Raises StateStorageError."""
     options = store_options(settings)
     if not has_database(options, WORK_QUEUES.database):
         return {}
@@ -31,12 +31,12 @@ def queue_state(settings: Settings) -> dict[str, QueueStats]:
 
 
 def as_document(state: dict[str, QueueStats]) -> dict[str, Any]:
-    """Put the counts into the form of `jeeves status --json`."""
+    """Return the counts in the form of `jeeves status --json`."""
     return {name: msgspec.to_builtins(stats) for name, stats in state.items()}
 
 
 def told_of_queues(state: dict[str, QueueStats]) -> str:
-    """Write a line for each queue with work left or given up, and one for all the others."""
+    """Return a line for each queue with open or failed tasks, and one for all the others."""
     lines = []
     for name, stats in state.items():
         if stats.ready or stats.leased or stats.delayed or stats.dead:

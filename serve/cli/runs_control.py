@@ -47,9 +47,9 @@ def watch(
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    """Show what happens in a run, to its end; exit status as that of `ask`.
+    """Show the events of a run to its end; the exit status is that of `ask`.
 
-    Of a run that the system that is up does not drive, what its log has of it.
+    For a run that the warm system does not drive, show the events in its log.
     """
     settings = load_settings(config)
 
@@ -120,7 +120,7 @@ def response_of(text: str, approve: bool, reject: bool, modify: str | None) -> I
 
 
 def _watched(settings: Settings, run_id: RunId, after_seq: int, show: OnEvent) -> dict[str, Any]:
-    """Show the events after `after_seq`, as they come or as they are recorded; the run's document then."""
+    """Show the events after `after_seq`, live or from the log, and return the run's document."""
     if read_record(settings.state_dir) is not None:
         with suppress(UnknownNameError):  # it ran elsewhere: its log may have it
             return asyncio.run(_system(settings).watch(run_id, after_seq, show))
@@ -136,7 +136,7 @@ def _system(settings: Settings) -> WarmRuntime:
     """Return the warm system. Raises InputError if there is none."""
     record = read_record(settings.state_dir)
     if record is None:
-        raise InputError("no warm system is up; start one with `jeeves up`")
+        raise InputError("no system is up; start one with `jeeves up`")
     return WarmRuntime(record, code_version())
 
 

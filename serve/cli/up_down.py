@@ -68,7 +68,7 @@ def down(config: Config = None) -> None:
 def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False, config: Config = None
 ) -> None:
-    """Say whether a system is up, and what it is doing; exit status 1 when it is not."""
+    """Report whether a system is up, and what it is doing; exit status 1 if it is not."""
     settings = load_settings(config)
     record = read_record(settings.state_dir)
     queues = queue_state(settings)
@@ -87,7 +87,7 @@ def status(
 def _check_settings(record: WarmRecord, settings: Settings) -> None:
     if record.settings_digest != settings_digest(settings):
         raise ClusterError(
-            f"a system with different settings is up (process {record.pid}); run `jeeves down` first", pid=record.pid
+            f"a system with other settings is up (process {record.pid}); run `jeeves down` first", pid=record.pid
         )
 
 
@@ -108,7 +108,7 @@ def _described(state: dict[str, Any]) -> str:
 
 
 def _models(breakers: dict[str, str]) -> str:
-    """Say where the breaker of each deployment stands; nothing where no model was asked."""
+    """Describe the circuit breaker of each deployment; empty if no model was called."""
     told = ", ".join(f"{deployment} {breaker}" for deployment, breaker in sorted(breakers.items()))
     return f"breakers of models: {told}\n" if told else ""
 

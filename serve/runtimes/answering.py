@@ -46,7 +46,7 @@ async def leave_waiting(_interrupt: dict[str, Any]) -> InterruptResponse | None:
 
 
 class AskCallbacks(NamedTuple):
-    """What a caller wants to hear of a question while it is answered; by default nothing, and nobody is asked."""
+    """Holds the callbacks of a question; by default, events are ignored and interrupts are left waiting."""
 
     on_event: OnEvent = ignore_event
     on_indexing: OnIndexing = ignore_indexing
@@ -60,9 +60,9 @@ class AskRuntime(Protocol):
     """Answers questions until it is closed."""
 
     async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
-        """The answer document; of a run that was left waiting, the document that says for what.
+        """Return the answer document; for a run that was left waiting, it has `interrupt`.
 
-        Its `on_interrupt` is asked only when `ask.wait` is set. Raises JeevesError for what could not be started.
+        `on_interrupt` is called only if `ask.wait` is set. Raises JeevesError if the run could not be started.
         """
 
     async def close(self) -> None:
@@ -118,7 +118,7 @@ async def follow(
             async for event in events:
                 callbacks.on_event(event)
                 if event.type != "interrupt.raised" or not ask.wait or event.data["kind"] == "checkpoint":
-                    continue  # whoever paused a run lets it go on
+                    continue  # a paused run is resumed by the one who paused it
                 if not await _put(host, await envelope_of(run_id), str(event.data["id"]), callbacks.on_interrupt):
                     break
     except asyncio.CancelledError:

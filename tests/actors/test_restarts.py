@@ -17,7 +17,7 @@ from tests.postgres_server import PostgresServer
 
 
 def owner(server: PostgresServer) -> LogOwner:
-    options = StoreOptions("", "postgres", server.dsn)
+    options = StoreOptions("", "postgres", server.dsn, schema="t_followers")
     return LogOwner(Address("supervisor"), "s-1", options, ["followers"], SystemClock())
 
 

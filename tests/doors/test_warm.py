@@ -153,7 +153,7 @@ def test_the_status_tells_how_far_vectors_are_that_are_made_in_the_background(wa
     assert ", 3 of 7 requested computed\n" in warm.run("status").answers().out
     cache.note("somebody", 7, 7)
     cache.close()
-    assert "wanted now" not in warm.run("status").answers().out
+    assert "requested computed" not in warm.run("status").answers().out
 
 
 def test_a_client_that_hangs_up_has_its_run_cancelled(warm: Program, warm_repo: Path) -> None:

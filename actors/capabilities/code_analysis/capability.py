@@ -1,7 +1,7 @@
-"""The capability code_analysis: questions about a repository, answered with checked citations.
+"""Declares the capability code_analysis: answers about a repository with checked citations.
 
-perception → intent → planner → traverser → synthesizer → critic → integration; what each agent may do and where a run
-goes next is in configs/pipelines/code_analysis.yaml.
+perception → intent → planner → traverser → synthesizer → critic → integration; the agents' permissions and the routing
+are in configs/pipelines/code_analysis.yaml.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which language a file is written in, and what its record says.
+"""Detects the language of a file and looks up its record and grammar.
 
 Every module of `runtime.codebase.languages` declares languages; installed packages declare further ones by an entry
-point of the group `jeeves.languages`. They are listed when the first file is met. `language_of(path)` looks at the file
-name alone; scripts without an ending and headers of C++ are told by their text. A grammar is a package of its own that
-is imported when its first file is met, never before.
+point of the group `jeeves.languages`. They are loaded on first use. `language_of(path)` looks at the file name alone;
+scripts without an extension and headers of C++ are recognised by their text. A grammar is a package of its own that is
+imported for its first file, never before.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _NO_LANGUAGE = Language(name="")
 
 @functools.cache
 def languages() -> Mapping[str, Language]:
-    """Every language by its name. SettingsError when two declare the same name, ending or file name."""
+    """Return every language by its name. SettingsError if two declare the same name, extension or file name."""
     return records_by_name((*_of_this_package(), *_of_others()))
 
 
 def records_by_name(records: Iterable[Language]) -> dict[str, Language]:
-    """The records by their names. SettingsError when two of them declare the same thing."""
+    """Return the records by name. SettingsError if two declare the same name, extension, file name or interpreter."""
     known: dict[str, Language] = {}
     owners: dict[str, str] = {}
     for record in records:
@@ -75,7 +75,7 @@ def _records(module: object, place: str) -> tuple[Language, ...]:
 
 @functools.cache
 def languages_digest() -> str:
-    """A digest of what decides how files are read: an index that was made with other languages is made anew."""
+    """Return a digest of the language settings that affect parsing; an index with another digest is rebuilt."""
     told = [
         (r.name, r.extensions, r.file_names, r.interpreters, r.role, r.grammar, r.tags, r.comment_marks, r.is_scoped)
         for r in sorted(languages().values(), key=lambda record: record.name)
@@ -105,12 +105,12 @@ def _claims() -> dict[str, tuple[re.Pattern[str], str]]:
 
 @functools.cache
 def all_words(field: str) -> frozenset[str]:
-    """The words that the records of all languages have in a field."""
+    """Return the words in a field of all language records."""
     return frozenset(word for record in languages().values() for word in getattr(record, field).split())
 
 
 def language_of(path: str) -> str | None:
-    """The name of the language that the file name tells, or None."""
+    """Return the name of the language that a file name indicates, or None."""
     name = PurePosixPath(path).name.lower()
     named = _by_file_name().get(name)
     if named is not None:
@@ -120,23 +120,23 @@ def language_of(path: str) -> str | None:
 
 
 def language_named(name: str | None) -> Language:
-    """The record of a language; one with nothing but defaults for None and for a name that nobody declares."""
+    """Return the record of a language; one with default values for None or an undeclared name."""
     return languages().get(name or "", _NO_LANGUAGE)
 
 
 def language_at(path: str) -> Language:
-    """The record of the language that the file name tells."""
+    """Return the record of the language that the file name indicates."""
     return language_named(language_of(path))
 
 
 def may_call(file: str, other: str) -> bool:
-    """False when code of one file does not call that of another by name: their languages are strangers."""
+    """Return False if code in one file cannot call that in another by name: their languages are unrelated."""
     one, two = language_at(file), language_at(other)
     return one is two or not one.name or not two.name or (one.family != "" and one.family == two.family)
 
 
 def language_of_shebang(first_line: str) -> str | None:
-    """The language of a script whose first line names its interpreter, or None."""
+    """Return the language of a script whose first line names its interpreter, or None."""
     found = _INTERPRETER.match(first_line)
     if found is None:
         return None
@@ -145,8 +145,10 @@ def language_of_shebang(first_line: str) -> str | None:
 
 
 def language_of_content(path: str, by_name: str | None, text: str) -> str | None:
-    """The language of a file whose text is at hand: scripts by their first line, others where a language claims them
-    by what they hold, as C++ does with headers."""
+    """Return the language of a file with known text.
+
+    A script is recognised by its first line; a language may claim other files by their text, as C++ does with headers.
+    """
     if by_name is None:
         return language_of_shebang(text[:200].split("\n", 1)[0])
     claim = _claims().get(path.rpartition(".")[2])
@@ -155,7 +157,7 @@ def language_of_content(path: str, by_name: str | None, text: str) -> str | None
 
 @functools.cache
 def load_grammar(language: str) -> tree_sitter.Language:
-    """The grammar of a language that has one; imports its package on the first call. KeyError for any other."""
+    """Load the grammar of a language; imports its package on the first call. KeyError for a language without one."""
     import tree_sitter
 
     grammar = languages()[language].grammar
@@ -166,7 +168,7 @@ def load_grammar(language: str) -> tree_sitter.Language:
 
 
 def tags_query(language: Language) -> str:
-    """The tags query that the grammar's package brings along, with the further patterns of the record."""
+    """Return the tags query of the grammar's package, followed by the further patterns of the record."""
     if language.grammar is None:
         return language.tags
     query = getattr(importlib.import_module(language.grammar.module), language.grammar.tags_attribute, None)

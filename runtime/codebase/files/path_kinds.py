@@ -1,7 +1,7 @@
-"""What a file is for, by its path: source, or something that an ordinary question does not mean.
+"""Classifies files by path: source, or a kind that most questions do not mean, such as tests or docs.
 
-The first row of the table that matches wins; `source` is what remains. To a row belong the patterns of that kind which
-the records of the languages have. Ranking demotes the other kinds unless the question asks for them.
+The first row of the table that matches wins; `source` is the remainder. A row includes the patterns of that kind from
+the language records. Ranking demotes the other kinds unless the question asks for them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _ASKED_COMPILED = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in
 
 @functools.cache
 def _compiled() -> tuple[tuple[PathKind, re.Pattern[str]], ...]:
-    """The rows of the table with what the languages add to each."""
+    """Compile the rows of the table, each with the patterns that the languages add."""
     code = "|".join(sorted(map(re.escape, all_words("code_extensions"))))
     further: dict[PathKind, list[str]] = {}
     for record in languages().values():
@@ -97,25 +97,25 @@ def _compiled() -> tuple[tuple[PathKind, re.Pattern[str]], ...]:
 
 @functools.lru_cache(maxsize=65536)
 def kind_of_path(path: str) -> PathKind:
-    """The first kind in the table whose pattern the path has."""
+    """Return the first kind in the table whose pattern matches the path; `source` if none does."""
     return next((kind for kind, pattern in _compiled() if pattern.search(path)), "source")
 
 
 def kind_of_place(path: str, symbol: str | None) -> PathKind:
-    """The kind of a file, `test` for what stands in a test module within a source file (`tests.it_parses`)."""
+    """Return the kind of a file, or `test` for a symbol in a test module within a source file (`tests.it_parses`)."""
     owners = (symbol or "").split(".")[:-1]
     return "test" if not _TEST_MODULES.isdisjoint(owners) else kind_of_path(path)
 
 
 def is_listed_only(path: str) -> bool:
-    """True for lock files and minified code: they are listed and can be read, but are not cut into chunks."""
+    """Return True for lock files and minified code: they are listed and can be read, but not cut into chunks."""
     return _LISTED_ONLY.search(path) is not None
 
 
 def kinds_asked_for(question: str) -> frozenset[PathKind]:
-    """The kinds that a question speaks of, so that they are not demoted for it.
+    """Return the kinds that a question mentions, so that they are not demoted for it.
 
-    Of a longer text, such as a report or the description of a change, only its title and what it asks count: that
+    Of a longer text, such as a report or the description of a change, only the title and the questions count: that
     tests were added as well, or a template's `Documentation:`, is not what the text is about.
     """
     title, _, rest = question.strip().partition("\n")

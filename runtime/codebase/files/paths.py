@@ -1,4 +1,4 @@
-"""Confinement: every path that comes from outside leads to a readable file below the root, or nowhere."""
+"""Confines paths from outside to readable files below the repository root."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _FORBIDDEN_PARTS = frozenset({".git", ".hg", ".svn"})
 
 
 def path_denied(message: str, path: str) -> RepositoryError:
-    """The error for a path that leads out of the repository, or to something that may not be read."""
+    """Return the error for a path that leads out of the repository, or to a file that must not be read."""
     return RepositoryError(message, path=path, denied=True)
 
 
 def is_denied(error: RepositoryError) -> bool:
-    """True for an error that `path_denied` made, as against a file that is missing or cannot be read."""
+    """Return True for an error made by `path_denied`, as opposed to a missing or unreadable file."""
     return bool(error.values.get("denied"))
 
 
 def relative_to_root(root: Path, path: str) -> str:
-    """The path from the root with forward slashes, links resolved; the root itself is `.`.
+    """Return the path relative to the root with forward slashes, links resolved; the root itself is `.`.
 
-    `root` must be resolved; `path` may be absolute or relative to it and need not exist. A denial (see `path_denied`)
-    when it leads outside, into version-control data, or is no path at all.
+    `root` must be resolved; `path` may be absolute or relative to it and need not exist. RepositoryError (see
+    `path_denied`) if it leads outside or into version-control data, or is not a valid path.
     """
     if "\0" in path:
         raise path_denied("a path cannot hold a NUL character", path)
@@ -41,7 +41,7 @@ def relative_to_root(root: Path, path: str) -> str:
 
 
 def readable_path(root: Path, path: str, *, allow_secrets: bool = False) -> str:
-    """Like `relative_to_root`, for a file that is about to be read: secrets are refused too."""
+    """Return the path as `relative_to_root` does, for a file to be read: secrets are refused too."""
     relative = relative_to_root(root, path)
     if not allow_secrets and (is_secret(relative) or is_secret(PurePosixPath(path.strip()).as_posix())):
         raise path_denied(f"{path} may hold secrets and is not read", path)

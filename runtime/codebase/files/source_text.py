@@ -1,7 +1,7 @@
-"""One file's text as every part of Jeeves sees it: how bytes become lines.
+"""Decodes a file's bytes into text and lines, in the same way for every part of Jeeves.
 
-Lines end at `\\n` or `\\r\\n` and at nothing else, so that numbers agree with editors and with git. A byte-order mark
-is dropped. Bytes that are no UTF-8 are replaced and noted; a NUL byte in the first 8 KB makes a file binary.
+Lines end at `\\n` or `\\r\\n` and at nothing else, so that line numbers agree with editors and git. A byte-order mark
+is dropped. Bytes that are not UTF-8 are replaced and noted; a NUL byte in the first 8 KB makes a file binary.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True)
 class SourceText:
-    """The decoded text of a file, with the SHA-256 of its bytes; `note` says what was odd about it."""
+    """Holds the decoded text of a file, with the SHA-256 of its bytes; `note` describes an irregular encoding."""
 
     text: str
     sha256: str
@@ -27,17 +27,17 @@ class SourceText:
 
     @functools.cached_property
     def lines(self) -> list[str]:
-        """The lines without their ends; a final newline makes no further line. Shared: not to be changed."""
+        """Return the lines without their ends; a final newline adds no line. The list is shared: do not change it."""
         return split_lines(self.text)
 
 
 def is_binary(data: bytes) -> bool:
-    """True when the first 8 KB hold a NUL byte, unless a mark says UTF-16."""
+    """Return True if the first 8 KB contain a NUL byte, unless a byte-order mark indicates UTF-16."""
     return b"\0" in data[:SNIFFED_BYTES] and not data.startswith(UTF16_MARKS)
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """Text of the bytes, and a note (empty when nothing was odd)."""
+    """Return the text of the bytes, and a note on the encoding (empty for valid UTF-8)."""
     if data.startswith(UTF16_MARKS):
         return data.decode("utf-16", errors="replace"), "utf-16"
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -48,7 +48,7 @@ def decode(data: bytes) -> tuple[str, str]:
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines of a text without their ends; `""` has none."""
+    """Split a text into lines without their ends; `""` has none."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -56,19 +56,19 @@ def split_lines(text: str) -> list[str]:
 
 
 def from_bytes(data: bytes) -> SourceText:
-    """The text of a file's bytes, which must not be binary (see `is_binary`)."""
+    """Return the text of a file's bytes, which must not be binary (see `is_binary`)."""
     text, note = decode(data)
     return SourceText(text, hashlib.sha256(data).hexdigest(), note)
 
 
 def read_source(path: Path) -> SourceText | None:
-    """The text of a file, or None when it is binary. OSError when it cannot be read."""
+    """Return the text of a file, or None if it is binary. OSError if it cannot be read."""
     data = path.read_bytes()
     return None if is_binary(data) else from_bytes(data)
 
 
 def try_read_source(path: Path) -> SourceText | None:
-    """Like `read_source`, None as well for a file that has gone or cannot be read."""
+    """Return the text as `read_source` does; None also for a file that is missing or cannot be read."""
     try:
         return read_source(path)
     except OSError:

@@ -1,11 +1,11 @@
-"""Which files a repository has, and why some of them are left alone.
+"""Lists the files of a repository, and the reasons for which some are skipped.
 
     walk(root, options) -> Walk(entries, notes)
 
 The root is exactly the given folder. `.gitignore` files at and below it count, those above it do not; a few folders
-that never hold source (`node_modules`, caches, virtual environments) are left out always. Ignored files do not appear
-at all; a file that was seen but must not be read appears with a `skip_reason`. Only names and sizes are looked at here:
-binary content, broken encodings and the language of a script by its first line are found when a file is read.
+that never hold source (`node_modules`, caches, virtual environments) are always excluded. Ignored files do not appear
+at all; a file that must not be read appears with a `skip_reason`. Only names and file status are examined here: binary
+content, broken encodings and the language of a script by its first line are detected when a file is read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _TEMPLATE_SUFFIXES = (".example", ".sample", ".template", ".dist")
 
 @dataclass(frozen=True, slots=True)
 class WalkOptions:
-    """What to leave out. `excludes` are further patterns in `.gitignore` form; sizes in bytes."""
+    """Configures the exclusions. `excludes` are further patterns in `.gitignore` form; sizes are in bytes."""
 
     excludes: tuple[str, ...] = ()
     max_file_bytes: int = 1_000_000
@@ -61,7 +61,7 @@ class WalkOptions:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file: `path` relative to the root with forward slashes; `skip_reason` is None when it may be read."""
+    """Describes a file: `path` relative to the root with forward slashes; `skip_reason` is None if it may be read."""
 
     path: str
     size: int
@@ -72,20 +72,20 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """Files in the order of their paths, and notes on folders that could not be entered."""
+    """Holds the files, ordered by path, and notes on folders, names and ignore files that could not be used."""
 
     entries: tuple[FileEntry, ...]
     notes: tuple[str, ...] = ()
 
 
 def is_secret(path: str) -> bool:
-    """True when the file's name says that it holds keys or passwords; `.env.example` and the like do not."""
+    """Return True if the file's name indicates keys or passwords; templates such as `.env.example` do not count."""
     name = path.rpartition("/")[2]
     return _SECRET_NAME.fullmatch(name) is not None and not name.lower().endswith(_TEMPLATE_SUFFIXES)
 
 
 def resolve_root(root: Path) -> Path:
-    """The root as an absolute path without links. RepositoryError when it is no folder that can be read."""
+    """Return the root as an absolute path, links resolved. RepositoryError if it is not a readable folder."""
     try:
         is_folder = stat.S_ISDIR(root.stat().st_mode)
         resolved = root.resolve()
@@ -102,14 +102,14 @@ def resolve_root(root: Path) -> Path:
 
 
 def is_git_directory(folder: Path) -> bool:
-    """True for the inside of a repository of git, bare or not, which holds git's own files and no work tree."""
+    """Return True for a git directory (a `.git` folder or a bare repository), which holds no work tree."""
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
 
 
 def walk(root: Path, options: WalkOptions = WalkOptions()) -> Walk:
-    """Every file under `root` that is not ignored, sorted by path.
+    """List every file under `root` that is not ignored, sorted by path.
 
-    RepositoryError when the root cannot be used, is a bare repository, or holds more than `options.max_files` files.
+    RepositoryError if the root cannot be used, is a git directory, or holds more than `options.max_files` files.
     """
     resolved = resolve_root(root)
     if is_git_directory(resolved):
@@ -125,7 +125,7 @@ def walk(root: Path, options: WalkOptions = WalkOptions()) -> Walk:
 
 @dataclass(frozen=True, slots=True)
 class _IgnoreRules:
-    """The patterns of one ignore file, which hold for paths below `prefix` (empty or ending in a slash)."""
+    """Holds the patterns of one ignore file, which apply to paths below `prefix` (empty or ending in a slash)."""
 
     prefix: str
     spec: pathspec.GitIgnoreSpec
@@ -241,7 +241,7 @@ class _Walker:
 
 
 def _is_no_source(prefix: str, names: set[str]) -> bool:
-    """True inside a virtual environment, a bare repository of git, and a build folder at the top that is no package."""
+    """Return True for a virtual environment, a git directory, or a top-level build folder that is not a package."""
     if not prefix:
         return False
     if names >= _OF_GIT:

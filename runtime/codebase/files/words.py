@@ -1,8 +1,8 @@
-"""Words of code and prose, cut so that a question meets the identifiers that it speaks of.
+"""Splits code and prose into terms, so that a question matches the identifiers that it mentions.
 
-`index_terms("getUserNames")` gives `getusernames get user name`: the identifier as a whole (its parts joined, so that
-`get_user_names` meets it) and its parts, each stemmed lightly. `query_terms` cuts a question the same way, without the
-words that every question has, and says which of them were written as identifiers.
+`index_terms("getUserNames")` returns `getusernames get user name`: the whole identifier (its parts joined, so that
+`get_user_names` matches it) and its parts, each lightly stemmed. `query_terms` splits a question the same way, without
+stop words, and lists the words that were written as identifiers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SUFFIXES: tuple[tuple[str, str, int], ...] = (
 
 
 def stem(word: str) -> str:
-    """A lower-case English word without its plural and its commonest endings: `routing`, `routes`, `route` agree."""
+    """Stem a lower-case English word: strip its plural and a common ending (`routing`, `routes`, `route` agree)."""
     if len(word) < 4 or not word.isascii():
         return word
     word = _singular(word)
@@ -80,7 +80,7 @@ def _singular(word: str) -> str:
 
 
 def split_identifier(identifier: str) -> list[str]:
-    """The lower-case parts of a camelCase, snake_case or mixed identifier, in order."""
+    """Return the lower-case parts of a camelCase, snake_case or mixed identifier, in order."""
     return [part.lower() for part in _PART.findall(identifier)]
 
 
@@ -107,20 +107,20 @@ _expansions = _Expansions()
 
 
 def index_terms(text: str) -> str:
-    """All terms of a text for the full-text index, separated by blanks, in order, repeats included."""
+    """Return all terms of a text for the full-text index, separated by blanks, in order, repeats included."""
     return " ".join(filter(None, map(_expansions.__getitem__, _WORD.findall(text))))
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """A question cut into terms: how often each occurs, and the identifiers as they were written."""
+    """Holds the terms of a question: the number of occurrences of each, and the identifiers as written."""
 
     counts: dict[str, int]
     identifiers: tuple[str, ...]
 
 
 def looks_like_identifier(word: str) -> bool:
-    """True for what nobody writes in prose: an underscore, a dot, or capitals within the word; `URLs` is prose."""
+    """Return True for a word that is not prose: with an underscore, a dot, `::` or inner capitals; `URLs` is prose."""
     if "_" in word or "." in word or "::" in word:
         return True
     is_acronym = word.isupper() or (word.endswith("s") and len(word) > 2 and word[:-1].isupper())
@@ -128,7 +128,7 @@ def looks_like_identifier(word: str) -> bool:
 
 
 def query_terms(text: str) -> QueryTerms:
-    """The terms of a question that can be looked up; empty counts when nothing but common words is left."""
+    """Return the terms of a question to look up; `counts` is empty if it has only stop words."""
     counts: dict[str, int] = {}
     for word in _WORD.findall(text):
         if word.lower() in STOP_WORDS:

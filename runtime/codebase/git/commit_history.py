@@ -1,4 +1,4 @@
-"""What git tells of files and lines: commits, who wrote a line last, differences, and what changes together.
+"""Reads log, blame, diff, status and co-changes from a repository's git history.
 
 Paths are relative to the repository's root, as in the index. Files that may hold secrets never appear with content.
 """
@@ -24,7 +24,10 @@ _BLAME_HEAD = re.compile(r"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$")
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit; `date` is ISO 8601, `subject` the first line of its message."""
+    """Describes a commit; `subject` is the first line of its message.
+
+    `date` is ISO 8601; from `blame` it is seconds since the epoch, as git prints it there.
+    """
 
     hash: str
     author: str
@@ -34,7 +37,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class BlamedLine:
-    """A line of the current file and the commit that it comes from; zeros as hash for what is not committed."""
+    """Pairs a line of the current file with the commit that last changed it; all zeros as hash if uncommitted."""
 
     line: int
     commit: Commit
@@ -42,7 +45,7 @@ class BlamedLine:
 
 @dataclass(frozen=True, slots=True)
 class CoChange:
-    """A file that changed together with another: in how many commits, how telling they are, and the newest of them."""
+    """Counts and scores the commits in which a file changed together with another; `newest` is the latest of them."""
 
     path: str
     commits: int
@@ -52,7 +55,10 @@ class CoChange:
 
 @dataclass(frozen=True, slots=True)
 class WorkTree:
-    """State of the work tree: branch (None when detached), HEAD, and paths by what happened to them."""
+    """Describes the work tree: branch (None if detached), HEAD (None before the first commit), and changed paths.
+
+    Each change is a pair of state (such as `modified` or `untracked`) and path.
+    """
 
     branch: str | None
     head: str | None
@@ -62,34 +68,34 @@ class WorkTree:
 
 
 def log(git: Git, path: str | None, *, limit: int, follow: bool = False, merges: bool = True) -> list[Commit]:
-    """Commits that touched a file or folder (None: any), newest first.
+    """Return the commits that touched a file or folder (None: any path), newest first.
 
-    `follow`: of a file, under older names, too. `merges`: with those that merely merge.
+    `follow` includes commits from before a file was renamed; `merges` includes merge commits.
     """
     place = ["--no-merges"] * (not merges) + ["--follow"] * follow + (["--", path] if path else [])
     return list(_commits(git.run("log", f"--max-count={limit}", f"--format={_FORMAT}", *place)))
 
 
 def is_tracked(git: Git, path: str) -> bool:
-    """True when HEAD has that file, or a file below that folder."""
+    """Return True if HEAD contains that file, or a file below that folder."""
     return bool(git.run("ls-tree", "--name-only", "HEAD", "--", path).strip())
 
 
 def first_with(git: Git, text: str) -> Commit | None:
-    """The oldest commit that changed how often a text occurs in the repository: the one that brought it in."""
+    """Return the oldest commit that changed how often a text occurs in the repository: the one that introduced it."""
     found = list(_commits(git.run("log", f"-S{text}", f"--format={_FORMAT}")))
     return found[-1] if found else None
 
 
 def boundary(git: Git) -> list[str]:
-    """The hashes at which a shallow clone ends: what they changed cannot be told. Empty for a full one."""
+    """Return the commits at which a shallow clone ends; their changes are unknown. Empty for a full clone."""
     if git.run("rev-parse", "--is-shallow-repository").strip() != "true":
         return []
     return git.run("rev-list", "--max-parents=0", "HEAD").split()
 
 
 def log_of_lines(git: Git, path: str, start: int, end: int, *, limit: int) -> list[Commit]:
-    """Commits that changed lines `start` to `end` of a file as it is in HEAD, newest first, without merges."""
+    """Return the commits that changed lines `start` to `end` of a file as of HEAD, newest first, without merges."""
     lines = f"-L{start},{end}:{path}"
     return list(
         _commits(
@@ -113,7 +119,7 @@ def _commits(text: str) -> Iterator[Commit]:
 
 
 def blame(git: Git, path: str, start: int, end: int) -> list[BlamedLine]:
-    """Who wrote lines `start` to `end` (both included) of the file in the work tree."""
+    """Return the commit that last changed each of lines `start` to `end` (inclusive) of the file in the work tree."""
     text = git.run("blame", "--line-porcelain", f"-L{start},{end}", "--", path)
     lines: list[BlamedLine] = []
     fields: dict[str, str] = {}
@@ -130,7 +136,7 @@ def blame(git: Git, path: str, start: int, end: int) -> list[BlamedLine]:
 
 
 def diff(git: Git, base: str, path: str | None) -> tuple[str, bool]:
-    """The difference from a commit to the work tree, without files that may hold secrets, and whether it was cut."""
+    """Return the diff from a commit to the work tree, without files that may hold secrets, and whether it was cut."""
     changed = git.run("diff", "--name-only", "-z", "--relative", *_since(base, path))
     paths = [name for name in changed.split("\0") if name and not is_secret(name)]
     if not paths:
@@ -144,10 +150,10 @@ def _since(base: str, path: str | None) -> list[str]:
 
 
 def co_changed(git: Git, path: str, *, limit: int) -> list[CoChange]:
-    """The files that changed with this one most often, best first.
+    """Return the files that changed most often in the same commits as this one, best first.
 
-    A commit of many files says little about any two of them, so each counts by the logarithm of its size; commits of
-    more than 40 files do not count at all.
+    A commit of many files is weak evidence about any two of them, so each counts by the inverse logarithm of its
+    size; commits of more than 40 files do not count at all.
     """
     known = {commit.hash: commit for commit in log(git, path, limit=MAX_COMMITS_FOR_CHANGES, merges=False)}
     if not known:
@@ -170,7 +176,7 @@ def co_changed(git: Git, path: str, *, limit: int) -> list[CoChange]:
 
 
 def work_tree(git: Git) -> WorkTree:
-    """State of the work tree: branch, HEAD, and what differs from HEAD, by path."""
+    """Return the state of the work tree: branch, HEAD, and the paths that differ from HEAD."""
     above = git.run("rev-parse", "--show-prefix").strip()
     text = git.run("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", ".")
     heads: dict[str, str] = {}

@@ -1,9 +1,9 @@
-"""Where the data of a repository lies, and whether it is that of the folder that was asked about.
+"""Locates the git data of a repository and verifies that it belongs to the requested work tree.
 
-A `.git` may be a file or a link that leads anywhere, and what is inside may lead on: a repository that somebody else
-made could name the history of another one on this machine. So its data must lie below the work tree; a folder outside
-of it counts only when it names this work tree itself, as git writes it for linked work trees and submodules. Nothing in
-either may be a link that leads out, and objects borrowed from outside are refused.
+A `.git` may be a file or a link to anywhere, and its contents may point further: an untrusted repository could name
+the history of another one on this machine. So its data must lie below the work tree; a folder outside of it is
+accepted only if it names this work tree itself, as git writes it for linked work trees and submodules. Links that
+lead out of either, and objects borrowed from outside, are refused.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _MAX_POINTER_BYTES = 8192
 
 @dataclass(frozen=True, slots=True)
 class GitFolder:
-    """The data of a work tree at `top`: what is its own in `private`, what it shares with others in `common`.
+    """Locates the git data of the work tree at `top`: its own in `private`, shared data in `common`.
 
-    Both are the same but for linked work trees. All three are resolved.
+    The two differ only for linked work trees. All three paths are resolved.
     """
 
     top: Path
@@ -34,12 +34,12 @@ class GitFolder:
     settings: Settings
 
     def holds(self, path: str | Path) -> bool:
-        """True for what lies in the work tree or in its data, links resolved."""
+        """Return True if a path, links resolved, lies in the work tree or in its git data."""
         real = _resolved(path)
         return real is not None and any(real.is_relative_to(each) for each in (self.top, self.private, self.common))
 
     def check(self, path: Path) -> None:
-        """Follow everything at and below a path; an error when it leads out of the repository, or is no plain file."""
+        """Check a path and all below it; RepositoryError if a link leaves the repository or a file is not regular."""
         pending, seen, count = [self._held(path)], set[str](), 0
         while pending:
             each = pending.pop()
@@ -62,7 +62,7 @@ class GitFolder:
                 raise refused(f"{path} has more than {MAX_FILES} files; 'git gc' makes them fewer")
 
     def check_objects(self) -> None:
-        """Follow the objects, and those that are borrowed from other repositories; an error when any lies outside."""
+        """Check the object store and its alternates recursively; RepositoryError if any lies outside the repository."""
         pending, seen = [self.common / "objects"], set[Path]()
         while pending:
             objects = pending.pop()
@@ -87,10 +87,10 @@ class GitFolder:
 
 
 def find_git_folder(root: Path) -> GitFolder | None:
-    """The data of the repository that a folder belongs to, at it or above; None when it belongs to none.
+    """Return the git data of the repository at or above a folder, on the same file system; None if there is none.
 
-    `root` must be resolved. RepositoryError when that data is outside of the work tree and not made for it, or says
-    that its work tree is elsewhere.
+    `root` must be resolved. RepositoryError if that data lies outside of the work tree without naming it, or is
+    configured for another work tree.
     """
     try:
         device = root.stat().st_dev
@@ -108,7 +108,7 @@ def find_git_folder(root: Path) -> GitFolder | None:
 
 
 def read_bounded(path: Path, limit: int) -> str | None:
-    """The first `limit` bytes of a plain file as text, broken bytes kept; None when there is no such file."""
+    """Return the first `limit` bytes of a regular file as text, undecodable bytes escaped; None without such a file."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return None
@@ -119,7 +119,7 @@ def read_bounded(path: Path, limit: int) -> str | None:
 
 
 def _target(marker: Path) -> Path:
-    """The folder that a `.git` file names."""
+    """Return the folder that a `.git` file names."""
     pointer = _pointer(marker) or ""
     if not pointer.startswith("gitdir: "):
         raise refused(f"{marker} is a file that names no folder of git; it should begin with 'gitdir: '")
@@ -148,7 +148,7 @@ def _opened(top: Path, named: Path) -> GitFolder:
 
 
 def _names(private: Path, common: Path, top: Path, settings: Settings) -> bool:
-    """True when a folder outside of a work tree says itself that it is the data of that work tree."""
+    """Return True if git data outside of a work tree names that work tree as its own."""
     if private == common:
         work_tree = settings.last("core", "worktree")
         return work_tree is not None and _resolved(private / work_tree) == top
@@ -182,7 +182,7 @@ def _settings_text(path: Path) -> str:
 
 
 def _borrowed(objects: Path) -> list[Path]:
-    """The folders of other repositories' objects that git would look into."""
+    """Return the object folders of other repositories that git would read as alternates."""
     path = objects / "info" / "alternates"
     text = _settings_text(path)
     lines = [line for line in text.split("\n") if line and not line.startswith("#")]
@@ -192,7 +192,7 @@ def _borrowed(objects: Path) -> list[Path]:
 
 
 def _pointer(path: Path) -> str | None:
-    """The path that a file of git consists of."""
+    """Return the path that a pointer file of git (such as `commondir`) consists of; None if there is no such file."""
     text = read_bounded(path, _MAX_POINTER_BYTES)
     return None if text is None else text.rstrip("\r\n")
 

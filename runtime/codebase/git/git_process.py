@@ -1,9 +1,9 @@
-"""Running git on a repository that is not trusted: read-only, bounded in time and output, and nothing of it executed.
+"""Runs read-only git commands on an untrusted repository, bounded in time and output.
 
 A repository can name programs in its own configuration (filters, file-system monitors, hooks, external diffs) that git
-would run while it merely reads. So git never reads that configuration, nor that of the user or the machine: it works in
-a folder of our own (`git_view`), in an environment of our own. Only commands that read are run, and submodules are not
-entered. A command that takes too long, or says too much, is killed with all that it started.
+would run even while reading. So git never reads that configuration, nor the user's or the machine's: it works in a
+folder of our own (`git_view`), with an environment of our own. Only reading commands are run, and submodules are not
+entered. A command that exceeds its time or output limit is killed together with its process group.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _COMMANDS = {
     "show": (*_PATCHES, "--no-show-signature", "--submodule=short"),
     "status": ("--ignore-submodules=all",),
 }
-"""The commands that may be run, and what each is told always."""
+"""The commands that may be run, each with the options that it always gets."""
 
 
 class Git:
-    """git in the folder `root`. Every method raises RepositoryError when git is missing, fails or takes too long.
+    """Runs git in the folder `root`; `run` raises RepositoryError if git is missing, fails or times out.
 
-    What it sees of references and the index is how they were when it was first asked.
+    The files HEAD and index are copied at the first command; later changes to them are not seen.
     """
 
     def __init__(self, root: Path, *, program: str = "git", timeout_s: float = TIMEOUT_S) -> None:
@@ -53,7 +53,7 @@ class Git:
         self._prepared: tuple[str, dict[str, str]] | None = None
 
     def run(self, command: str, *arguments: str) -> str:
-        """Standard output of a git command that only reads, cut after 4 MB."""
+        """Return the standard output of a read-only git command, cut after 4 MB."""
         always = _COMMANDS.get(command)
         if always is None:
             raise RepositoryError(f"git {command} is not run; only {', '.join(_COMMANDS)} are")
@@ -63,7 +63,7 @@ class Git:
         return self._output([program, "--no-pager", command, *always, *arguments], environment, command)
 
     def why_unusable(self) -> str | None:
-        """Why there is no history to be had here; None below a git work tree with at least one commit."""
+        """Return the reason why no history can be read here; None in a git work tree with at least one commit."""
         try:
             self.run("rev-parse", "--verify", "--quiet", "HEAD")
         except RepositoryError as error:
@@ -108,9 +108,9 @@ class Git:
 
 
 def _finish(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, int, bool]:
-    """What a process wrote, its exit status, and whether it had to be ended because it took too long.
+    """Return the output of a process, its exit status, and whether it was killed for exceeding the time limit.
 
-    The process is not reaped before the last signal is sent, so that its group cannot be somebody else's by then.
+    The process is not reaped before the last signal is sent, so that its group id cannot have been reused by then.
     """
     late = threading.Event()
 

@@ -1,11 +1,11 @@
-"""The few settings of a repository's configuration that say how its data is stored, read as text and never by git.
+"""Parses a repository's configuration as text and carries over its storage settings.
 
     settings = parse_settings(text)
     settings.last("core", "worktree")                     the value that counts, or None
     carried_settings(settings)                            lines for a configuration of our own
 
-What the repository wrote never reaches git as it is: a value is carried over only when it is one of a few words that
-are listed here, or a plain name of a reference.
+The repository's text never reaches git verbatim: a value is carried over only if it is one of the words listed here, or
+a plain reference name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from runtime.errors import RepositoryError
 
 REFUSED = "git is not used here"
-"""How the message of every refusal begins."""
+"""The prefix of every refusal's message."""
 
 _HEADER = re.compile(r'[ \t]*\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?[ \t]*\][ \t]*')
 _KEY = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(=?)[ \t]*")
@@ -43,13 +43,13 @@ _PLAIN_NAME = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]+")
 
 
 def refused(reason: str) -> RepositoryError:
-    """The error for a repository that is there, and that git is not run on."""
+    """Return the error for a repository that exists but on which git is not run."""
     return RepositoryError(f"{REFUSED}: {reason}")
 
 
 @dataclass(slots=True)
 class Settings:
-    """Values by section, subsection ("" for none) and key, in the order in which they stand; None: a key alone."""
+    """Holds values by section, subsection ("" for none) and key, in file order; None for a key without a value."""
 
     values: dict[tuple[str, str, str], list[str | None]] = field(default_factory=dict)
 
@@ -57,16 +57,16 @@ class Settings:
         self.values.setdefault((section, subsection, key), []).append(value)
 
     def all(self, section: str, key: str, subsection: str = "") -> list[str]:
-        """Every value of a key, the last one counting most."""
+        """Return every value of a key in file order; the last one is in force."""
         return [value for value in self.values.get((section, subsection, key), ()) if value is not None]
 
     def last(self, section: str, key: str, subsection: str = "") -> str | None:
-        """The value that counts."""
+        """Return the value in force; None if the key has no value."""
         found = self.all(section, key, subsection)
         return found[-1] if found else None
 
     def switch(self, section: str, key: str) -> bool | None:
-        """The value that counts as true or false; None when it is not set, or is neither."""
+        """Return the value in force as a boolean; None if it is not set, or is not a boolean."""
         found = self.values.get((section, "", key))
         if not found:
             return None
@@ -74,14 +74,14 @@ class Settings:
         return True if value in _TRUE else False if value in _FALSE else None
 
     def subsections(self, section: str) -> list[str]:
-        """The subsections of a section, each once."""
+        """Return the subsections of a section, each once."""
         return list(dict.fromkeys(sub for name, sub, _ in self.values if name == section and sub))
 
 
 def parse_settings(*texts: str) -> Settings:
-    """The settings of configuration files, later ones counting more. Included files are not read.
+    """Parse configuration files, later ones overriding earlier ones. Included files are not read.
 
-    Never fails: a line that is no setting is passed over.
+    Never fails: a line that is not a setting is skipped.
     """
     settings = Settings()
     for text in texts:
@@ -115,7 +115,7 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _value(text: str, position: int) -> tuple[str, int]:
-    """The value that begins at a position, and where the next line does."""
+    """Return the value that begins at a position, and the position of the next line."""
     parts: list[str] = []
     quoted = False
     while part := _VALUE_PART.match(text, position):
@@ -135,9 +135,9 @@ def _value(text: str, position: int) -> tuple[str, int]:
 
 
 def carried_settings(settings: Settings) -> str:
-    """Configuration of our own for the same data: how objects and references are stored, and what files look like.
+    """Return the lines of a configuration for the same data: storage of objects and references, and file conversions.
 
-    RepositoryError when the repository is stored in a way that is not known here.
+    RepositoryError if the repository's format version or one of its extensions is not supported here.
     """
     storage = _storage(settings)
     lines = ["[core]", f"\trepositoryFormatVersion = {int(bool(storage))}"]
@@ -159,7 +159,7 @@ def carried_settings(settings: Settings) -> str:
 
 
 def _storage(settings: Settings) -> dict[str, str]:
-    """Settings of how data is stored where that is not git's oldest way."""
+    """Return the storage extensions (object format, reference storage) that the repository sets."""
     storage: dict[str, str] = {}
     version = settings.last("core", "repositoryformatversion") or "0"
     if version not in ("0", "1"):
@@ -176,7 +176,7 @@ def _storage(settings: Settings) -> dict[str, str]:
 
 
 def _followed(settings: Settings, branch: str) -> str | None:
-    """The reference here that stands for what a branch follows elsewhere; None when it cannot be told."""
+    """Return the local reference that tracks a branch's upstream; None if it is unknown."""
     remote, merged = settings.last("branch", "remote", branch), settings.last("branch", "merge", branch)
     if not remote or not merged or not _PLAIN_NAME.fullmatch(branch):
         return None

@@ -1,8 +1,8 @@
-"""A folder of our own that git takes for the repository's: the same objects, references and index, other settings.
+"""Builds a substitute git directory: the repository's objects, references and index, our own settings.
 
-git reads configuration, hooks and the rest of what may name a program only from the folder that it is told to use. So
-it is told to use this one, where there is nothing but links to data, copies of small files and a configuration that is
-written here. The index is a copy, because git may write it back while it compares.
+git reads configuration, hooks and anything else that may name a program only from its GIT_DIR. So it gets this one,
+which holds nothing but links to data, copies of small files and a configuration that is written here. The index is a
+copy, because git may write it back while it compares.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _PASSED_ON = ("LD_LIBRARY_PATH",)
 
 
 def build_view(folder: GitFolder, place: Path) -> dict[str, str]:
-    """Make the folder at `place`, which must be empty, and tell the environment in which git reads it.
+    """Build the git directory at `place`, which must be empty, and return the environment in which git uses it.
 
-    RepositoryError when something of the repository leads out of it.
+    RepositoryError if part of the repository leads out of it or cannot be read.
     """
     try:
         return _built(folder, place)
@@ -73,7 +73,7 @@ def build_view(folder: GitFolder, place: Path) -> dict[str, str]:
 
 
 def program_folders() -> str:
-    """The folders that programs are looked for in: those of PATH that do not depend on the folder one is in."""
+    """Return the absolute folders of PATH, joined: a relative one would depend on the current folder."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
 
@@ -119,7 +119,7 @@ def _link(folder: GitFolder, source: Path, target: Path, names: Iterable[str]) -
 
 
 def _copy(folder: GitFolder, source: Path, target: Path) -> None:
-    """Copy a file with its time, by which git tells which files may have changed since."""
+    """Copy a file with its modification time, which git compares to find files that may have changed since."""
     if source.exists():
         folder.check(source)
         if source.is_file():

@@ -1,4 +1,4 @@
-"""The commit that a repository's work tree is at, read from the files under `.git` without running git."""
+"""Reads a repository's HEAD commit from the files under `.git` without running git."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MAX_PACKED_BYTES = 100_000_000
 
 
 def head_commit(root: Path) -> str | None:
-    """The hash that HEAD names; None without a repository at the root, before its first commit, or unread.
+    """Return the hash that HEAD resolves to; None without a repository at the root or before its first commit.
 
-    Unread is what `find_git_folder` refuses, and what the user may not read.
+    Also None for a repository that `find_git_folder` refuses, or that the user may not read.
     """
     try:
         return _head(root)

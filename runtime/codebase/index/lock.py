@@ -1,4 +1,4 @@
-"""A lock between processes that write the same index."""
+"""Locks an index file against other processes that write it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _POLL_S = 0.05
 
 @contextmanager
 def writer_lock(index_path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-    """Hold the write lock of an index; it goes with the process, however that ends.
+    """Hold the write lock of an index; it is released when the process ends, in whatever way.
 
-    StateStorageError when another process has held it for `timeout_s` seconds.
+    StateStorageError if it could not be taken within `timeout_s` seconds.
     """
     lock_path = index_path.with_name(index_path.name + ".lock")
     deadline_s = time.monotonic() + timeout_s

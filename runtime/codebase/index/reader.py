@@ -1,6 +1,6 @@
-"""Questions to an index file in SQL; nothing here looks at the repository itself.
+"""Queries an index file by SQL, without access to the repository itself.
 
-Each thread that asks gets a connection of its own, opened read-only on its first question.
+Each thread gets a connection of its own, opened read-only on its first query.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FILES = "SELECT path, size, sha256, language, lines, status, note FROM files "
 
 
 class IndexReader:
-    """A read-only view of one index file; results come in a fixed order."""
+    """Reads one index file; results come in a fixed order."""
 
     def __init__(self, index_path: Path, *, timeout_s: float = QUERY_TIMEOUT_S) -> None:
         self._path = index_path
@@ -76,7 +76,7 @@ class IndexReader:
         return time.monotonic() > getattr(self._local, "deadline_s", math.inf)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query. StateStorageError when the index file is damaged, or after ten seconds."""
+        """Return all rows of a query. StateStorageError if the file is damaged, or after `timeout_s` (ten seconds)."""
         connection = self._connection
         self._local.deadline_s = time.monotonic() + self._timeout_s
         try:
@@ -96,53 +96,53 @@ class IndexReader:
             ) from error
 
     def generation(self) -> str:
-        """A mark that changes with every refresh that changed something."""
+        """Return a mark that changes with every refresh that changed the index."""
         return tables.read_meta(self._connection, "generation") or ""
 
     def root(self) -> str:
-        """The root that was indexed."""
+        """Return the root that was indexed."""
         return tables.read_meta(self._connection, "root") or ""
 
     def files(self) -> list[IndexedFile]:
-        """Every file, skipped ones too, by path."""
+        """Return every file, including skipped ones, by path."""
         return [IndexedFile(*row) for row in self.rows(_FILES + "ORDER BY path")]
 
     def file(self, path: str) -> IndexedFile | None:
-        """The file at a path, or None."""
+        """Return the file at a path, or None."""
         found = self.rows(_FILES + "WHERE path = ?", (path,))
         return IndexedFile(*found[0]) if found else None
 
     def symbols(self, where: str, values: Sequence[Any], limit: int = 1000) -> list[SymbolRecord]:
-        """Symbols for which an SQL condition over `s` and `f` holds, by file and line."""
+        """Return symbols that match an SQL condition over `s` and `f`, by file and line."""
         sql = f"{_SYMBOLS} WHERE {where} ORDER BY f.path, s.start_line, s.end_line DESC, s.id LIMIT ?"
         return [SymbolRecord(*row) for row in self.rows(sql, (*values, limit))]
 
     def symbols_of_name(self, name: str, limit: int = 5000) -> list[SymbolRecord]:
-        """Symbols of a simple name in any case, by file and line."""
+        """Return symbols of a simple name in any case, by file and line."""
         return self.symbols("s.name = ? COLLATE NOCASE", (name,), limit)
 
     def symbol(self, symbol_id: int) -> SymbolRecord | None:
-        """The symbol of an id, or None when it is gone."""
+        """Return the symbol of an id, or None if it no longer exists."""
         return next(iter(self.symbols("s.id = ?", (symbol_id,))), None)
 
     def references(self, where: str, values: Sequence[Any], limit: int = 5000) -> list[ReferenceRecord]:
-        """References for which an SQL condition over `r` and `f` holds, by file and line."""
+        """Return references that match an SQL condition over `r` and `f`, by file and line."""
         sql = f"{_REFERENCES} WHERE {where} ORDER BY f.path, r.line LIMIT ?"
         return [ReferenceRecord(*row) for row in self.rows(sql, (*values, limit))]
 
     def imports(self, where: str, values: Sequence[Any], limit: int = 5000) -> list[ImportRecord]:
-        """Imports for which an SQL condition over `i` and `f` holds, by file and line."""
+        """Return imports that match an SQL condition over `i` and `f`, by file and line."""
         sql = f"{_IMPORTS} WHERE {where} ORDER BY f.path, i.line LIMIT ?"
         return [ImportRecord(*row) for row in self.rows(sql, (*values, limit))]
 
     def files_with_term(self, term: str, limit: int) -> list[str]:
-        """Paths of files with a chunk that has a term of the full-text index, by path."""
+        """Return the paths of files with a chunk whose body has a term of the full-text index, in order."""
         sql = """SELECT DISTINCT f.path FROM chunk_text t JOIN chunks c ON c.id = t.rowid
             JOIN files f ON f.id = c.file_id WHERE chunk_text MATCH ? ORDER BY f.path LIMIT ?"""
         return [path for (path,) in self.rows(sql, (f'body : "{term}"', limit))]
 
     def document_counts(self, terms: Sequence[str]) -> dict[str, int]:
-        """In how many chunks each term occurs; terms that occur nowhere are left out."""
+        """Return the number of chunks that contain each term; terms that occur nowhere are left out."""
         counts: dict[str, int] = {}
         for term in terms:
             for (count,) in self.rows("SELECT doc FROM chunk_terms WHERE term = ?", (term,)):
@@ -150,18 +150,18 @@ class IndexReader:
         return counts
 
     def terms_from(self, start: str, limit: int) -> list[str]:
-        """Terms of the full-text index that begin with some letters, in order."""
+        """Return terms of the full-text index with a given prefix, in order."""
         sql = "SELECT term FROM chunk_terms WHERE term >= ? AND term < ? LIMIT ?"
         return [term for (term,) in self.rows(sql, (start, start + "{", limit))]
 
     def chunk_count(self) -> int:
-        """Number of chunks in the index."""
+        """Return the number of chunks in the index."""
         return int(self.rows("SELECT count(*) FROM chunks")[0][0])
 
     def ranked_chunks(
         self, match: str, weights: Sequence[float], limit: int, scope: str | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """(chunk id, path, start, end, symbol id, qualified name, BM25 score) of the best chunks, best first."""
+        """Return the best chunks as (chunk id, path, start, end, symbol id, qualified name, BM25 score), best first."""
         marks = ", ".join("?" * len(weights))
         inside = ""
         values: tuple[Any, ...] = ()
@@ -177,7 +177,7 @@ class IndexReader:
         return iter(self.rows(sql, (*weights, match, *values, limit)))
 
     def chunk_texts(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, str, str, str]]:
-        """The indexed terms of chunks: body, names, path, doc."""
+        """Return the indexed terms of chunks: body, names, path, doc."""
         texts: dict[int, tuple[str, str, str, str]] = {}
         for at in range(0, len(chunk_ids), _IDS_PER_QUERY):
             ids = chunk_ids[at : at + _IDS_PER_QUERY]

@@ -1,4 +1,4 @@
-"""What a reader of the index gets back: paths relative to the root, lines from 1, ranges with both ends."""
+"""Defines the records of the index: paths relative to the root, lines from 1, inclusive ranges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file as the index knows it. `status`: parsed, text, failed, unsupported, or skipped (`note` tells why)."""
+    """Describes an indexed file. `status`: parsed, text, failed, unsupported, or skipped (`note` has the reason)."""
 
     path: str
     size: int
@@ -22,13 +22,13 @@ class IndexedFile:
 
     @property
     def is_readable(self) -> bool:
-        """False for what was skipped: binary, too large, secret, a link …"""
+        """False for a skipped file, such as a binary, large or secret one, or a link."""
         return self.status != "skipped"
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolRecord:
-    """A definition. `start_line` includes decorators, `name_line` is where the name stands."""
+    """Describes a definition. `start_line` includes decorators, `name_line` is the line of the name."""
 
     id: int
     file: str
@@ -49,7 +49,7 @@ class SymbolRecord:
 
 
 def around(symbols: Sequence[SymbolRecord]) -> list[SymbolRecord]:
-    """Definitions of one file without the values that a callable among them makes: those enclose nothing.
+    """Drop from a file's definitions the values that lie inside a callable: they enclose nothing.
 
     `self.depth = 1` in a constructor is an attribute of its class, and a line of the constructor.
     """
@@ -64,7 +64,7 @@ def around(symbols: Sequence[SymbolRecord]) -> list[SymbolRecord]:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRecord:
-    """A use of a name; `enclosing` is the qualified name of the definition around it, None at the top of a file.
+    """Records a use of a name; `enclosing` is the qualified name of the definition around it, None at top level.
 
     `qualifier`: as in `runtime.codebase.parsing.syntax.Reference`.
 
@@ -82,7 +82,7 @@ class ReferenceRecord:
 
 @dataclass(frozen=True, slots=True)
 class ImportRecord:
-    """An import statement's one name; `target` is the file (a folder for Go) that it means, None outside the root."""
+    """Records one imported name; `target` is the file (a folder for Go) that it means, None outside the root."""
 
     file: str
     line: int
@@ -94,10 +94,10 @@ class ImportRecord:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A call inside a symbol, and the definition that it most likely means (None when outside the root or unclear).
+    """Pairs a call inside a symbol with the definition that it most likely means (None if outside the root or unclear).
 
-    `by_name`: nothing but the name speaks for that definition, a method of a type that the object before the dot may or
-    may not be of.
+    `by_name`: the name is the only evidence for that definition, a method of a type that the object before the dot may
+    or may not have.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Callee:
 
 @dataclass(frozen=True, slots=True)
 class TextHit:
-    """A line that a text search found; `text` is cut to 400 characters around the match."""
+    """Records a line that a text search found; `text` is cut to 400 characters around the match."""
 
     file: str
     line: int
@@ -118,7 +118,7 @@ class TextHit:
 
 @dataclass(frozen=True, slots=True)
 class ChunkHit:
-    """A ranked piece of a file; `symbol` is the qualified name that it belongs to; higher scores are better."""
+    """Records a ranked chunk; `symbol` is the qualified name that it belongs to; higher scores are better."""
 
     file: str
     start_line: int

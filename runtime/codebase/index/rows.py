@@ -1,7 +1,7 @@
-"""Rows of the index as the writer makes and removes them.
+"""Adds and removes the rows of files in the index.
 
-`RowWriter` collects the rows of several files and writes them together; ids are given out here, since nobody else
-writes while a refresh holds the transaction.
+`RowWriter` collects the rows of several files and writes them together; ids are allocated here, since there is no other
+writer while a refresh holds the transaction.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INSERTS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What the index says of a file that it saw before."""
+    """Describes a file that is already in the index."""
 
     id: int
     size: int
@@ -51,18 +51,18 @@ class KnownFile:
 
     @property
     def skip_reason_by_walk(self) -> str | None:
-        """The reason for which a walk skipped it; None when it was read, even if it turned out binary."""
+        """The reason for which a walk skipped the file; None if it was read, even if it turned out to be binary."""
         return self.note if self.status == "skipped" and self.note != "binary" else None
 
 
 def known_files(connection: sqlite3.Connection) -> dict[str, KnownFile]:
-    """Every file in the index by its path."""
+    """Return every file in the index by its path."""
     rows = connection.execute("SELECT path, id, size, mtime_ns, sha256, status, note FROM files")
     return {path: KnownFile(*values) for path, *values in rows}
 
 
 class RowWriter:
-    """Adds and removes files inside the caller's transaction; `flush` must be called at the end."""
+    """Adds and removes files within the caller's transaction; `flush` must be called at the end."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -72,7 +72,7 @@ class RowWriter:
         self._next_chunk = _next_id(connection, "chunks")
 
     def add(self, entry: FileEntry, source: SourceText | None, skip_reason: str) -> int:
-        """Add a file that is not in the index; `source` is None when it is skipped. Returns its id."""
+        """Add a file that is not in the index, and return its id; `source` is None if it is skipped."""
         file_id = self._next_file
         self._next_file += 1
         if source is None:
@@ -142,13 +142,13 @@ class RowWriter:
             self._rows["chunk_text"].append(row)
 
     def touch(self, file_id: int, entry: FileEntry) -> None:
-        """Note a new size and time for a file whose content is the same."""
+        """Update the size and time of a file whose content is unchanged."""
         self._connection.execute(
             "UPDATE files SET size = ?, mtime_ns = ? WHERE id = ?", (entry.size, entry.mtime_ns, file_id)
         )
 
     def remove(self, file_id: int) -> None:
-        """Take a file and all that was found in it out of the index."""
+        """Remove a file and all its rows from the index."""
         self._connection.execute(
             "DELETE FROM chunk_text WHERE rowid IN (SELECT id FROM chunks WHERE file_id = ?)", (file_id,)
         )
@@ -157,7 +157,7 @@ class RowWriter:
         self._connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
 
     def flush(self) -> None:
-        """Write what was collected."""
+        """Write the collected rows."""
         for table, rows in self._rows.items():
             if rows:
                 self._connection.executemany(_INSERTS[table], rows)
@@ -184,12 +184,12 @@ def _next_id(connection: sqlite3.Connection, table: str) -> int:
 
 
 def readable_paths(connection: sqlite3.Connection) -> list[str]:
-    """Paths of the files whose content is in the index, in order."""
+    """Return the paths of the files whose content is in the index, in order."""
     return [path for (path,) in connection.execute("SELECT path FROM files WHERE status != 'skipped' ORDER BY path")]
 
 
 def declared_modules(root: Path, paths: Collection[str]) -> dict[str, dict[str, str]]:
-    """Module names that files such as `go.mod` declare, by language and by the folder of the file."""
+    """Read the module names that files such as `go.mod` declare, by language and by the folder of the file."""
     modules: dict[str, dict[str, str]] = {}
     for record in languages().values():
         if record.module_declaration is None:
@@ -206,7 +206,7 @@ def declared_modules(root: Path, paths: Collection[str]) -> dict[str, dict[str, 
 
 
 def resolve_imports(connection: sqlite3.Connection, resolver: ImportResolver, file_ids: list[int] | None) -> None:
-    """Set the target of imports: of the given files, or of all when `file_ids` is None."""
+    """Set the targets of the imports of the given files, or of all files if `file_ids` is None."""
     query = (
         "SELECT i.rowid, f.path, f.language, i.module, i.name, i.target FROM imports i JOIN files f ON f.id = i.file_id"
     )

@@ -1,7 +1,7 @@
-"""The index as a service: the one place of a system from which indexes are written.
+"""Serves index refreshes: the only place of a system from which indexes are written.
 
-`index.refresh` {root} → {root, index_path, commit, stats}. Refreshes of different repositories go side by side; those
-of one repository wait for each other. The index of a repository lives in the state folder, named by its root.
+`index.refresh` {root} → {root, index_path, commit, stats}. Refreshes of different repositories run concurrently; those
+of one repository run one after another. The index of a repository lies in the state folder, named by its root.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runtime.codebase.index.writer import IndexOptions, refresh
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a refresh is, in files."""
+    """Counts the files of a refresh: done and total."""
 
     done: int = 0
     total: int = 0
@@ -36,16 +36,16 @@ class IndexService:
         self._progress: dict[str, Progress] = {}
 
     def index_path(self, root: Path) -> Path:
-        """Where the index of `root` is kept."""
+        """Return the path of the index of `root`."""
         name = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
         return self._folder / f"{root.name or 'root'}-{name}" / "index.sqlite"
 
     def progress(self, root: str) -> Progress:
-        """How far the refresh of `root` is; zeros when none is under way."""
+        """Return the progress of the refresh of `root`; zeros if none is running."""
         return self._progress.get(str(Path(root).resolve()), Progress())
 
     async def refresh(self, root: str) -> dict[str, Any]:
-        """Bring the index of `root` up to date. Raises RepositoryError and StateStorageError."""
+        """Bring the index of `root` up to date. Raise RepositoryError or StateStorageError if that fails."""
         resolved = await asyncio.to_thread(Path(root).resolve)
         key = str(resolved)
 
@@ -62,7 +62,7 @@ class IndexService:
         return {"root": key, "index_path": str(path), "commit": commit, "stats": asdict(stats)}
 
     def queries(self) -> dict[str, QueryHandler]:
-        """The service's door for agents."""
+        """Return the handlers of the queries that agents send."""
 
         async def on_refresh(body: dict[str, Any]) -> dict[str, Any]:
             return await self.refresh(str(body["root"]))

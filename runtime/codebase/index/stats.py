@@ -1,4 +1,4 @@
-"""What an index holds, in figures: the report of a refresh."""
+"""Collects the statistics of an index for the report of a refresh."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _HOW_READ = "CASE WHEN lines = 0 THEN 'empty' ELSE status END"
 
 @dataclass(frozen=True, slots=True)
 class IndexStats:
-    """What a refresh found and did.
+    """Reports the result of a refresh.
 
-    `files`, `lines` and `by_language` (files of each) speak of what was read; `skipped` maps each reason to its count,
+    `files`, `lines` and `by_language` (files of each) count what was read; `skipped` maps each reason to its count,
     `skipped_names` to the first 20 paths; `parsed_now`, `unchanged` and `removed` count files. `coverage` counts the
-    files that were read by how: `parsed` with a grammar, `text` by the look of their lines, `failed` when a grammar was
-    to read them and could not, `unsupported` for an unknown kind, `empty` without a line; `coverage_names` has the
-    first 20 paths of the last three.
+    files by how they were read: `parsed` with a grammar, `text` by line patterns, `failed` if a grammar could not read
+    them, `unsupported` for an unknown kind, `empty` without a line; `coverage_names` has the first 20 paths of the
+    last three.
     """
 
     files: int
@@ -48,7 +48,7 @@ def collect_stats(
     notes: tuple[str, ...],
     duration_ms: int,
 ) -> IndexStats:
-    """The figures of an index together with those of the refresh that has just been made."""
+    """Return the statistics of an index together with those of the refresh that has just been made."""
     files, lines = connection.execute(
         "SELECT count(*), coalesce(sum(lines), 0) FROM files WHERE status != 'skipped'"
     ).fetchone()
@@ -99,7 +99,7 @@ def _coverage_names(connection: sqlite3.Connection) -> dict[str, tuple[str, ...]
 
 
 def skipped_counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many files are skipped, by reason."""
+    """Return the number of skipped files, by reason."""
     return dict(
         connection.execute("SELECT note, count(*) FROM files WHERE status = 'skipped' GROUP BY note ORDER BY 1")
     )

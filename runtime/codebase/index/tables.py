@@ -1,7 +1,7 @@
-"""The index file: its tables, and how it is opened.
+"""Defines the tables of the index file and opens it.
 
-One SQLite database in WAL mode. It holds nothing that cannot be made again from the repository, so a file of another
-schema version, of another root, of other languages, or one that is damaged is simply made anew.
+It is one SQLite database in WAL mode. All of it can be rebuilt from the repository, so a file of another schema
+version, another root or other languages, or one that is damaged, is simply rebuilt.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CREATE VIRTUAL TABLE chunk_terms USING fts5vocab (chunk_text, row);
 
 
 def connect_writer(path: Path, *, max_pages: int | None = None) -> sqlite3.Connection:
-    """A connection that may write, transactions begun by hand. `max_pages` caps the file, 4096 bytes a page."""
+    """Open a connection for writing, with explicit transactions. `max_pages` caps the file, 4096 bytes a page."""
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
     try:
         for pragma in _WRITER_PRAGMAS:
@@ -65,7 +65,7 @@ def connect_writer(path: Path, *, max_pages: int | None = None) -> sqlite3.Conne
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that can only read. sqlite3.OperationalError when there is no such file."""
+    """Open a read-only connection. sqlite3.OperationalError if there is no such file."""
     location = f"file:{quote(str(path.absolute()))}"
     connection = sqlite3.connect(f"{location}?mode=ro", uri=True, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
     try:
@@ -84,12 +84,12 @@ def connect_reader(path: Path) -> sqlite3.Connection:
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """Version of the tables in a file; 0 for an empty one."""
+    """Return the schema version of a file; 0 for an empty one."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables inside the transaction that is open."""
+    """Create the tables within the open transaction."""
     for statement in _TABLES.split(";\n"):
         if statement.strip():
             connection.execute(statement)
@@ -97,7 +97,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 
 def read_meta(connection: sqlite3.Connection, key: str) -> str | None:
-    """A value of the meta table, or None."""
+    """Return a value of the meta table, or None."""
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else str(row[0])
 

@@ -1,10 +1,10 @@
-"""The one writer of an index: bring the index file up to date with the repository.
+"""Brings an index file up to date with its repository; the only writer of an index.
 
     stats = refresh(root, index_path, IndexOptions(), on_progress)
 
 Only files whose size or time changed are read, and only those whose content changed are parsed; everything happens in
-one transaction, so that readers see the index as it was before or as it is after. Writers of the same index wait for
-one another. The repository is only read.
+one transaction, so that readers see the index either before or after a refresh. Writers of the same index wait for one
+another. The repository is only read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """What goes into the index; `max_index_pages` caps the index file, 4096 bytes a page (None: no cap)."""
+    """Configures the index; `max_index_pages` caps the index file, 4096 bytes a page (None: no cap)."""
 
     walk: WalkOptions = field(default_factory=WalkOptions)
     max_index_pages: int | None = None
@@ -43,10 +43,10 @@ class IndexOptions:
 def refresh(
     root: Path, index_path: Path, options: IndexOptions = IndexOptions(), on_progress: Progress | None = None
 ) -> IndexStats:
-    """Bring the index at `index_path` up to date with the files under `root`, and say what was done.
+    """Bring the index at `index_path` up to date with the files under `root`, and return statistics.
 
-    `on_progress(done, total)` is called with files looked at. RepositoryError when the root cannot be used or holds no
-    text; StateStorageError when the index cannot be written, which then stays as it was.
+    `on_progress(done, total)` counts the files examined. RepositoryError if the root cannot be used or holds no text;
+    StateStorageError if the index cannot be written; it then stays as it was.
     """
     started = time.monotonic()
     root = resolve_root(root)
@@ -126,7 +126,7 @@ class _Changes:
 
 
 class _Refresh:
-    """One pass over the repository inside an open transaction."""
+    """Makes one pass over the repository within an open transaction."""
 
     def __init__(
         self, root: Path, index_path: Path, options: IndexOptions, connection: sqlite3.Connection, started: float
@@ -247,7 +247,7 @@ class _Refresh:
 
 
 def _relative_name(root: Path, index_path: Path) -> str | None:
-    """The index file's path from the root, None when it lies outside as it should."""
+    """Return the index file's path relative to the root; None if it lies outside, as it should."""
     full = index_path.resolve()
     return full.relative_to(root).as_posix() if full.is_relative_to(root) else None
 

@@ -1,8 +1,8 @@
-"""Persistent memory of what was answered and understood (L4), over the cache: it may forget, and is checked before use.
+"""Stores earlier answers and file summaries persistently (L4) in the cache, which may drop them.
 
-Earlier answers are kept per repository, the newest MAX_ANSWERS, and found again by the words of their question. Whoever
-uses one must check that the lines which it cites are unchanged: their hashes are kept for that. Summaries of files are
-kept by the hash of the file's content, so that a changed file has none.
+The newest MAX_ANSWERS answers are kept per repository and found again by the words of their question. Before using one,
+check that the lines it cites are unchanged: their hashes are kept for that. Summaries of files are kept by the hash of
+the file's content, so that a changed file has none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIN_SIMILARITY = 0.6
 
 
 class CitedLines(msgspec.Struct, frozen=True):
-    """Lines of a file, both ends included, with the SHA-256 of their text."""
+    """Identifies lines of a file (inclusive) with the SHA-256 of their text."""
 
     file: str
     start_line: int
@@ -35,7 +35,7 @@ class CitedLines(msgspec.Struct, frozen=True):
 
 
 class EarlierAnswer(msgspec.Struct, frozen=True):
-    """A question that was answered before; `terms` are its words as they are looked up, `cited` what led the answer."""
+    """Holds an answered question; `terms` are its words for the look-up, `cited` the lines that the answer rests on."""
 
     question: str
     terms: tuple[str, ...]
@@ -45,41 +45,41 @@ class EarlierAnswer(msgspec.Struct, frozen=True):
 
 
 def lines_sha256(lines: Sequence[str]) -> str:
-    """Names the text of some lines."""
+    """Return the SHA-256 of the text of some lines."""
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def similarity(left: Iterable[str], right: Iterable[str]) -> float:
-    """Share of the words of two questions that both have, 0 to 1; 0 when neither has any."""
+    """Return the share of the words of two questions that both have, 0 to 1; 0 if neither has any."""
     first, second = set(left), set(right)
     return len(first & second) / len(first | second) if first | second else 0.0
 
 
 class MemoryStore:
-    """Earlier answers by repository and similarity, summaries by content hash."""
+    """Keeps earlier answers by repository and similarity, and summaries by content hash."""
 
     def __init__(self, cache: CacheStore, clock: Clock) -> None:
         self._cache = cache
         self._clock = clock
 
     def recall(self, repo: str, terms: Sequence[str], limit: int = RECALLED) -> list[EarlierAnswer]:
-        """Answers to questions of at least MIN_SIMILARITY, the most similar first, then the newest."""
+        """Return answers to questions of at least MIN_SIMILARITY, the most similar first, then the newest."""
         scored = [(similarity(terms, known.terms), known) for known in self._answers(repo)]
         near = [(score, known) for score, known in scored if score >= MIN_SIMILARITY]
         near.sort(key=lambda pair: (-pair[0], -pair[1].at_ms))
         return [known for _, known in near[:limit]]
 
     def keep_answer(self, repo: str, answer: EarlierAnswer) -> None:
-        """Keep an answer in the place of an older one to the same question.
+        """Keep an answer, replacing an older one to the same question.
 
-        Two processes that keep at once may lose one of the two: this is a cache.
+        If two processes keep answers at the same time, one may be lost: this is a cache.
         """
         stamped = msgspec.structs.replace(answer, at_ms=self._clock.now_ms())
         others = [known for known in self._answers(repo) if known.question != answer.question]
         self._put(_answers_key(repo), [*others, stamped][-MAX_ANSWERS:])
 
     def summaries(self, hashes: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """What is known of files by the hash of their content; unknown ones are left out."""
+        """Return the summaries of files by the hash of their content; unknown ones are left out."""
         found = {}
         for content_sha256 in hashes[:MAX_SUMMARIES_AT_ONCE]:
             cached = self._cache.get(f"understanding:{content_sha256}", self._clock.now_ms())
@@ -89,7 +89,7 @@ class MemoryStore:
         return found
 
     def keep_summaries(self, summaries: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep what was understood of files, by the hash of their content."""
+        """Keep summaries of files by the hash of their content; existing ones stay."""
         known = self.summaries(list(summaries))
         fresh = [item for item in summaries.items() if item[0] not in known]
         for content_sha256, summary in fresh[:MAX_SUMMARIES_AT_ONCE]:
@@ -104,7 +104,7 @@ class MemoryStore:
 
 
 def memory_queries(store: MemoryStore) -> dict[str, QueryHandler]:
-    """The store's door for agents; see `MEMORY_QUERIES` for the names."""
+    """Return the handlers of the queries that agents send; see `MEMORY_QUERIES` for their names."""
 
     async def recall(body: dict[str, Any]) -> dict[str, Any]:
         return {"answers": msgspec.to_builtins(store.recall(body["repo"], body["terms"]))}
@@ -143,7 +143,7 @@ def _answers_key(repo: str) -> str:
 
 
 def _decoded(value: bytes, shape: Any) -> Any:
-    """The value, or None when an older version wrote it in another shape."""
+    """Return the value, or None if it was written in another shape by an older version."""
     try:
         return msgspec.msgpack.decode(value, type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError):

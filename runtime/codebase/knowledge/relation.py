@@ -1,4 +1,4 @@
-"""Relations between symbols and files as evidence showed them: the edges of what is remembered of a repository."""
+"""Defines relations between symbols and files that evidence showed: the edges of the entity graph."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ RelationKind = Literal["calls", "uses", "imports", "tests", "changes_with", "def
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """`source` stands in that relation to `target`: «`deliver` calls `Depot.accept`».
+    """Links `source` to `target` by `kind`: «`deliver` calls `Depot.accept`».
 
-    Both ends are names of symbols, or paths of files, together with the file that they stand in. `start_line` and
-    `end_line` are the lines of `source_file` that show it, 1-based and inclusive; the relation counts only while that
-    file has the content of `content_sha256`.
+    Both ends are names of symbols, or paths of files, each with its file. `start_line` and `end_line` are the lines of
+    `source_file` that show the relation, 1-based and inclusive; it is valid only while that file has the content of
+    `content_sha256`.
     """
 
     source: str
@@ -28,5 +28,5 @@ class Relation(msgspec.Struct, frozen=True):
 
 
 def last_part(name: str) -> str:
-    """A name without what it stands in: `accept` of `Depot.accept`; a path with a folder as it is."""
+    """Return the last part of a dotted name: `accept` of `Depot.accept`; a path with a folder stays as it is."""
     return name if "/" in name else name.rpartition(".")[2] or name

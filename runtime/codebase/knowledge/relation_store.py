@@ -1,8 +1,8 @@
-"""The entity graph (L4): relations between the symbols and files of each repository, for all sessions.
+"""Stores the entity graph (L4): relations between symbols and files by repository, for all sessions.
 
-A relation is kept once per repository, whatever lines show it: those that showed it last stand. Of more than
-MAX_RELATIONS_PER_REPOSITORY those that were shown longest ago are forgotten. Each `keep` is one transaction, so that
-sessions that write at once lose nothing of each other's. Whoever uses a relation must check that its file is unchanged.
+A relation is kept once per repository, with the lines that showed it last. Beyond MAX_RELATIONS_PER_REPOSITORY the
+relations shown longest ago are deleted. Each `keep` is one transaction, so that concurrent sessions lose none of their
+relations. Before using a relation, check that its file is unchanged.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ABOUT = (
 
 
 class RelationStore:
-    """Relations by repository; safe to call from several threads of one process, and beside other processes."""
+    """Keeps relations by repository; safe for several threads and several processes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -46,7 +46,7 @@ class RelationStore:
         SCHEMA.apply(database)
 
     def keep(self, repo: str, relations: Sequence[Relation]) -> int:
-        """Keep the first MAX_RELATIONS_AT_ONCE of them, the first as the newest; how many that were.
+        """Keep the first MAX_RELATIONS_AT_ONCE relations, the first as the newest; return how many were kept.
 
         A relation with a name of more than MAX_NAME_CHARS is left out.
         """
@@ -68,9 +68,9 @@ class RelationStore:
         return len(kept)
 
     def about(self, repo: str, names: Sequence[str], limit: int = MAX_RELATIONS_AT_ONCE) -> list[Relation]:
-        """The relations at an end of which stands something called so, by the last part of the name; newest first.
+        """Return the relations with a source or target of these names, compared by their last parts, newest first.
 
-        `limit` is for each of the first MAX_NAMES_AT_ONCE names.
+        `limit` applies to each of the first MAX_NAMES_AT_ONCE names, whose relations follow one after the other.
         """
         key = _repo_key(repo)
         wanted = list(dict.fromkeys(last_part(name) for name in names))[:MAX_NAMES_AT_ONCE]
@@ -80,22 +80,22 @@ class RelationStore:
         return list(dict.fromkeys(relation for relation in found if relation is not None))
 
     def count(self, repo: str) -> int:
-        """How many relations of a repository are kept."""
+        """Return the number of relations of a repository."""
         with self._database.read() as queries:
             return int(queries.rows("SELECT count(*) FROM relations WHERE repo = ?", (_repo_key(repo),))[0][0])
 
     def unused(self, before_ms: int) -> int:
-        """How many relations were last shown before `before_ms`."""
+        """Return the number of relations last shown before `before_ms`."""
         with self._database.read() as queries:
             return int(queries.rows("SELECT count(*) FROM relations WHERE at_ms < ?", (before_ms,))[0][0])
 
     def drop_unused(self, before_ms: int) -> int:
-        """Forget the relations that `unused` counts; how many that were."""
+        """Delete the relations that `unused` counts, and return their number."""
         with self._database.transaction("drop old relations") as changes:
             return changes.execute("DELETE FROM relations WHERE at_ms < ?", (before_ms,))
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Close the database."""
         self._database.close()
 
 
@@ -117,8 +117,10 @@ RELATION_QUERIES = ("memory.relations", "memory.keep_relations")
 
 
 def relation_queries(store: RelationStore) -> dict[str, QueryHandler]:
-    """The store's door for agents: `memory.relations` {repo, names} → {relations}, `memory.keep_relations`
-    {repo, relations} → {kept}."""
+    """Return the handlers of the queries that agents send.
+
+    `memory.relations` {repo, names} → {relations}, `memory.keep_relations` {repo, relations} → {kept}.
+    """
 
     async def about(body: dict[str, Any]) -> dict[str, Any]:
         return {"relations": msgspec.to_builtins(store.about(body["repo"], body["names"]))}
@@ -157,7 +159,7 @@ def _sha256(value: bytes) -> str:
 
 
 def _read(value: bytes) -> Relation | None:
-    """The relation, or None when another version wrote it in another shape."""
+    """Return the relation, or None if it was written in another shape by another version."""
     try:
         return msgspec.msgpack.decode(value, type=Relation)
     except (msgspec.MsgspecError, UnicodeDecodeError):

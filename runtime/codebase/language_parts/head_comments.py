@@ -1,6 +1,6 @@
-"""Comments with which files of a language begin: the forms that several languages share.
+"""Finds the comment that describes a file at its head, in the forms that several languages share.
 
-A language's `head_doc` is given the first lines of a file, without blanks at their ends.
+A language's `head_doc` gets the first lines of a file, without trailing blanks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BEFORE_CODE = ("//", "#!", "'use strict'", '"use strict"', "<?php")
 
 
 class HeadDoc(msgspec.Struct, frozen=True):
-    """The text, and the lines that it stands on: 1-based, both inclusive."""
+    """Holds the text and its lines, 1-based and inclusive."""
 
     text: str
     start_line: int
@@ -30,7 +30,7 @@ class HeadDoc(msgspec.Struct, frozen=True):
 
 
 def first_block(head: Sequence[str]) -> HeadDoc | None:
-    """The first block comment before any code."""
+    """Return the first block comment before any code that is not about rights or tools."""
     inside_until = -1
     for number, line in enumerate(head):
         if line.startswith("/*"):
@@ -44,7 +44,7 @@ def first_block(head: Sequence[str]) -> HeadDoc | None:
 
 
 def first_hashes(head: Sequence[str]) -> HeadDoc | None:
-    """The first run of `#` comments, but for what names the interpreter."""
+    """Return the first run of `#` comments, after a line that names the interpreter."""
     start = next((n for n, line in enumerate(head) if line.strip() and not line.startswith("#!")), None)
     if start is None or not head[start].startswith("#"):
         return None
@@ -52,18 +52,18 @@ def first_hashes(head: Sequence[str]) -> HeadDoc | None:
 
 
 def run_end(head: Sequence[str], start: int, mark: str) -> int:
-    """The position of the last of the lines from `start` on that begin with a mark."""
+    """Return the position of the last line of the run from `start` on whose lines begin with a mark."""
     return next((n - 1 for n in range(start, len(head)) if not head[n].startswith(mark)), len(head) - 1)
 
 
 def block(head: Sequence[str], start: int) -> HeadDoc | None:
-    """The block comment that begins at a position; one without an end is cut where the head ends."""
+    """Return the block comment that begins at a position; one without an end is cut where the head ends."""
     end = next((n for n in range(start, len(head)) if "*/" in head[n]), len(head) - 1)
     return told(head, start, end, _without_stars)
 
 
 def told(head: Sequence[str], start: int, end: int, bare: Callable[[str], str]) -> HeadDoc | None:
-    """The text of lines, by their positions, both included; None when they do not tell of the file."""
+    """Return the text of lines `start` to `end` (positions, inclusive); None for a licence or tool comment."""
     text = "\n".join(bare(line).strip() for line in head[start : end + 1]).strip()
     if _NOT_ABOUT.search(text[:MAX_TOLD_CHARS]):
         return None

@@ -1,7 +1,7 @@
-"""The record that declares one language: all that the index and its searches know of it.
+"""Defines the record that declares a language to the index and its searches.
 
-A language without a grammar needs a name and its file endings, nothing else. What is left out has the value that most
-languages have. `docs/guides/add-a-language.md` goes through an example.
+A language without a grammar needs only a name and its file extensions. Fields that are left out have the value that
+most languages have. `docs/guides/add-a-language.md` walks through an example.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PathKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Where a tree-sitter grammar lies: a module, and the function in it that returns the language."""
+    """Locates a tree-sitter grammar: a module, and the function in it that returns the language."""
 
     module: str
     function: str = "language"
@@ -42,7 +42,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Language:
-    """One language. Several words in one string are separated by blanks; endings are written without their dot."""
+    """Declares a language. Words in one string are separated by blanks; extensions are written without their dot."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Openings of the things in a file, by the look of its lines: what can be told of a language without a grammar."""
+"""Finds the openings of definitions by line patterns, for languages without a grammar."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KIND_BY_KEYWORD: dict[str, str] = {
 
 
 def code_openings(lines: Sequence[str]) -> Iterator[Opening]:
-    """Lines that open a class or a function: line, indent, name, kind."""
+    """Yield the lines that open a class or a function: line, indent, name, kind."""
     for number, line in enumerate(lines, 1):
         if found := _OPENING.match(line[:MAX_LINE_CHARS]):
             keyword = found.group(2)
@@ -47,5 +47,5 @@ def code_openings(lines: Sequence[str]) -> Iterator[Opening]:
 
 
 def no_openings(_lines: Sequence[str]) -> Iterator[Opening]:
-    """Nothing, for files whose lines say nothing of what they hold."""
+    """Return no openings, for files whose lines have no recognisable structure."""
     return iter(())

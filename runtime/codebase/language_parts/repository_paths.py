@@ -1,4 +1,4 @@
-"""The paths of a repository's files, as the resolvers of imports look them up."""
+"""Looks up a repository's files and folders by path, for the import resolvers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class RepositoryPaths:
         self._kept: dict[Callable[[RepositoryPaths], Any], Any] = {}
 
     def first(self, candidates: Iterable[str]) -> str | None:
-        """The first of the candidates that is a file."""
+        """Return the first of the candidates that is a file, or None."""
         return next((path for path in candidates if path in self.paths), None)
 
     def ending(self, tail: str, near: str) -> str | None:
-        """The file whose path is `tail` or ends in it; of several the one closest to `near`."""
+        """Return the file whose path is `tail` or ends in it; of several, the one closest to `near`."""
         found = [
             path
             for path in self.kept(_files_by_name).get(posixpath.basename(tail), ())
@@ -42,11 +42,11 @@ class RepositoryPaths:
         return min(found, key=lambda path: (-len(posixpath.commonprefix([path, near])), len(path), path), default=None)
 
     def beside(self, importer: str, path: str) -> str:
-        """The path as it reads from the folder of the importing file."""
+        """Resolve a path relative to the folder of the importing file."""
         return posixpath.normpath(posixpath.join(posixpath.dirname(importer), path))
 
     def kept(self, build: Callable[[RepositoryPaths], _T]) -> _T:
-        """What `build` makes of these paths, made once."""
+        """Return the result of `build` for these paths, computed once."""
         if build not in self._kept:
             self._kept[build] = build(self)
         made: _T = self._kept[build]

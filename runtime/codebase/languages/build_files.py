@@ -1,4 +1,4 @@
-"""Files that say how a thing is built."""
+"""Declares build files."""
 
 from __future__ import annotations
 

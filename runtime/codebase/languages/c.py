@@ -1,4 +1,4 @@
-"""C, and what C++ has in common with it."""
+"""Declares C, and defines the parts that C++ shares with it."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _EXPORT_MACRO = re.compile(
 
 
 def without_export_macros(source: bytes) -> bytes:
-    """The source with blanks in place of macros like `SHOP_API` behind `class`, which grammars take for its name."""
+    """Blank out macros like `SHOP_API` after `class`, which grammars would take for its name."""
     return _EXPORT_MACRO.sub(lambda found: found.group(1) + b" " * len(found.group(2)), source)
 
 
 def included_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """The file beside the including one, else one whose path ends in what is included."""
+    """Return the included file beside the including one, or else one whose path ends in the included path."""
     beside = repository.beside(importer, module)
     return beside if beside in repository.paths else repository.ending(module.lstrip("./"), importer)
 

@@ -1,4 +1,4 @@
-"""C#."""
+"""Declares C#."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _BUILTIN_METHODS = """
 
 
 def _namespace_folder(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """The folder of a namespace, where folders are named after namespaces, with or without the first part."""
+    """Return the folder named after a namespace, with or without its first part."""
     dotted_folders = repository.kept(_folders_by_dotted_name)
     shorter = module.partition(".")[2]
     for dotted in (module, shorter) if "." in shorter else (module,):
@@ -57,7 +57,7 @@ def _namespace_folder(repository: RepositoryPaths, importer: str, module: str, _
 
 
 def _folders_by_dotted_name(repository: RepositoryPaths) -> dict[str, list[str]]:
-    """Folders by every ending of their names: `src/Shop.Core/Orders` by `Shop.Core.Orders`, by `Core.Orders` …"""
+    """Map every dotted ending of a folder path to the folders: `src/Shop.Core/Orders` is one of `Core.Orders`."""
     dotted_folders: dict[str, list[str]] = {}
     for folder in repository.folders:
         parts = folder.replace("/", ".").split(".")

@@ -1,4 +1,4 @@
-"""Programming languages that are read by the look of their lines, since no grammar of theirs is installed."""
+"""Declares programming languages that are parsed by line patterns, since no grammar is installed."""
 
 from __future__ import annotations
 

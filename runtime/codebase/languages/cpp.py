@@ -1,4 +1,4 @@
-"""C++."""
+"""Declares C++."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats of data, settings and pages."""
+"""Declares formats of data, settings and web pages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _data(
     path_kind: str | None = None,
     file_names: str = "",
 ) -> Language:
-    """A format of data; `path_kind` is the pattern of those of its files that are data by their path alone."""
+    """Return the record of a data format; `path_kind` is the pattern of paths that are classified as data."""
     kinds: tuple[tuple[PathKind, str], ...] = () if path_kind is None else (("data", path_kind),)
     return Language(
         name=name, extensions=extensions, file_names=file_names, role="data", path_kinds=kinds, outline=outline

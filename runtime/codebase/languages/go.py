@@ -1,4 +1,4 @@
-"""Go."""
+"""Declares Go."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BUILTIN_METHODS = """
 
 
 def _above_package(head: Sequence[str]) -> HeadDoc | None:
-    """The comment that ends right above the `package` clause."""
+    """Return the comment that ends right above the `package` clause."""
     at = next((n for n, line in enumerate(head) if line.startswith("package ")), None)
     if not at:
         return None
@@ -52,7 +52,7 @@ def _above_package(head: Sequence[str]) -> HeadDoc | None:
 
 
 def _package_folder(repository: RepositoryPaths, _importer: str, module: str, _name: str) -> str | None:
-    """The folder of a package, below the folder whose `go.mod` declares how its path begins."""
+    """Return the folder of a package, below the folder whose `go.mod` declares the prefix of its path."""
     for folder, declared in repository.declared_modules.get("go", {}).items():
         if module == declared or module.startswith(declared + "/"):
             target = posixpath.join(folder, module[len(declared) + 1 :]).strip("/")

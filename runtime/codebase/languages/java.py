@@ -1,4 +1,4 @@
-"""Java."""
+"""Declares Java."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ BUILTIN_METHODS = frozenset(_BUILTIN_METHODS.split())
 
 
 def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """The file of a class, or of the class whose member is imported."""
+    """Return the file of a class, or of the class whose member is imported."""
     tail = module.replace(".", "/")
     return repository.ending(tail + ".java", importer) or repository.ending(posixpath.dirname(tail) + ".java", importer)
 

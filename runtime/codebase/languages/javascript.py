@@ -1,4 +1,4 @@
-"""JavaScript, and what TypeScript has in common with it."""
+"""Declares JavaScript, and defines the parts that TypeScript shares with it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _MODULE_ENDINGS = (
 
 
 def module_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """The file of a module given by its path from the importing one; a bundled `.js` is looked for in its source."""
+    """Return the file of a module by its path from the importing one; `.js` may stand for a source such as `.ts`."""
     if not module.startswith("."):
         return None
     base = repository.beside(importer, module)

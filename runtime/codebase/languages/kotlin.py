@@ -1,4 +1,4 @@
-"""Kotlin."""
+"""Declares Kotlin."""
 
 from __future__ import annotations
 

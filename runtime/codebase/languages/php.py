@@ -1,4 +1,4 @@
-"""PHP."""
+"""Declares PHP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BUILTIN_METHODS = """
 
 
 def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """The file of a class, whose path ends in its namespace or in the later parts of it."""
+    """Return the file of a class, whose path ends in its qualified name or in the later parts of it."""
     parts = module.strip("\\").split("\\")
     for start in range(max(len(parts) - 1, 1)):
         found = repository.ending("/".join(parts[start:]) + ".php", importer)

@@ -1,4 +1,4 @@
-"""Documents."""
+"""Declares formats of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python."""
+"""Declares Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SOURCE_FOLDERS = ("src/", "lib/", "python/")
 
 
 def _docstring(head: Sequence[str]) -> HeadDoc | None:
-    """The first statement, when it is a string in three quotes."""
+    """Return the first statement if it is a triple-quoted string."""
     first = next((n for n, line in enumerate(head) if line.strip() and not line.lstrip().startswith("#")), None)
     opened = re.match(r"[rRuU]?(\"\"\"|''')", head[first]) if first is not None else None
     if first is None or opened is None:
@@ -39,7 +39,7 @@ def _without_quotes(line: str) -> str:
 
 
 def _module_file(repository: RepositoryPaths, importer: str, module: str, name: str) -> str | None:
-    """The file of a module, or of the submodule that is imported by name."""
+    """Return the file of a module, or of the submodule that is imported by name."""
     if not module.startswith("."):
         modules = repository.kept(_modules)
         return (modules.get(f"{module}.{name}") if name else None) or modules.get(module)
@@ -54,7 +54,7 @@ def _module_file(repository: RepositoryPaths, importer: str, module: str, name: 
 
 
 def _modules(repository: RepositoryPaths) -> dict[str, str]:
-    """Files by dotted name: from the top of their package, from the root, and from below a `src` folder."""
+    """Map dotted names to files: from the top of their package, from the root, and from below a source folder."""
     paths, root_name = repository.paths, repository.root_name
     packages = {
         posixpath.dirname(path) for path in paths if posixpath.basename(path) in ("__init__.py", "__init__.pyi")

@@ -1,4 +1,4 @@
-"""Ruby."""
+"""Declares Ruby."""
 
 from __future__ import annotations
 

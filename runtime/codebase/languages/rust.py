@@ -1,4 +1,4 @@
-"""Rust."""
+"""Declares Rust."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _CRATE_ROOTS = ("lib.rs", "main.rs")
 
 
 def _inner_comment(head: Sequence[str]) -> HeadDoc | None:
-    """The first run of `//!`, or the first `/*!`."""
+    """Return the first run of `//!`, or the first `/*!`."""
     for number, line in enumerate(head):
         if line.startswith("//!"):
             end = run_end(head, number, "//!")
@@ -62,7 +62,7 @@ def _inner_comment(head: Sequence[str]) -> HeadDoc | None:
 
 
 def _module_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """The file of a module by its path, from the crate's root, from a module above, or beside the importing one."""
+    """Return a module's file by its path from the crate root, the parent module or the importing module."""
     folder = posixpath.dirname(importer)
     parts = [part for part in module.split("{")[0].split("::") if part]
     stem = posixpath.splitext(posixpath.basename(importer))[0]

@@ -1,4 +1,4 @@
-"""Scripts of shells."""
+"""Declares shell scripts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _functions(lines: Sequence[str]) -> Iterator[Opening]:
 
 
 def _sourced_file(repository: RepositoryPaths, importer: str, module: str, _name: str) -> str | None:
-    """A sourced script; what the path begins with before the first known folder is mostly a variable."""
+    """Return the sourced script, ignoring a leading variable, command substitution or `.` in its path."""
     tail = re.sub(r"^(?:\$\{?\w+\}?|\$\([^)]*\)|\.)/", "", module)
     beside = repository.beside(importer, tail)
     return beside if beside in repository.paths else repository.ending(tail.lstrip("./"), importer)

@@ -1,4 +1,4 @@
-"""SQL."""
+"""Declares SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TypeScript, with and without mark-up in its code."""
+"""Declares TypeScript and TSX."""
 
 from __future__ import annotations
 

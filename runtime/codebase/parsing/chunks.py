@@ -1,8 +1,8 @@
-"""Cutting a file into the pieces that are searched and cited: along its syntax, at most 60 lines each.
+"""Cuts a file into the chunks that are searched and cited: along its syntax, at most 60 lines each.
 
-A function is one chunk, together with the comment above it; a class that is small is one, a larger one becomes its
-header and its members; a section of a document is one. What lies between definitions makes chunks of its own, and
-anything longer than the limit is cut at the blank line nearest before it.
+A function is one chunk, together with the comment above it; a small class is one, a larger one becomes its header and
+its members; a section of a document is one. Lines between definitions make chunks of their own, and anything longer
+than the limit is cut at the nearest blank line before it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CHUNKED_KINDS: frozenset[str] = (CONTAINER_KINDS | CALLABLE_KINDS | {"section"}
 
 
 class Chunk(NamedTuple):
-    """Lines `start_line` to `end_line` (both included) and the symbol that they belong to, as a position."""
+    """Spans lines `start_line` to `end_line` (inclusive); `symbol` is the position of their symbol, if any."""
 
     start_line: int
     end_line: int
@@ -34,10 +34,10 @@ class Chunk(NamedTuple):
 def cut(
     lines: Sequence[str], symbols: Sequence[Symbol], *, is_data: bool = False, comment_marks: str = ""
 ) -> list[Chunk]:
-    """Chunks of a file in order, never overlapping, without gaps except for lines without a word: blanks and brackets.
+    """Cut a file into ordered chunks that never overlap; only lines without a word (blanks, brackets) are left out.
 
-    Of data files (JSON, CSV …) the first 600 lines are cut, the rest is left to text search. `comment_marks`: what
-    opens a comment in this language besides the marks that most have, separated by blanks.
+    Only the first 600 lines of a data file (JSON, CSV …) are cut, the rest is left to text search. `comment_marks`:
+    comment markers of this language beyond the common ones, separated by blanks.
     """
     if is_data:
         return list(_windows(lines, 1, min(len(lines), MAX_DATA_LINES), None))
@@ -91,7 +91,7 @@ def _cut_range(
 
 
 def _leading_comment(lines: Sequence[str], marks: tuple[str, ...], floor: int, first: int) -> int:
-    """The line where the unbroken block of text above `first` begins, not before `floor`."""
+    """Return the line at which the comment block directly above `first` begins, not before `floor`."""
     at = first
     while at > floor and first - at < _LEADING_LINES and lines[at - 2].lstrip().startswith(marks):
         at -= 1
@@ -119,7 +119,7 @@ def _has_words(lines: Sequence[str], start: int, end: int) -> bool:
 
 
 def _break_before(lines: Sequence[str], start: int, last: int) -> int:
-    """The last line of a window: the one before a blank line, if there is one in its later part."""
+    """Return the last line of a window: the one before a blank line, if the later part has one, or else `last`."""
     for line in range(last, start + _LEAST_WINDOW_LINES - 1, -1):
         if not lines[line].strip():
             return line

@@ -1,4 +1,4 @@
-"""How far a definition reaches in a syntax tree, its signature, and the comment above it; for any language."""
+"""Extracts a definition's extent in the syntax tree, its signature and the comment above it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _ANNOTATION = re.compile(r"^\s*(?:@\w|#\[)")
 
 
 def whole_definition(node: Node) -> Node:
-    """The node together with what wraps it, as long as both begin on the same line or the wrapper before it."""
+    """Return the outermost node that wraps a definition.
+
+    A wrapper counts if it begins on the same line, or earlier as a template, function definition or declaration.
+    """
     while node.parent is not None and node.parent.type in _WRAPPERS:
         wrapper = node.parent
         if wrapper.start_point[0] < node.start_point[0] and wrapper.type != "template_declaration":
@@ -43,7 +46,7 @@ def whole_definition(node: Node) -> Node:
 
 
 def signature_of(node: Node, source: bytes) -> str:
-    """The head of a definition on one line, without its body, cut to 300 characters."""
+    """Return the head of a definition on one line, without its body, cut to 300 characters."""
     end = node.end_byte
     body = _body_of(node)
     if body is not None:
@@ -56,7 +59,7 @@ def signature_of(node: Node, source: bytes) -> str:
 
 
 def _body_of(node: Node) -> Node | None:
-    """The block of a definition, looked for below declarators and assignments."""
+    """Return the body of a definition, also from below declarators and assignments; None without one."""
     for _ in range(4):
         body = node.child_by_field_name("body")
         if body is not None:
@@ -76,7 +79,7 @@ def _body_of(node: Node) -> Node | None:
 
 @functools.cache
 def _comment_patterns(own_marks: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What a line of a comment begins with, and what is taken off it; `own_marks` are those of one language alone."""
+    """Return the patterns of a comment line's beginning and of the markers to strip; `own_marks` are one language's."""
     own = "".join(f"|(?:{re.escape(mark)})+" for mark in own_marks.split())
     opens = rf"^\s*(?://[/!]*|/\*+!?|\*+/?|#{_NO_DIRECTIVE}|--{own})"
     marks = rf"^\s*(?://[/!]*|/\*+!?|\*+/?|#+|--{own})\s?|\s*\*+/\s*$"
@@ -84,9 +87,9 @@ def _comment_patterns(own_marks: str) -> tuple[re.Pattern[str], re.Pattern[str]]
 
 
 def doc_comment(lines: Sequence[str], start_line: int, own_marks: str = "") -> str:
-    """Text of the comment that ends directly above a line, its first paragraph.
+    """Return the first paragraph of the comment that ends directly above a line (annotations between are skipped).
 
-    `own_marks`: what opens a comment in this language besides the marks that most have, separated by blanks.
+    `own_marks`: comment markers of this language beyond the common ones, separated by blanks.
     """
     opens, marks = _comment_patterns(own_marks)
     index = start_line - 2

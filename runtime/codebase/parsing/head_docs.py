@@ -1,4 +1,4 @@
-"""What a file says of itself at its head: its docstring, or the comment that its language documents a file with."""
+"""Extracts a file's own description from its head: its docstring or leading comment, by language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_HEAD_LINES = 80
 
 
 def head_doc(lines: Sequence[str], language: str) -> HeadDoc | None:
-    """What the first lines of a file say of it; None when they say nothing, or speak of rights alone."""
+    """Return the description in the first lines of a file; None without one, or for a mere licence header."""
     find = language_named(language).head_doc
     found = find([line.rstrip() for line in lines[:MAX_HEAD_LINES]]) if find is not None else None
     if found is None or not re.search(r"[a-zA-Z]{3}", found.text):

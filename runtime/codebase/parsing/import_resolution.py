@@ -1,8 +1,8 @@
-"""Which file of the repository an import means, as far as paths tell.
+"""Resolves imports to files of the repository by their paths.
 
-`ImportResolver(paths).resolve(importer, language, module, name)` gives a path relative to the root, a folder for Go
-packages, or None for what lies outside. How imports are written is known to the records of the languages. Nothing is
-executed and no search path of the machine is consulted.
+`ImportResolver(paths).resolve(importer, language, module, name)` returns a path relative to the root, a folder for Go
+packages, or None for anything outside. The language records define the rules. Nothing is executed and no search path
+of the machine is consulted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 
 
 class ImportResolver:
-    """Answers for one set of files.
+    """Resolves imports within one set of files.
 
     `root_name` is the name of the root folder, which is the package's name when the root itself holds an `__init__.py`;
     `declared_modules` maps, by language, folders with a file such as `go.mod` (empty string for the root) to the module
@@ -30,6 +30,6 @@ class ImportResolver:
         self._repository = RepositoryPaths(paths, root_name, declared_modules)
 
     def resolve(self, importer: str, language: str | None, module: str, name: str = "") -> str | None:
-        """The file or Go folder that is meant, or None."""
+        """Return the imported file or Go package folder, or None."""
         resolve = language_named(language).resolve_import
         return resolve(self._repository, importer, module, name) if resolve is not None else None

@@ -1,7 +1,7 @@
-"""Types that a grammar lost: where a file has syntax it does not know, whole classes are missing from its tree.
+"""Recovers types that a grammar lost: unknown syntax can hide whole classes from its tree.
 
-Found by the look of their lines. Only the head of such a type is told, since where it ends is not known; what is inside
-stands for itself.
+They are found by line patterns. Only the head of such a type is returned, since its end is not known; its members are
+symbols of their own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _AFTER_NAME = re.compile(r"\s*(?:$|[<({:]|extends\b|implements\b|where\b|final\b
 
 
 def unparsed_types(lines: Sequence[str], symbols: Sequence[Symbol], comment_marks: str = "") -> list[Symbol]:
-    """Heads of types that no symbol has the name of, in their order."""
+    """Return the heads of types whose name no symbol has, in order."""
     known = {symbol.name for symbol in symbols}
     found = []
     for number, _, name, kind in code_openings(lines):
@@ -39,7 +39,7 @@ def unparsed_types(lines: Sequence[str], symbols: Sequence[Symbol], comment_mark
 
 
 def _head_end(lines: Sequence[str], start: int) -> int:
-    """The line where the body opens, or the first one where it does not within a few lines."""
+    """Return the line on which the body opens, or `start` if none does within a few lines."""
     for number in range(start, min(start + _LONGEST_HEAD_LINES, len(lines) + 1)):
         if "{" in lines[number - 1]:
             return number

@@ -1,4 +1,4 @@
-"""One door to the parsers: the syntax of a file, by its language."""
+"""Dispatches a file to the parser of its language."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from runtime.codebase.parsing.text_symbols import extract_text
 
 
 def parse(source: SourceText, path: str, language: str | None) -> FileSyntax:
-    """Symbols, references and imports of a file.
+    """Parse the symbols, references and imports of a file.
 
-    A grammar that is missing or does not fit gives status `failed` with the reason as note; the symbols are then those
+    A grammar that is missing or incompatible gives status `failed` with the reason as note; the symbols are then those
     that text heuristics find.
     """
     known = language_named(language)

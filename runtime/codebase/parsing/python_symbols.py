@@ -1,6 +1,6 @@
-"""Symbols, references and imports of Python source, with signatures, docstrings and qualifiers.
+"""Extracts symbols (with signatures and docstrings), references and imports of Python source.
 
-One query finds everything of interest; nesting is worked out from byte ranges, so the tree is never walked node by
+One query captures everything of interest; nesting is derived from byte ranges, so the tree is never walked node by
 node. Files with syntax errors are read as far as the grammar recovers.
 """
 
@@ -60,7 +60,7 @@ def _parser() -> tuple[Parser, Query]:
 
 
 def extract_python(source: bytes, path: str) -> FileSyntax:
-    """Everything found in one Python file; `path` gives the module symbol its name."""
+    """Return the symbols, references and imports of one Python file; `path` gives the module symbol its name."""
     import tree_sitter
 
     parser, query = _parser()
@@ -74,7 +74,7 @@ def extract_python(source: bytes, path: str) -> FileSyntax:
 
 
 def first_paragraph(docstring: str) -> str:
-    """The first paragraph of a docstring on one line, cut to 400 characters."""
+    """Return the first paragraph of a docstring on one line, cut to 400 characters."""
     paragraph = inspect.cleandoc(docstring).split("\n\n", 1)[0]
     return _BLANKS.sub(" ", paragraph).strip()[:MAX_DOCSTRING_CHARS]
 
@@ -150,7 +150,7 @@ class _FileReader:
             self.symbols.append(self._assignment(node, name, owner, holder))
 
     def _add_instance_attributes(self) -> None:
-        """What methods give `self` is an attribute of the class: its first assignment, unless the class defines it."""
+        """Add attributes that methods assign to `self`: the first assignment of each, unless the class defines it."""
         known = {(symbol.parent, symbol.name) for symbol in self.symbols}
         for node in sorted(self._captures.get("given", ()), key=lambda node: node.start_byte):
             target = node.parent
@@ -164,7 +164,7 @@ class _FileReader:
             self.symbols.append(self._assignment(target, name, owner, self.symbols[owner]))
 
     def _class_around(self, byte: int) -> int | None:
-        """Position of the class whose method a byte belongs to; None outside of methods."""
+        """Return the position of the class whose method a byte belongs to; None outside of methods."""
         inside: int | None = self._enclosing(byte)
         while inside and self.symbols[inside].kind == "function":
             inside = self.symbols[inside].parent
@@ -190,7 +190,7 @@ class _FileReader:
         )
 
     def _enclosing(self, byte: int) -> int:
-        """Position of the innermost definition around a byte; 0, the module, when there is none."""
+        """Return the position of the innermost definition around a byte; 0, the module, if there is none."""
         place = bisect_right(self._starts, byte) - 1
         index = self._owners[place] if place >= 0 else 0
         while index and self._ends[index - 1] <= byte:

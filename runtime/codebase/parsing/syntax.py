@@ -1,7 +1,7 @@
-"""What a parser says of one file: its symbols, references and imports.
+"""Defines the result of parsing one file: its symbols, references and imports.
 
 Lines are counted from 1 and ranges include both ends. `parent` and `enclosing` are positions in `FileSyntax.symbols`;
-a symbol always stands behind its parent there. These are tuples, not dataclasses: an index run makes millions of them.
+a symbol always comes after its parent there. These are tuples, not dataclasses: an index run makes millions of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VALUE_KINDS: frozenset[str] = frozenset({"attribute", "field"})
 
 
 class Symbol(NamedTuple):
-    """A named thing. `start_line` includes decorators; `name_line` is where the name itself stands."""
+    """Describes a named definition. `start_line` includes decorators; `name_line` is the line of the name itself."""
 
     name: str
     qualified_name: str
@@ -35,9 +35,9 @@ class Symbol(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A use of a name; `qualifier` is what stands before its last dot (`self`, `app.config`), or empty.
+    """Records a use of a name; `qualifier` is the text before its last dot (`self`, `app.config`), or empty.
 
-    It is `SOME_OBJECT` where more than names stands there: a call, an index, a literal.
+    It is `SOME_OBJECT` where that text is not a plain name: an index, a literal, a call with arguments.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Reference(NamedTuple):
 
 
 class Import(NamedTuple):
-    """One imported thing: `name` is empty when the module itself is imported, `*` for all of it.
+    """Records one imported name: `name` is empty if the module itself is imported, `*` for all of it.
 
     `module` is as written, with leading dots for relative Python imports.
     """
@@ -60,7 +60,7 @@ class Import(NamedTuple):
 
 
 class FileSyntax(NamedTuple):
-    """Everything that a parser found in one file. `doc_ranges` are the line ranges of its docstrings."""
+    """Holds everything that a parser found in one file. `doc_ranges` are the line ranges of its docstrings."""
 
     symbols: list[Symbol]
     references: list[Reference]

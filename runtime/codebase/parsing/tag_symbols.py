@@ -1,7 +1,7 @@
-"""Symbols, references and imports of every language with a grammar, Python excepted, by tags queries.
+"""Extracts symbols, references and imports by tags queries (Python excepted).
 
 The grammar's own tags query finds the ordinary definitions and calls, the language's record adds what it leaves out;
-this module works out nesting, full extents, signatures, doc comments and owners from what matched. Captures:
+this module derives nesting, full extents, signatures, doc comments and owners from the matches. Captures:
 
 `@name` with `@definition.KIND` or `@reference.call`, `@reference.class`, `@reference.base`; `@owner` names what a
 definition belongs to when nesting does not tell (a Go receiver, a C++ qualifier); `@scope` with `@scope.name` is a
@@ -60,7 +60,7 @@ def _parser(language: Language) -> tuple[Parser, Query]:
 
 
 def extract_tags(source: bytes, language: Language) -> FileSyntax:
-    """Everything found in one file of a language with a grammar."""
+    """Return the symbols, references and imports of one file of a language with a grammar."""
     import tree_sitter
 
     parser, query = _parser(language)
@@ -89,7 +89,7 @@ class _Definition:
 
 
 class _Found:
-    """Matches of one file, sorted into definitions, scopes, references and imports."""
+    """Sorts the matches of one file into definitions, scopes, references and imports."""
 
     def __init__(self) -> None:
         self.definitions: dict[int, _Definition] = {}
@@ -162,7 +162,7 @@ def _nested_symbols(
 
 
 def _is_same_function(outer: Symbol, item: _Definition) -> bool:
-    """True for `app.use = function use() {}`, where one function is named twice."""
+    """Return True for `app.use = function use() {}`, where one function is named twice."""
     same_place = outer.name == item.name and outer.name_line == _line(item.name_node)
     return same_place and outer.kind not in CONTAINER_KINDS
 

@@ -1,6 +1,6 @@
-"""Symbols of files without a grammar, by the look of their lines.
+"""Extracts symbols of files without a grammar by line patterns.
 
-What opens a section, a key, a class or a function is told by the `outline` of the language's record. Extents are
+The `outline` of the language's record finds the lines that open a section, a key, a class or a function. Extents are
 estimates: a symbol ends where the next one of the same or a lower indent begins.
 """
 
@@ -17,7 +17,7 @@ MAX_KEYS = 300
 
 
 def extract_text(text: str, language: str | None) -> FileSyntax:
-    """Symbols of a text; no references and no imports. Files of unknown language have status `unsupported`."""
+    """Return the symbols of a text, without references or imports. An unknown language gives status `unsupported`."""
     lines = split_lines(text)
     openings = list(language_named(language).outline(lines)) if language is not None else []
     return FileSyntax(

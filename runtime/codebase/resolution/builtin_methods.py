@@ -1,9 +1,9 @@
-"""Methods that every program's strings, collections, files and threads have, by language.
+"""Recognises the methods of a language's built-in and everyday types, such as strings and collections.
 
-A call of one of these on an object of which nothing is known is most likely a call of the language's own, also where
-a single definition of the repository has that name. The lists stand in the records of the languages: names that their
-own documentation gives to their built-in and everyday types. Left out is what only rare types have, and what programs
-call things of their own by (run, start, send).
+A call of one of these on an object of unknown type is most likely a call of the language's own method, even if only one
+definition of the repository has that name. The lists are in the language records: names that the language's own
+documentation gives to its everyday types. Methods of rare types, and names that programs often use for their own
+methods (run, start, send), are left out.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 def standard_names(language: str) -> frozenset[str]:
-    """Names of everyday methods of a language; none where no list is kept."""
+    """Return the names of a language's everyday methods; empty without a list."""
     return language_named(language).builtin_methods
 
 
 def is_named_like(receiver: str, owner: str) -> bool:
-    """Whether an object is called after a type, by the last parts of both.
+    """Return True if a receiver is named after a type, comparing the last parts of both.
 
-    `jar` and `cookie_jar` are of `CookieJar`, `conn` is of `HTTPConnection`; `file` is not of `FileCache`.
+    `jar` and `cookie_jar` are named after `CookieJar`, `conn` after `HTTPConnection`; `file` is not after `FileCache`.
     """
     said = _letters(_BREAKS.split(receiver.removesuffix("()"))[-1])
     kind = last_part(owner)

@@ -1,7 +1,7 @@
-"""Which definitions the calls in the lines of a symbol mean, by what each is called on and from where.
+"""Resolves the calls within a symbol to definitions, by the receiver and context of each call.
 
-Nothing is executed and no types are inferred: what a method is called on, the imports of the file, and the types that
-the caller takes or makes have to do. Where nothing but the name speaks for a definition, that is told with it.
+Nothing is executed and no types are inferred: the evidence is a call's receiver, the imports of the file, and the types
+that the caller takes or creates. A definition for which only the name is evidence is marked `by_name`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _ASIDE = frozenset({"test", "example", "benchmark", "docs"})
 
 
 def own_object() -> frozenset[str]:
-    """What a method calls another one of the same object or class on, in any language."""
+    """Return the receivers by which a method refers to its own object or class, in any language."""
     return all_words("own_object")
 
 
 def callees(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[Callee]:
-    """Calls in the lines of a symbol, each name and qualifier once."""
+    """Return the calls in the lines of a symbol, each name and qualifier once."""
     where = "f.path = ? AND r.line BETWEEN ? AND ? AND r.kind = 'call'"
     calls = index.references(where, (symbol.file, symbol.start_line, symbol.end_line))
     first_uses = {(call.name, call.qualifier): call for call in reversed(calls)}
@@ -55,7 +55,7 @@ def _is_by_name(
     imported: dict[str, ImportRecord],
     spoken_of: Collection[str],
 ) -> bool:
-    """Whether neither what a method is called on nor what is around says anything of the type that has it."""
+    """Return True if neither the receiver nor the caller gives evidence of the type that defines the method."""
     if found is None or not call.qualifier or not found.owner or call.qualifier in own_object():
         return False
     if last_part(found.owner) in {*spoken_of, *_WORD.findall(call.qualifier)}:
@@ -98,7 +98,7 @@ def _definition_of(
 def _meant_by(
     index: IndexReader, call: ReferenceRecord, inside: SymbolRecord, own_class: str, *, is_imported: bool
 ) -> list[SymbolRecord]:
-    """Definitions of the name of a call that it can mean, by what it is called on and from where."""
+    """Return the definitions that a call can mean: of its name, filtered by its receiver and its place."""
     named = index.symbols(f"s.name = ? COLLATE NOCASE AND s.kind IN ({_CALLED_MARKS})", (call.name, *_CALLED), 400)
     found = [symbol for symbol in named if symbol.name == call.name and may_call(inside.file, symbol.file)]
     if not call.qualifier:
@@ -119,7 +119,7 @@ def _meant_by(
 
 
 def _is_no_standard_call(call: ReferenceRecord, symbol: SymbolRecord, inside: SymbolRecord) -> bool:
-    """Whether a call of what everyday objects have, too, can mean a definition: what it is called on says so."""
+    """Return True if its receiver or place allows a call of an everyday method's name to mean a definition."""
     if call.qualifier in own_object() or (language_at(inside.file).names_own_object and symbol.owner == inside.owner):
         return True
     if not call.qualifier:
@@ -128,7 +128,7 @@ def _is_no_standard_call(call: ReferenceRecord, symbol: SymbolRecord, inside: Sy
 
 
 def _is_of_the_language(index: IndexReader, qualifier: str, file: str) -> bool:
-    """True for a type that is neither imported nor defined here, like `Object` in `Object.create()`."""
+    """Return True for a type that the repository does not define, like `Object` in `Object.create()`."""
     if not language_at(file).has_global_types or qualifier in own_object() or _TYPE_NAME.fullmatch(qualifier) is None:
         return False
     return not any(symbol.name == qualifier for symbol in index.symbols_of_name(qualifier, 50))

@@ -1,7 +1,7 @@
-"""Classes above and below one, by the names of their bases; and whose method a call on an object can be.
+"""Finds base classes and subclasses by name, to decide whose method a call on an object can mean.
 
-Bases are known by their last name alone, so classes of the same name in different files count as one, unless the file
-that speaks defines its own.
+Bases are known by their last name alone, so classes of the same name in different files count as one, unless the
+calling file defines its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_CLASSES = 500
 
 
 class ClassFamily:
-    """The family of the class `owner` in `file`, which defines `member`."""
+    """Relates classes to the class `owner` in `file`, which defines `member`."""
 
     def __init__(self, index: IndexReader, owner: str, file: str, member: str) -> None:
         self._index = index
@@ -28,7 +28,7 @@ class ClassFamily:
         self._definers = functools.cache(self._find_definers)
 
     def includes(self, name: str, file: str) -> bool:
-        """True when `member` of an object that a file knows as of class `name` can be the owner's."""
+        """Return True if `member`, on an object that a file knows as of class `name`, can be the owner's."""
         if name == self._owner:
             return file == self._file or not self._is_defined_in(name, file)
         if self._owner in _reached(name, self._bases):
@@ -40,7 +40,7 @@ class ClassFamily:
         return bool(below and below & _reached(name, self._heirs))
 
     def inherits(self, name: str, file: str, *, own_too: bool = False) -> bool:
-        """True when `member`, looked up from a class upwards, is first met in the owner; from its bases by default."""
+        """Return True if looking up `member` in a class's bases (`own_too`: first in itself) reaches the owner's."""
         if name in self._definers(self._member) and own_too and name != self._owner:
             return False
         seen: set[str] = set()
@@ -67,7 +67,7 @@ class ClassFamily:
         return frozenset(found - {name})
 
     def _real_name(self, file: str, name: str) -> str:
-        """The name that a class has where it is defined, if the file imported it under another."""
+        """Return the defined name of a class that the file may have imported under an alias."""
         items = self._index.imports("f.path = ? AND i.alias = ?", (file, name), 1)
         return items[0].name if items and items[0].name else name
 
@@ -84,7 +84,7 @@ class ClassFamily:
 
 
 def _reached(name: str, step: Callable[[str], frozenset[str]]) -> set[str]:
-    """All names that steps lead to, the first one left out."""
+    """Return all names reachable by steps, without the first one."""
     seen: set[str] = set()
     open_names = [name]
     while open_names and len(seen) < MAX_CLASSES:

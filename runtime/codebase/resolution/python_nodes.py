@@ -1,4 +1,4 @@
-"""What the nodes of a Python tree mean for names: which of them bind one, and in which scope."""
+"""Classifies nodes of a Python syntax tree by scope and name binding."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _PARAMETERS = frozenset({"parameters", "lambda_parameters"})
 
 
 def text_of(node: Node | None) -> str:
-    """The source of a node, empty for none."""
+    """Return the source of a node; empty for None."""
     return "" if node is None or node.text is None else node.text.decode("utf-8", "replace")
 
 
 def scope_of(node: Node) -> Node:
-    """The innermost scope that a place belongs to: a function, lambda, comprehension, class, or the module.
+    """Return the innermost scope that a node belongs to: a function, lambda, comprehension, class, or the module.
 
     The name, decorators, defaults, annotations and bases of a definition belong to the scope around it.
     """
@@ -65,7 +65,7 @@ def scope_of(node: Node) -> Node:
 
 
 def binding_of(node: Node) -> Node | None:
-    """The scope in which an identifier gives its name a meaning; None for one that only uses it."""
+    """Return the scope in which an identifier binds its name; None for one that only uses it."""
     parent = node.parent
     if parent is None:
         return None
@@ -94,7 +94,7 @@ def _statement_scope(node: Node, *, is_walrus: bool) -> Node:
 
 
 def _imported(node: Node, parent: Node) -> Node | None:
-    """`import a.b` binds `a`; `from a import b` binds `b`; with `as` only the new name is bound."""
+    """Return the scope of an import's bound name: `a` of `import a.b`, `b` of `from a import b`, or the `as` name."""
     if parent.type == "aliased_import":
         return scope_of(parent) if parent.child_by_field_name("alias") == node else None
     statement = parent.parent
@@ -111,7 +111,7 @@ def _imported(node: Node, parent: Node) -> Node | None:
 
 
 def _is_parameter(node: Node) -> bool:
-    """True for the name of a parameter, not for its default or its annotation."""
+    """Return True for the name of a parameter, not for its default or its annotation."""
     child, at = node, node.parent
     while at is not None and at.type in ("list_splat_pattern", "dictionary_splat_pattern", "tuple_pattern"):
         child, at = at, at.parent
@@ -125,13 +125,13 @@ def _is_parameter(node: Node) -> bool:
 
 
 def is_keyword(node: Node) -> bool:
-    """True for the name of an argument in a call, which means a parameter of whatever is called."""
+    """Return True for the name of a keyword argument, which refers to a parameter of the callee."""
     parent = node.parent
     return parent is not None and parent.type == "keyword_argument" and parent.child_by_field_name("name") == node
 
 
 def self_name(function: Node) -> str:
-    """The name that a method gives its object or class: the first parameter. Empty for a static method."""
+    """Return the name of a method's first parameter, its object or class. Empty for a static method."""
     outer = function.parent
     if outer is not None and any(text_of(child) == "@staticmethod" for child in outer.named_children):
         return ""
@@ -143,7 +143,7 @@ def self_name(function: Node) -> str:
 
 
 def declared_global(scope: Node, name: str) -> bool:
-    """True when a function says `global name`."""
+    """Return True if a function declares `global name`."""
     body = scope.child_by_field_name("body") if scope.type == "function_definition" else None
     if body is None:
         return False

@@ -1,7 +1,7 @@
-"""Which Python uses of a name can mean a definition: by scopes, imports, and the class of the object before the dot.
+"""Decides which Python uses of a name can mean a definition, by scopes, imports and receiver classes.
 
-Nothing is executed. What the file tells of an object is believed: an annotation, a call of a class, a literal, `self`.
-A use on an object of which nothing is known can mean any method of that name, and stays.
+Nothing is executed. The file's own evidence of an object's class is trusted: an annotation, a call of a class, a
+literal, `self`. A use on an object of unknown class can mean any method of that name, and is kept.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _BUILTINS = frozenset(name for name in dir(builtins) if isinstance(getattr(built
 
 @functools.lru_cache(maxsize=_CACHED_FILES)
 def python_file(source: SourceText) -> PythonFile:
-    """The tree of a file, kept for the next question about it."""
+    """Return the parsed file, cached by its source."""
     return PythonFile(source.text)
 
 
 def aliases_of(symbol: SymbolRecord, importing: Iterable[ImportRecord]) -> dict[str, set[str]]:
-    """Other names that importing files give a top-level definition, and the files that do."""
+    """Return the aliases under which files import a top-level definition, each with those files."""
     names: dict[str, set[str]] = {}
     for item in importing:
         if item.name == symbol.name and item.alias and item.alias != symbol.name:
@@ -50,7 +50,7 @@ def aliases_of(symbol: SymbolRecord, importing: Iterable[ImportRecord]) -> dict[
 
 
 class FileUses:
-    """Every place of a name, file by file; after 300 files, or five seconds, the rest is not read."""
+    """Finds every use of a name, file by file; after 300 files, or five seconds, further files are not read."""
 
     def __init__(self, read: Callable[[str], SourceText | None]) -> None:
         self._read = read
@@ -59,7 +59,7 @@ class FileUses:
         self._deadline_s = time.monotonic() + READ_TIMEOUT_S
 
     def of(self, file: str, name: str) -> dict[int, list[Use]] | None:
-        """Every place of a name in a file by line; None for a file that is not read."""
+        """Return every use of a name in a file by line; None for a file that is not read."""
         if (file, name) not in self._by_line:
             is_over = len(self._files) >= MAX_READ_FILES or time.monotonic() > self._deadline_s
             if is_over and file not in self._files:
@@ -74,14 +74,14 @@ class FileUses:
 
 
 class AnyMeaning:
-    """Answers for a name of which no definition was chosen: only what a function keeps to itself is none of it."""
+    """Filters the uses of a name without a chosen definition: only names local to a function are excluded."""
 
     def __init__(self, index: IndexReader, read: Callable[[str], SourceText | None], name: str) -> None:
         self.uses = FileUses(read)
         self._inside = any(s.owner and s.kind == "function" for s in index.symbols_of_name(name))
 
     def includes(self, reference: ReferenceRecord) -> bool:
-        """False for a local variable, a parameter, or no code at all."""
+        """Return False for a local variable, a parameter, or no code at all."""
         if not language_at(reference.file).is_scoped or reference.kind == "import":
             return True
         uses = self.uses.of(reference.file, reference.name)
@@ -90,7 +90,7 @@ class AnyMeaning:
 
 
 class Meaning:
-    """Answers for one definition; what stands in a file that is not read is taken as meant."""
+    """Filters the uses that can mean one definition; uses in a file that is not read are included."""
 
     def __init__(self, index: IndexReader, read: Callable[[str], SourceText | None], symbol: SymbolRecord) -> None:
         self.uses = FileUses(read)
@@ -103,7 +103,7 @@ class Meaning:
         self._is_class = functools.cache(lambda name: any(s.kind == "class" for s in index.symbols_of_name(name, 50)))
 
     def includes(self, reference: ReferenceRecord) -> bool:
-        """False when the scopes of a file rule the definition out for what stands at a line of it."""
+        """Return False if the scopes of the file rule out that the reference means the definition."""
         if not language_at(reference.file).is_scoped:
             return True
         uses = self.uses.of(reference.file, reference.name)
@@ -112,7 +112,7 @@ class Meaning:
         return any(self.may_be(use, reference.file, reference.name) for use in uses.get(reference.line, ()))
 
     def may_be(self, use: Use, file: str, name: str) -> bool:
-        """True when one place of a name in a file can mean the definition."""
+        """Return True if one use of a name in a file can mean the definition."""
         symbol = self._symbol
         if self._owner_class:
             return self._may_be_member(use, file)
@@ -154,14 +154,14 @@ class Meaning:
         return use.where != "import" or self._imported_may_have_it(use, file)
 
     def _class_named(self, name: str, file: str) -> str | None:
-        """The class that a file means by a name; None when that is not known."""
+        """Return the class that a file means by a name; None if it is not known."""
         items = [item for item in self._imports_of(file) if bound_name(item) == name]
         real = next((item.name for item in items if item.name and item.name != "*"), name)
         outside = bool(items) and all(item.target is None for item in items)
         return real if outside or real in _BUILTINS or self._is_class(real) else None
 
     def _imported_may_have_it(self, use: Use, file: str) -> bool:
-        """Whether what a qualifier leads to through an import can be an object of the class, or the class."""
+        """Return True if an imported qualifier can be an object of the class, or the class itself."""
         head, _, rest = use.qualifier.partition(".")
         items = [item for item in self._imports_of(file) if bound_name(item) == head]
         if items and all(item.target is None for item in items):
@@ -187,12 +187,12 @@ def _is_module(item: ImportRecord, head: str) -> bool:
 
 
 def bound_name(item: ImportRecord) -> str:
-    """The name that an import puts into its file: `import a.b` binds `a`."""
+    """Return the name that an import binds in its file: `import a.b` binds `a`."""
     return item.alias or item.name or item.module.partition(".")[0]
 
 
 def brings(file: str, name: str, symbol: SymbolRecord, imports_of: ImportsOf, depth: int = 0) -> bool:
-    """True when a file's imports give `name` the meaning of the symbol, through up to three files that hand it on."""
+    """Return True if a file's imports bind `name` to the symbol, through up to three re-exporting files."""
     for item in imports_of(file):
         if item.name != "*" and bound_name(item) != name:
             continue
@@ -206,7 +206,7 @@ def brings(file: str, name: str, symbol: SymbolRecord, imports_of: ImportsOf, de
 
 
 def leads_to(item: ImportRecord, symbol: SymbolRecord, imports_of: ImportsOf) -> bool:
-    """True when what an import binds is the symbol's module, or a package that hands the symbol on."""
+    """Return True if an import binds the symbol's module, or a package that re-exports the symbol."""
     if item.target is None:
         return False
     return item.target == symbol.file or brings(item.target, symbol.name, symbol, imports_of, 1)

@@ -1,10 +1,10 @@
-"""Every place of a Python file where one name stands as code, and what the file's own scopes say of it.
+"""Finds every use of a name in a Python file, and resolves it by the file's own scopes.
 
     for use in PythonFile(source).uses("send"): ...
 
-A name inside a string or a comment is no use, neither is a keyword of a call. Only the places of the name itself are
-looked at, so that a file costs its parsing and little more. Files with syntax errors are read as far as the grammar
-recovers. Nothing is executed; a type is known where it is written out or made on the spot, else it is not known.
+A name inside a string or a comment is not a use, and neither is a keyword argument. Only the occurrences of the name
+itself are examined, so that a file costs little more than its parsing. Files with syntax errors are read as far as the
+grammar recovers. Nothing is executed; a type is known only if it is annotated or constructed on the spot.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ MAX_HOPS = 4
 
 
 class Use(NamedTuple):
-    """One place. `line` from 1; `binds` is true where the name is given a meaning.
+    """Describes one use. `line` is counted from 1; `binds` is True if the name is bound here.
 
-    `qualifier` is the text before the dot, empty for a bare name. `where` says what a bare name is bound by, or the
-    first name of the qualifier: an import, the module, a class body, something local to a function, or nothing here.
-    `receivers` are the classes, as this file names them, that an object before the dot can be of; empty: not known.
-    `owner` is the qualified name of the class around it that `self` is of, empty outside of methods.
+    `qualifier` is the text before the dot, empty for a bare name. `where` is the binding of the bare name, or of the
+    first name of the qualifier: an import, the module, a class body, a local of a function, or unbound in this file.
+    `receivers` are the possible classes of the object before the dot, as this file names them; empty: not known.
+    `owner` is the qualified name of the class whose method the use is in, empty outside of methods and for a bare name.
     """
 
     line: int
@@ -56,7 +56,7 @@ class Use(NamedTuple):
 
 
 class PythonFile:
-    """The tree of one file."""
+    """Holds the syntax tree of one file and resolves the uses of a name in it."""
 
     def __init__(self, text: str) -> None:
         import tree_sitter
@@ -67,7 +67,7 @@ class PythonFile:
         self._attributes: dict[tuple[int, str], frozenset[str]] = {}
 
     def uses(self, name: str) -> list[Use]:
-        """The places of a name by line."""
+        """Return the uses of a name by line."""
         return [self._use(node) for node in self._places(name) if not is_keyword(node)]
 
     def _places(self, name: str) -> Iterator[Node]:
@@ -107,7 +107,7 @@ class PythonFile:
         return "class" if binder.type == "class_definition" else "local"
 
     def _binder(self, name: str, node: Node) -> Node | None:
-        """The scope whose binding a name at a place means; None when the file binds it nowhere that counts."""
+        """Return the scope whose binding a name at a node refers to; None if no visible scope of the file binds it."""
         bound = self._bindings(name)
         scope: Node | None = scope_of(node)
         first = True
@@ -122,7 +122,7 @@ class PythonFile:
         return None
 
     def _bindings(self, name: str) -> dict[int, list[Node]]:
-        """Where a name is bound, by the scope."""
+        """Return the bindings of a name, by scope."""
         known = self._bound.get(name)
         if known is None:
             known = self._bound[name] = {}
@@ -134,7 +134,7 @@ class PythonFile:
         return known
 
     def _class_around(self, node: Node) -> Node | None:
-        """The class whose method a place is in."""
+        """Return the class whose method a node is in."""
         scope: Node | None = scope_of(node)
         inner: Node | None = None
         while scope is not None and scope.type != "module":
@@ -146,7 +146,7 @@ class PythonFile:
         return None
 
     def _is_self(self, receiver: Node, node: Node) -> bool:
-        """True for the first parameter of the method around."""
+        """Return True for the first parameter of the enclosing method."""
         if receiver.type != "identifier":
             return False
         binder = self._binder(text_of(receiver), node)
@@ -155,7 +155,7 @@ class PythonFile:
         return self_name(binder) == text_of(receiver) and scope_of(binder).type == "class_definition"
 
     def _classes_of(self, node: Node | None, hops: int) -> frozenset[str]:
-        """The classes that an expression can be of, as the file writes them; empty when that is not known."""
+        """Return the possible classes of an expression, as the file names them; empty if they are not known."""
         if node is None or hops == 0:
             return frozenset()
         if node.type in LITERALS:
@@ -181,7 +181,7 @@ class PythonFile:
         return _all_known([self._class_given(one, hops) for one in self._bindings(name)[binder.id]])
 
     def _classes_of_attribute(self, node: Node, hops: int) -> frozenset[str]:
-        """The classes of `self.name`, by what the methods of its class give it."""
+        """Return the possible classes of `self.name`, by its assignments in the class."""
         receiver, name = node.child_by_field_name("object"), node.child_by_field_name("attribute")
         holder = self._class_around(node)
         if receiver is None or name is None or holder is None or not self._is_self(receiver, node):
@@ -194,7 +194,7 @@ class PythonFile:
         return self._attributes[key]
 
     def _given_in(self, holder: Node, name: str, hops: int) -> list[frozenset[str]]:
-        """What each assignment in a class gives an attribute."""
+        """Return the possible classes of an attribute for each of its assignments in a class."""
         given = []
         for place in self._places(name):
             if not holder.start_byte <= place.start_byte < holder.end_byte:
@@ -208,7 +208,7 @@ class PythonFile:
         return given
 
     def _class_given(self, binding: Node, hops: int) -> frozenset[str]:
-        """The classes that one binding gives a name."""
+        """Return the possible classes of a name by one binding."""
         parent = binding.parent
         if parent is None:
             return frozenset()
@@ -232,20 +232,20 @@ class PythonFile:
 
 
 def _head(receiver: Node | None) -> Node | None:
-    """The name that a chain of attributes begins with."""
+    """Return the name that a chain of attributes begins with."""
     while receiver is not None and receiver.type == "attribute":
         receiver = receiver.child_by_field_name("object")
     return receiver if receiver is not None and receiver.type == "identifier" else None
 
 
 def _all_known(given: list[frozenset[str]]) -> frozenset[str]:
-    """The union, unless one of them is not known; `None` given first and a class later is that class."""
+    """Return the union, empty if one of them is not known; an assignment of `None` beside a class is ignored."""
     classes = [one for one in given if one != {"None"}]
     return frozenset().union(*classes) if classes and all(classes) else frozenset()
 
 
 def _made_by(call: Node) -> frozenset[str]:
-    """The class that `Name(…)` or `module.Name(…)` makes, if the name is written like a class's."""
+    """Return the class that `Name(…)` or `module.Name(…)` constructs, if the name is spelt like a class's."""
     function = call.child_by_field_name("function")
     if function is None:
         return frozenset()
@@ -266,7 +266,7 @@ _WRAPPERS = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar", "R
 
 
 def _annotated(annotation: Node | None) -> frozenset[str]:
-    """The classes that an annotation names; empty for what can be anything."""
+    """Return the classes that an annotation names; empty if it allows anything."""
     if annotation is None:
         return frozenset()
     text = text_of(annotation).strip("'\" ")
@@ -282,7 +282,7 @@ def _annotated(annotation: Node | None) -> frozenset[str]:
 
 
 def _class_name(holder: Node) -> str:
-    """The qualified name of a class, as the index has it."""
+    """Return the qualified name of a class, as in the index."""
     names: list[str] = []
     node: Node | None = holder
     while node is not None and node.type != "module":

@@ -1,7 +1,7 @@
-"""Which definition a name means, and who uses it: name, text and import evidence over the index.
+"""Links names to definitions, references, callers and importers, by evidence in the index.
 
-Nothing is executed and no types are inferred. Where several definitions share a name the likeliest come first: those
-in the same class or file, then those in files that the caller imports, then a definition that is the only one.
+Nothing is executed and no types are inferred. If several definitions share a name, the likeliest come first: those in
+the same class or file, then those in files that the caller imports, then a definition that is the only one.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ Read = Callable[[str], SourceText | None]
 
 
 def normal_name(name: str) -> str:
-    """A symbol name as people write it, in the form of the index: dots between parts, no call brackets."""
+    """Normalise a symbol name as people write it to the form of the index: dots between parts, no call brackets."""
     return _SEPARATORS.sub(".", _NAME_NOISE.sub("", name.strip())).strip(".")
 
 
 def dotted_path(path: str) -> str:
-    """A file's path as a module name: `pkg/app.py` is `pkg.app`, `pkg/__init__.py` is `pkg`."""
+    """Return a file's path as a module name: `pkg/app.py` is `pkg.app`, `pkg/__init__.py` is `pkg`."""
     base = posixpath.splitext(path)[0]
     return base.removesuffix("/__init__").removesuffix("/index").replace("/", ".")
 
 
 def symbols_named(index: IndexReader, name: str, *, fuzzy: bool, limit: int) -> list[SymbolRecord]:
-    """Definitions of a simple or dotted name, best first."""
+    """Find definitions of a simple or dotted name, best first."""
     wanted = normal_name(name)
     last = last_part(wanted)
     if not last:
@@ -94,9 +94,9 @@ def _order(symbol: SymbolRecord, last: str) -> tuple[int, int, int, int, str, in
 
 
 def references(index: IndexReader, read: Read, name: str | SymbolRecord, limit: int) -> list[ReferenceRecord]:
-    """Uses that the parsers found, then other mentions in code; source files before tests and the like.
+    """Find uses recorded by the parsers, then other mentions in code; source files before tests and the like.
 
-    Of a definition in Python only those that its scopes, imports and known classes let mean it.
+    For a definition in Python, only uses that scopes, imports and known classes allow to mean it are returned.
     """
     symbol = name if isinstance(name, SymbolRecord) else None
     last = symbol.name if symbol is not None else last_part(normal_name(str(name)))
@@ -120,8 +120,10 @@ def references(index: IndexReader, read: Read, name: str | SymbolRecord, limit: 
 
 
 def _with_tests(found: Sequence[ReferenceRecord], limit: int) -> list[ReferenceRecord]:
-    """The first of them, at most `limit`; what is used all over is still shown in tests, in a quarter of the room,
-    tests whose file has the name first."""
+    """Return the first references, at most `limit`, with up to a quarter reserved for tests.
+
+    Tests whose file name contains the name come first.
+    """
     if len(found) <= limit:
         return list(found)
     tests = [item for item in found if kind_of_path(item.file) == "test"]
@@ -164,7 +166,7 @@ def _lines_like_code(source: SourceText, name: str) -> list[int]:
 
 
 def _shape(name: str) -> str:
-    """A pattern for uses of a name; a plain word counts only where it stands like code, not within prose."""
+    """Return a pattern for uses of a name; a plain word counts only where it looks like code, not prose."""
     escaped = re.escape(name)
     if looks_like_identifier(name.strip("_")) or not name.islower():
         return rf"(?<!\w){escaped}(?!\w)"
@@ -181,7 +183,7 @@ def _mention(index: IndexReader, path: str, line: int, name: str) -> ReferenceRe
 
 
 def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: int) -> list[ReferenceRecord]:
-    """Calls of a name; for a definition, those from its own class, file and importers come first."""
+    """Find calls of a name; for a definition, those from its own class, file and importers come first."""
     if isinstance(symbol, str):
         last = last_part(normal_name(symbol))
         calls = _calls_of(index, last)
@@ -206,9 +208,9 @@ def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: i
 
 
 def _may_mean(call: ReferenceRecord, symbol: SymbolRecord) -> bool:
-    """Whether a call can mean a method; of a name that everyday objects have, too, what it is called on has to say so.
+    """Return True if a call can mean a method; for the name of an everyday method, the receiver must show it.
 
-    Calls within the same type count, and so do those on something that is called like it.
+    Calls within the same type count, and so do those on a receiver that is named like it.
     """
     if not symbol.owner or symbol.name not in language_at(symbol.file).builtin_methods:
         return True
@@ -221,8 +223,10 @@ def _may_mean(call: ReferenceRecord, symbol: SymbolRecord) -> bool:
 
 
 def _other_owners(index: IndexReader, symbol: SymbolRecord) -> frozenset[str]:
-    """The names, in small letters, of other types that define a method of that name: a receiver that is called like
-    one of them is of that type."""
+    """Return the lower-case names of other types that define a method of that name.
+
+    A receiver named like one of them is of that type.
+    """
     if not symbol.owner:
         return frozenset()
     owners = {
@@ -238,7 +242,7 @@ def _calls_of(index: IndexReader, name: str) -> list[ReferenceRecord]:
 
 
 def _called(index: IndexReader, symbol: SymbolRecord) -> SymbolRecord:
-    """What calls of a symbol name: a class is called where it is instantiated, its constructor is never named."""
+    """Return the symbol that calls name: for a constructor, its class, which is called to instantiate it."""
     if symbol.name not in all_words("constructors") or not symbol.owner:
         return symbol
     holder = index.symbol(symbol.parent_id) if symbol.parent_id is not None else None
@@ -246,7 +250,7 @@ def _called(index: IndexReader, symbol: SymbolRecord) -> SymbolRecord:
 
 
 def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]) -> int:
-    """How likely a call means a symbol: greater is likelier."""
+    """Score how likely a call means a symbol: greater is likelier."""
     owner = last_part(symbol.owner)
     points = 4 * (kind_of_path(call.file) == "source")
     points += 3 * (call.file == symbol.file) + 2 * (call.file in importing)
@@ -260,7 +264,7 @@ def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]
 
 
 def importers_of_symbol(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[ImportRecord]:
-    """Imports of a definition by name, through files that hand it on as well; when there are none, of its file."""
+    """Find imports of a definition by name, also through re-exporting files; if there are none, those of its file."""
     top = symbol.qualified_name.partition(".")[0]
     by_name = [item for item in importers(index, symbol.file, limit) if item.name in (symbol.name, top)]
     if language_at(symbol.file).is_scoped:
@@ -282,7 +286,7 @@ def importers_of_symbol(index: IndexReader, symbol: SymbolRecord, limit: int) ->
 
 
 def importers(index: IndexReader, module_or_path: str, limit: int) -> list[ImportRecord]:
-    """Imports that mean a file, a folder or a module name, by file and line."""
+    """Find imports of a file, a folder or a module name, by file and line."""
     wanted = module_or_path.strip().strip("/").removeprefix("./")
     if index.file(wanted) is not None:
         folder = posixpath.dirname(wanted) or "."

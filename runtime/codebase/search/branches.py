@@ -1,7 +1,7 @@
-"""Where code meets a case: «what happens when a view returns None?» is answered by the branch for it.
+"""Finds the branch that answers a question such as «what happens when a view returns None?».
 
-The words of such a question that are too common to search with («returns», «None», «empty») say which branch is meant.
-A branch is a line that decides or fails, with the lines that it governs and the comment above it. Pure functions.
+The words of such a question that are too common to search for («returns», «None», «empty») select the branch. A branch
+is a line that decides or fails, with the lines that it governs and the comment above it. Pure functions.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _LEAVES = re.compile(r"\b(?:return|break|continue|exit)\b")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a question asks the consequences of: stems of its words, and how code may say the state it speaks of."""
+    """Holds the case of a question: stems of its words, and patterns for the states it names as code expresses them."""
 
     words: frozenset[str]
     states: tuple[re.Pattern[str], ...]
@@ -78,7 +78,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Lines, both ends included, that meet a case; `share` of it, from 0.5 up to 1, more where they fail."""
+    """Locates lines (inclusive) that match a case by `share`, 0.5 to 1, with a bonus where they fail."""
 
     start_line: int
     end_line: int
@@ -87,20 +87,20 @@ class Branch:
 
 @functools.cache
 def _decides() -> re.Pattern[str]:
-    """What a line that decides looks like, in any language."""
+    """Return the pattern of a deciding line, in any language."""
     words = "|".join(sorted(all_words("branch_words") | {"if", "else if"}))
     return re.compile(rf"^\s*(?:\}}\s*)?(?:{words})\b|\bif\b.*[:{{]\s*$")
 
 
 @functools.cache
 def _fails() -> re.Pattern[str]:
-    """What code does when it fails, in any language."""
+    """Return the pattern of failing code, in any language."""
     failures = {pattern for record in languages().values() for pattern in record.failures}
     return re.compile("|".join(sorted(failures | {_REPORTS_ERROR})))
 
 
 def case_of(question: str) -> Case | None:
-    """The case whose consequences are asked for; None when the question does not ask for such."""
+    """Return the case whose consequences a question asks for; None for any other question."""
     asked = _ASKED.match(question)
     if asked is None:
         return None
@@ -113,9 +113,9 @@ def case_of(question: str) -> Case | None:
 
 
 def branch_for(case: Case, lines: Sequence[str], first_line: int, around: str = "") -> Branch | None:
-    """The branch of these lines that meets the case best, the earlier of equals; None when none meets half of it.
+    """Return the branch of these lines that matches the case best, the first of equals; None below a share of 0.5.
 
-    `first_line` is the number of the first of them. Words of `around`, such as a name, are met by every branch.
+    `first_line` is the number of the first line. Words of `around`, such as a name, count half for every branch.
     """
     known = _stems(around)
     best: Branch | None = None
@@ -130,7 +130,7 @@ def branch_for(case: Case, lines: Sequence[str], first_line: int, around: str = 
 
 
 def _above(lines: Sequence[str], place: int) -> int:
-    """Where the comment above a line begins."""
+    """Return the position at which the comment above a line begins; that of the line itself without a comment."""
     start = place
     while start > 0 and place - start < MAX_COMMENT_LINES and _COMMENT.match(lines[start - 1]):
         start -= 1
@@ -138,7 +138,7 @@ def _above(lines: Sequence[str], place: int) -> int:
 
 
 def _end_of(lines: Sequence[str], place: int) -> int:
-    """Behind the last of the lines that a deciding line governs: those that are indented more, eight at most."""
+    """Return the position after the block that a deciding line governs: lines indented more, eight at most in all."""
     depth = _indent(lines[place])
     end = place + 1
     while end < len(lines) and end - place < MAX_BRANCH_LINES:

@@ -1,7 +1,7 @@
-"""Pieces that the best pieces of a ranking call, or are called by, in their own file.
+"""Boosts chunks that the best-ranked chunks call, or are called by, within the same file.
 
-What answers a question is often not the function that speaks its words but the one that this function leaves the work
-to. Such a piece is raised, never before the piece that led to it, so the order in which files appear stays as it was.
+A question is often answered not by the function that contains its words but by one that this function delegates to.
+Such a chunk is raised, never above the chunk that led to it, so the order in which files appear does not change.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class _Definition(NamedTuple):
 
 
 def raised_by_calls(index: IndexReader, ranked: Sequence[Scored]) -> list[Scored]:
-    """The pieces, best first, those raised that one of the first five calls or is called by.
+    """Return the chunks, best first, after raising those that one of the first five calls or is called by.
 
-    Only definitions in the caller's own file count. One that was not found by words is added.
+    Only definitions in the same file count. A definition that the word search did not find is added.
     """
     if not ranked:
         return []
@@ -74,7 +74,7 @@ def raised_by_calls(index: IndexReader, ranked: Sequence[Scored]) -> list[Scored
 
 
 def _linked(index: IndexReader, leading: ChunkHit) -> list[_Definition]:
-    """Definitions outside of a piece that it calls, then those that call what it defines."""
+    """Return definitions outside of a chunk that it calls, then those that call the chunk's own symbol."""
     definitions = [_Definition(*row) for row in index.rows(_DEFINITIONS, (leading.file,))]
     outside = [found for found in definitions if not _overlaps(leading, found)]
     lines = (leading.start_line, leading.end_line)

@@ -1,8 +1,8 @@
-"""The full-text score of chunks: candidates by SQLite's BM25, then weighed again field by field.
+"""Scores chunks by full text: selects candidates by SQLite's BM25, then rescores them by BM25F.
 
-The second weighing is BM25F: a term's occurrences in body, names, path and comments are added up with a weight for each
-field before they saturate, so that a word that stands in all of them does not count four times over. Terms of the title
-of a long question, and those that were written as identifiers, weigh more.
+BM25F adds up a term's occurrences in body, names, path and comments, weighted by field, before they saturate, so that a
+word that occurs in all of them does not count four times over. Terms of the title of a long question, and those that
+were written as identifiers, weigh more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FIRST_STAGE = (1.0, 3.0, 3.0, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class FieldWeights:
-    """Weights of the fields, their length normalisation (0 none, 1 full), and how soon occurrences saturate."""
+    """Sets the weights of the fields, their length normalisation (0 none, 1 full), and the saturation constant."""
 
     body: float = 1.0
     names: float = 3.0
@@ -54,7 +54,7 @@ class FieldWeights:
 
 @dataclass(frozen=True, slots=True)
 class ScoredChunk:
-    """A candidate: its score is the share of the question's weight that it covers, 0 to 1; so is each term's part."""
+    """Holds a candidate's score: the share of the question's weight that it covers, 0 to 1, and each term's part."""
 
     hit: ChunkHit
     score: float
@@ -64,9 +64,9 @@ class ScoredChunk:
 def weigh_terms(
     index: IndexReader, query: str, terms: QueryTerms, weights: FieldWeights, related: Related
 ) -> dict[str, float]:
-    """The terms of a question that tell most, at most 32, each with its weight; rare ones weigh more.
+    """Return the most informative terms of a question, at most 32, each with its weight; rare terms weigh more.
 
-    `related` maps a term to other forms of it and what one of them counts for.
+    `related` maps a term to its other forms and the factor by which each counts.
     """
     forms = [form for others in related.values() for form in others]
     known = index.document_counts([*terms.counts, *forms])
@@ -98,7 +98,7 @@ def score_chunks(
     scope: str | None,
     related: Related,
 ) -> list[ScoredChunk]:
-    """Chunks with any of the terms or their forms, unordered; `scope` is a file or folder to stay below."""
+    """Return scored chunks with any of the terms or their forms, unordered; `scope` limits them to a file or folder."""
     meant = {term: (term, 1.0) for term in term_weights}
     for term in term_weights:
         meant.update({form: (term, factor) for form, factor in related.get(term, {}).items() if form not in meant})
@@ -139,7 +139,7 @@ def _count(meant: Mapping[str, tuple[str, float]], text: str) -> tuple[dict[str,
 def _occurrences(
     fields: Sequence[tuple[Mapping[str, float], int]], mean_lengths: Sequence[float], weights: FieldWeights
 ) -> dict[str, float]:
-    """Occurrences of each term over all fields, weighed and normalised by length."""
+    """Return the occurrences of each term over all fields, weighted and normalised by length."""
     total: dict[str, float] = {}
     for (counts, length), mean, (weight, normalisation) in zip(fields, mean_lengths, weights.fields, strict=True):
         factor = weight / (1 - normalisation + normalisation * length / mean)

@@ -1,4 +1,4 @@
-"""The last steps of a ranking: meaning is weighed in, near pieces are joined, and no file takes the whole front.
+"""Applies the last steps of a ranking: adds similarity, joins near chunks, limits chunks per file.
 
 Pure functions over (score, hit) pairs, best first.
 """
@@ -25,10 +25,10 @@ Scored = tuple[float, ChunkHit]
 
 
 def with_similarity(ranked: Sequence[Scored], similarities: Sequence[float], weight: float) -> list[Scored]:
-    """The order by score and similarity together; only the hits that have a similarity move, before all others.
+    """Reorder the hits by score and similarity; hits with a similarity (the first ones) stay ahead of all others.
 
-    Similarities count by how many standard deviations they lie off their mean, so that it does not matter in which
-    range a model's cosines lie; one deviation is worth `weight` of the best score.
+    Similarities count by their distance from their mean in standard deviations, so that the range of a model's
+    cosines does not matter; one deviation is worth `weight` of the best score.
     """
     count = len(similarities)
     if count < 2:
@@ -48,10 +48,10 @@ def with_similarity(ranked: Sequence[Scored], similarities: Sequence[float], wei
 
 
 def joined(ranked: Sequence[Scored]) -> list[Scored]:
-    """Hits of one file that touch, or nearly so, become one at the better place, as long as it has at most 80 lines.
+    """Join hits of one file at most eight lines apart, at the better rank, up to 80 lines in all.
 
     Several windows of one function, or neighbouring members of a class, are one place to a reader. Only the first 40
-    places take others in.
+    hits absorb others.
     """
     kept: list[Scored] = []
     by_file: dict[str, list[int]] = {}
@@ -76,7 +76,7 @@ def _fits(one: ChunkHit, other: ChunkHit) -> bool:
 
 
 def spread(ranked: Sequence[Scored], most: int = MAX_PER_FILE_IN_FRONT) -> list[Scored]:
-    """The same order, with what one file has beyond `most` of the first ten moved behind them."""
+    """Return the same order, except that a file's hits beyond `most` of the first ten move behind those ten."""
     per_file: Counter[str] = Counter()
     front: list[Scored] = []
     rest: list[Scored] = []
@@ -91,7 +91,7 @@ def spread(ranked: Sequence[Scored], most: int = MAX_PER_FILE_IN_FRONT) -> list[
 
 
 def widened(ranked: Sequence[Scored]) -> list[Scored]:
-    """The same front; behind it files that were not seen yet take turns with what else the others have."""
+    """Return the same first ten; behind them, first hits of new files alternate with further hits of known files."""
     front, rest = list(ranked[:FRONT]), ranked[FRONT:]
     seen = {hit.file for _, hit in front}
     fresh: list[Scored] = []

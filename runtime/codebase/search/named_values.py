@@ -1,7 +1,7 @@
-"""Values by what their names say: «maximum number of connections» finds `MAX_CONNECTIONS`.
+"""Finds values by the words of their names: «maximum number of connections» finds `MAX_CONNECTIONS`.
 
-Constants, variables, fields and attributes are no pieces of their own in the full text; their names are looked through
-instead. A word is met by the name best, then by its owner and file, then by its documentation and its own lines.
+Constants, variables, fields and attributes are not chunks of their own in the full text; their names are searched
+instead. A word counts most in the name, less in its owner or file, least in its documentation or own lines.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _Wanted = Sequence[tuple[_Forms, float]]
 def values_for(
     index: IndexReader, read: Read, query: str, kinds: Iterable[str], limit: int
 ) -> list[tuple[SymbolRecord, float]]:
-    """The named values that meet a question, best first, with the share of it that each meets.
+    """Return the named values that match a question, best first, each with its score.
 
-    Each bears a word of the question in its name. Empty for a question without words.
+    Each has a word of the question in its name. Empty for a question without words.
     """
     terms = [term for term in query_terms(query).counts if term not in _ASKING][:MAX_TERMS]
     wanted = [(_forms(term), OF_VALUES_WEIGHT if term in _OF_VALUES else 1.0) for term in terms]

@@ -1,7 +1,7 @@
-"""Other forms of a question's words: what a person writes and what code calls it by differ in their endings.
+"""Expands the terms of a question with other forms: prose and code often differ in a word's ending.
 
-For short questions only: a long one has words enough. Forms come from the index itself, by a stem cut harder than that
-of the index; irregular verbs and the commonest pairs of the trade are a table. Each counts less than the word itself.
+Only short questions are expanded. Forms come from the index itself, by a shorter stem than that of the index;
+irregular verbs and common synonyms come from tables. Each counts less than the word itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SYNONYMS = """
 
 
 def _table(text: str) -> dict[str, tuple[str, ...]]:
-    """Stem → stems of the last word of each group that it is in."""
+    """Build a map from a stem to the stems of the last word of each group that it is in."""
     pairs: dict[str, list[str]] = {}
     for group in text.split(";"):
         *words, last = group.split()
@@ -59,18 +59,18 @@ _OTHER_WORDS = _table(_SYNONYMS)
 
 
 def other_words(term: str) -> dict[str, float]:
-    """Terms that code may have in place of a question's one, by the tables alone, and how much each counts, 0 to 1."""
+    """Return the terms that the tables give for a question's term, each with its factor (0 to 1)."""
     found = dict.fromkeys(_OTHER_WORDS.get(term, ()), SYNONYM_FACTOR)
     return found | dict.fromkeys(_BASE_FORMS.get(term, ()), FORM_FACTOR)
 
 
 def base_form(term: str) -> str:
-    """The stem of what an irregular verb is a form of: `find` for `found`; any other term as it is."""
+    """Return the stem of an irregular verb's base form: `find` for `found`; any other term unchanged."""
     return next(iter(_BASE_FORMS.get(term, ())), term)
 
 
 def root(term: str) -> str:
-    """A term of the index without the endings that turn verbs into nouns: `inheritanc` and `inherit` agree."""
+    """Strip noun and adjective endings from a term of the index: `inheritanc` and `inherit` have the same root."""
     for ending in _ENDINGS:
         if term.endswith(ending) and len(term) - len(ending) >= LEAST_ROOT_CHARS:
             return term[: -len(ending)]
@@ -78,7 +78,7 @@ def root(term: str) -> str:
 
 
 def related_terms(index: IndexReader, terms: Sequence[str]) -> dict[str, Mapping[str, float]]:
-    """For each term other terms of the index and how much one of them counts; empty for more than eight terms."""
+    """Map each term to related terms and the factor by which each counts; empty for more than eight terms."""
     if len(terms) > MAX_TERMS:
         return {}
     found: dict[str, Mapping[str, float]] = {}

@@ -1,8 +1,8 @@
-"""Ranking pieces of files for a question: full text, the file around them, names and paths, weighed together.
+"""Ranks chunks for a question by full text, the surrounding file, symbol names and paths.
 
-The full-text score carries the order. A chunk gains from the other chunks of its file, from being the definition of a
-name that the question writes out, and from lying in a file whose path or name the question speaks of. Tests, documents
-and the like are demoted unless the question asks for them, and of one file only a few chunks come in front. The same
+The full-text score dominates the order. A chunk gains from the other chunks of its file, from being the definition of a
+name that the question spells out, and from lying in a file whose path or name the question mentions. Tests, documents
+and the like are demoted unless the question asks for them, and each file has only a few chunks in front. The same
 index and question always give the same order.
 """
 
@@ -52,7 +52,10 @@ Similar = Callable[[Sequence[ChunkHit]], Sequence[float] | None]
 
 @dataclass(frozen=True, slots=True)
 class RankingWeights:
-    """Every figure of the ranking, tuned on development questions; shares of the best full-text score."""
+    """Sets the weights of the ranking, tuned on development questions.
+
+    `named_symbol`, `named_path`, `file_name` and `similarity` are shares of the best score; the rest are factors.
+    """
 
     fields: FieldWeights = field(default_factory=FieldWeights)
     file_coverage: float = 0.25
@@ -78,11 +81,11 @@ def rank_chunks(
     similar: Similar | None = None,
     join: bool = False,
 ) -> list[ChunkHit]:
-    """The best chunks for a question, at most `limit`; empty when no word of it occurs. `scope`: a file or folder.
+    """Return the best chunks for a question, at most `limit`; `scope` limits them to a file or folder.
 
-    `similar` gives the similarity in meaning of the first 60, or None when it cannot tell now. With `join`, what the
-    best chunks call in their own file is raised, chunks that nearly touch become one hit of at most 80 lines, and
-    behind the front new files take turns.
+    `similar` returns the similarity in meaning of the first 60, or None if it is not available now. With `join`,
+    chunks that the best ones call in their own file are raised, chunks that nearly touch become one hit of at most 80
+    lines, and behind the first ten new files alternate with known ones. Empty for a question without terms.
     """
     query = query[:MAX_QUERY_CHARS]
     terms = query_terms(query)
@@ -107,7 +110,7 @@ def rank_chunks(
 
 
 class _Board:
-    """Scores of chunks while the signals are added up."""
+    """Accumulates the scores of chunks from all signals."""
 
     def __init__(self, found: Sequence[ScoredChunk], weights: RankingWeights) -> None:
         self._weights = weights
@@ -119,9 +122,9 @@ class _Board:
         self._top = max(self._scores.values(), default=1.0)
 
     def add_named(self, symbols: Sequence[SymbolRecord]) -> None:
-        """Raise the definitions of a name; the more there are of that name, the less each.
+        """Raise the definitions of a name; the more definitions it has, the less each gains.
 
-        Fields and attributes count only where nothing else bears it.
+        Fields and attributes count only if nothing else has that name.
         """
         symbols = [symbol for symbol in symbols if symbol.kind not in VALUE_KINDS] or symbols
         for symbol in symbols:
@@ -141,7 +144,7 @@ class _Board:
         return key
 
     def add_paths(self, paths: Iterable[str]) -> None:
-        """Raise the files that the question names by path; a longer path than the repository's own counts as well."""
+        """Raise the files that the question names by path; a path that extends above the root counts as well."""
         wanted = list(paths)
         named = {file for file in {key[0] for key in self._scores} if any(_same_path(file, path) for path in wanted)}
         for key in self._scores:
@@ -149,7 +152,7 @@ class _Board:
                 self._scores[key] += self._weights.named_path * self._top
 
     def add_file_names(self, term_weights: Mapping[str, float]) -> None:
-        """Raise the files of whose name every part is a word of the question."""
+        """Raise the files whose name consists of words of the question only."""
         whole = sum(term_weights.values())
         gains: dict[str, float] = {}
         for file in {key[0] for key in self._scores}:
@@ -161,14 +164,14 @@ class _Board:
             self._scores[key] += gains.get(key[0], 0.0)
 
     def demote(self, asked: frozenset[PathKind]) -> None:
-        """Lower what is no source, unless it was asked for."""
+        """Lower chunks that are not source code, unless their kind was asked for."""
         for key in self._scores:
             kind = kind_of_place(key[0], self._hits[key].symbol)
             if kind != "source" and kind not in asked:
                 self._scores[key] *= self._weights.demotion ** (2 if kind in _STRONGLY_DEMOTED else 1)
 
     def ranked(self, similar: Similar | None) -> list[Scored]:
-        """All hits, best first; each further chunk of a file counts a little less."""
+        """Return all hits, best first; each further chunk of a file counts a little less."""
         per_file: Counter[str] = Counter()
         adjusted: list[tuple[float, _Key]] = []
         for key in sorted(self._scores, key=lambda key: (-self._scores[key], key)):
@@ -183,7 +186,7 @@ class _Board:
 
 
 def _file_scores(found: Sequence[ScoredChunk], weights: RankingWeights) -> dict[str, float]:
-    """What a chunk gains from its file: how much of the question the file covers, and its next best chunks."""
+    """Return each file's gain for its chunks: its coverage of the question, and its next best chunks."""
     covered: dict[str, dict[str, float]] = {}
     scores: dict[str, list[float]] = {}
     for chunk in found:

@@ -1,6 +1,6 @@
-"""ripgrep, when it is installed, as a fast first look: which files hold a string at all.
+"""Lists the files that contain a string by ripgrep, if it is installed, as a fast prefilter.
 
-The lines themselves are always found by our own search, so that results are the same with it and without.
+The lines themselves are always found by our own search, so results are the same with and without it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _OPTIONS = (
 
 @functools.cache
 def program() -> str | None:
-    """Where ripgrep is, None without it; looked for once."""
+    """Return the path of ripgrep, None if it is not installed; looked up once."""
     return shutil.which("rg")
 
 
 def files_with(
     root: Path, literal: str, *, case_sensitive: bool, command: Sequence[str], timeout_s: float = TIMEOUT_S
 ) -> frozenset[str] | None:
-    """Paths from the root of files that hold a string of one line; None when that could not be told in time.
+    """Return the paths, relative to the root, of files that contain a one-line string; None on failure or timeout.
 
-    It may name more files than the index has, and never misses one of those.
+    The result may name more files than the index has, and never misses one of those.
     """
     case = "--case-sensitive" if case_sensitive else "--ignore-case"
     try:

@@ -1,4 +1,4 @@
-"""Searching the lines of files for a string or a regular expression."""
+"""Searches the lines of files for a string or a regular expression."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_HIT_CHARS = 400
 
 
 class FoundText(NamedTuple):
-    """Hits; whether there may be more; and whether the time limit ended the search."""
+    """Holds hits, whether there may be more, and whether the time limit ended the search."""
 
     hits: list[TextHit]
     more: bool
@@ -30,16 +30,16 @@ class FoundText(NamedTuple):
 
 
 class Pattern(Protocol):
-    """What both kinds of pattern have: `re` for plain strings, `regex` for expressions, which can be stopped."""
+    """Searches a text; implemented by `re` for plain strings and by `regex`, which can time out, for expressions."""
 
     def search(self, text: str, /, *, timeout: float | None = None) -> re.Match[str] | None:
-        """The first match; TimeoutError after `timeout` seconds."""
+        """Return the first match, or None; TimeoutError after `timeout` seconds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """A string, searched for in time that grows with the text alone."""
+    """Searches for a string, in time linear in the text; ignores `timeout`."""
 
     compiled: re.Pattern[str]
 
@@ -49,7 +49,7 @@ class _Plain:
 
 @dataclass(frozen=True, slots=True)
 class _Expression:
-    """A regular expression, which lets other threads run while it searches."""
+    """Searches for a regular expression; other threads run meanwhile."""
 
     compiled: Any
 
@@ -59,7 +59,7 @@ class _Expression:
 
 
 def compile_pattern(pattern: str, *, regex: bool, case_sensitive: bool) -> Pattern:
-    """The pattern to search lines with. ToolArgumentsError when it is empty, too long, or invalid."""
+    """Compile the pattern to search lines with. ToolArgumentsError if it is empty, too long, or invalid."""
     if not pattern or len(pattern) > MAX_PATTERN_CHARS:
         raise ToolArgumentsError(f"a pattern has 1 to {MAX_PATTERN_CHARS} characters, not {len(pattern)}")
     flags = re.MULTILINE if case_sensitive else re.MULTILINE | re.IGNORECASE
@@ -80,10 +80,10 @@ def search_files(
     max_hits: int,
     deadline_s: float,
 ) -> FoundText:
-    """Hits in the order of `paths` and lines; what was found when the time is up counts.
+    """Return hits in the order of `paths` and lines; at the deadline, those found so far.
 
-    `may_have` tells cheaply which files are worth reading; `read` gives None for a file that cannot be read now;
-    `deadline_s` is an instant of `time.monotonic`, which also ends a search within a line.
+    `may_have` is a cheap filter of the files worth reading; `read` returns None for a file that cannot be read now;
+    `deadline_s` is an instant of `time.monotonic` that also ends a regular expression's search within a line.
     """
     hits: list[TextHit] = []
     try:
@@ -108,9 +108,10 @@ def _left(deadline_s: float) -> float:
 
 
 def byte_filter(root: Path, literal: str, *, case_sensitive: bool, rg: str | None = None) -> Callable[[str], bool]:
-    """Whether a file's bytes may hold a literal: always True for an empty one, or when case cannot be told by bytes.
+    """Return a filter of files whose bytes may contain a literal.
 
-    `rg` is the path of ripgrep, which looks through all files at once.
+    It is always True for an empty literal, and for a non-ASCII one that ignores case. `rg` is the path of ripgrep,
+    which searches all files at once.
     """
     if not literal or (not case_sensitive and not literal.isascii()):
         return lambda _path: True
@@ -133,7 +134,7 @@ def byte_filter(root: Path, literal: str, *, case_sensitive: bool, rg: str | Non
 
 
 def hits_in(pattern: Pattern, path: str, source: SourceText, deadline_s: float) -> Iterator[TextHit]:
-    """The lines of one file that the pattern finds; of longer lines the first 4000 characters are looked at.
+    """Yield the lines of one file that the pattern matches; only the first 4000 characters of a line are searched.
 
     TimeoutError at `deadline_s`.
     """

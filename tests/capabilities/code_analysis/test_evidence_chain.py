@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.agents.integration import integrate
 from actors.capabilities.code_analysis.capability import CAPABILITY
-from actors.capabilities.code_analysis.evidence.claims import told
+from actors.capabilities.code_analysis.evidence.claims import commit_text
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of
 from runtime.agents.capability import Capability, Reasoner, StageContext, StageInput
 from runtime.codebase.citation import Citation
@@ -347,7 +347,7 @@ class NoisyModel:
         citations = [self._citation(recipe) for recipe in claim["places"]]
         commits = [self._commit(recipe) for recipe in claim.get("commits", ())]
         named = "".join(
-            f" {told(CommitNote(**commit))}"
+            f" {commit_text(CommitNote(**commit))}"
             for commit, recipe in zip(commits, claim.get("commits", ()), strict=True)
             if recipe["in_text"]
         )

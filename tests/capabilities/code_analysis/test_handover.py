@@ -18,9 +18,10 @@ from actors.capabilities.code_analysis.handover.intent import IntentOutput, inte
 from actors.capabilities.code_analysis.handover.passes import passes_of
 from actors.capabilities.code_analysis.handover.perception import PerceptionOutput, perception_of
 from actors.capabilities.code_analysis.handover.plan import PlanOutput, plan_if_any, plan_of
-from actors.capabilities.code_analysis.handover.reading import HandoverError, read, written
+from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput, synthesis_of
 from runtime.agents.capability import StageContext, StageInput
+from runtime.errors import HandoverError
 from runtime.run.goals import GoalBoard, RoundSummary
 from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.support import AnalysisHarness, no_context, reasoning, with_agents
@@ -140,9 +141,8 @@ async def test_the_stage_fails_whose_output_does_not_have_its_form_and_no_later_
 
     desk = relay.variant(with_agents(**{agent: reasoning(agent, wrong)}))
     document = await desk.ask("How does deliver_parcel work?")
-    assert document["terminal_reason"] == "internal_error"
-    assert f"stage '{agent}'" in document["terminal_detail"]
-    assert f"field '{field}" in document["terminal_detail"]
+    assert [failed["stage"] for failed in document["failures"]] == [agent]
+    assert f"field '{field}" in document["failures"][0]["error"]
 
 
 def test_a_draft_is_an_answer_with_what_the_reviewer_is_shown() -> None:

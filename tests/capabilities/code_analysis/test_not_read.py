@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.agents.unreadable_paths import MAX_TOLD, folders_not_read, not_read
+from actors.capabilities.code_analysis.agents.unreadable_paths import MAX_REPORTED, folders_not_read, not_read
 from runtime.codebase.codebase import Codebase
 from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, write_files
 
@@ -58,10 +58,10 @@ async def test_a_route_that_the_answer_has_is_no_path_outside(desk: AnalysisHarn
     assert len(not_read(of(desk), "Who serves /parcels/new?", "nothing")) == 1
 
 
-@pytest.mark.parametrize("count", [MAX_TOLD - 1, MAX_TOLD, MAX_TOLD + 1])
+@pytest.mark.parametrize("count", [MAX_REPORTED - 1, MAX_REPORTED, MAX_REPORTED + 1])
 async def test_at_most_so_many_paths_are_told(desk: AnalysisHarness, count: int) -> None:
     question = " ".join(f"../x{number}" for number in range(count))
-    assert len(not_read(of(desk), question, "")) == min(count, MAX_TOLD)
+    assert len(not_read(of(desk), question, "")) == min(count, MAX_REPORTED)
 
 
 async def test_an_answer_says_that_names_which_are_no_text_were_left_out(tmp_path: Path) -> None:
@@ -73,9 +73,11 @@ async def test_an_answer_says_that_names_which_are_no_text_were_left_out(tmp_pat
     assert "Not all folders were read: relay/ has 1 names that are no UTF-8 or hold a line break: left out." in answer
 
 
-@pytest.mark.parametrize(("count", "more"), [(MAX_TOLD, ""), (MAX_TOLD + 1, "; 1 more."), (MAX_TOLD + 2, "; 2 more.")])
+@pytest.mark.parametrize(
+    ("count", "more"), [(MAX_REPORTED, ""), (MAX_REPORTED + 1, "; 1 more."), (MAX_REPORTED + 2, "; 2 more.")]
+)
 def test_so_many_folders_are_told_and_the_number_of_the_rest(count: int, more: str) -> None:
     (said,) = folders_not_read([f"d{number} cannot be read" for number in range(count)])
     assert said.endswith(more)
-    assert said.count("cannot be read") == MAX_TOLD
+    assert said.count("cannot be read") == MAX_REPORTED
     assert folders_not_read([]) == []

@@ -92,5 +92,5 @@ async def test_a_plan_that_does_not_fit_is_not_judged(relay: AnalysisHarness, pu
 
     capability = with_agents(planner=reasoning("planner", planned))
     envelope = await relay.variant(capability, pipeline("code_analysis_reviewed")).run("Where is Depot?")
-    is_of_plan = "purpose" in (envelope.terminal_detail or "")
+    is_of_plan = any("purpose" in error for error in envelope.errors)
     assert is_of_plan is (purpose == "conquest")

@@ -11,7 +11,7 @@ import pytest
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.handover.passes import last_pass
 from actors.capabilities.code_analysis.models.agent_context import BUDGETS, record
-from actors.capabilities.code_analysis.models.planning_context import MAX_LINE_CHARS, shown_to_planner
+from actors.capabilities.code_analysis.models.planning_context import MAX_LINE_CHARS, planner_context
 from runtime.codebase.knowledge.earlier_answers import CitedLines, EarlierAnswer
 from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
@@ -27,7 +27,7 @@ MEASURED = [{"tool": "locate", "calls": 4, "usable": 3, "mean_ms": 10}]
 
 
 def told(given: StageView, hint: object = None, measured: Any = ()) -> tuple[str, ...]:
-    return shown_to_planner(given, "why", ["goal"], hint, measured).context.recent
+    return planner_context(given, "why", ["goal"], hint, measured).context.recent
 
 
 def knowing(finished: tuple[RoundSummary, ...] = (), **memory: Any) -> StageView:
@@ -60,7 +60,7 @@ def test_the_budget_of_what_went_before_is_exact(more: int) -> None:
     tokens_each = MAX_LINE_CHARS // 4
     fits = BUDGETS["planner"].recent_tokens // tokens_each
     files = [{"file": "x" * 400} for _ in range(fits + more)]
-    shown = shown_to_planner(knowing(understood=files), "why", [], None, ())
+    shown = planner_context(knowing(understood=files), "why", [], None, ())
     assert len(shown.context.recent) == min(fits, fits + more)
     assert bool(shown.cut) is (more == 1)
     assert shown.total_tokens <= BUDGETS["planner"].total_tokens
@@ -75,7 +75,7 @@ def test_the_share_saved_is_measured_against_what_the_pass_before_gave() -> None
     given = knowing((RoundSummary(1, synthesis={"steps": [], "context": {"raw_tokens": 4_000}}),))
     assert last_pass(knowing()).context.raw_tokens == 0
     assert last_pass(given).context.raw_tokens == 4_000
-    shown = shown_to_planner(given, "why", [], None, ())
+    shown = planner_context(given, "why", [], None, ())
     assert record(shown, last_pass(given).context.raw_tokens)["saved_share"] > 0.99
 
 

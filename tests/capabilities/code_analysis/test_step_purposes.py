@@ -19,11 +19,11 @@ from actors.capabilities.code_analysis.evidence.steps import (
     purpose_of_old,
 )
 from actors.capabilities.code_analysis.handover.plan import group_of
-from actors.capabilities.code_analysis.handover.reading import HandoverError
 from actors.capabilities.code_analysis.models.planned_steps import planned_steps
 from actors.capabilities.code_analysis.models.schemas import PlannedStep
 from actors.capabilities.code_analysis.question.analysis import ASPECTS, analyse
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
+from runtime.errors import HandoverError
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal
 from tests.capabilities.code_analysis.support import cited

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import InputError, StateStorageError, UnknownNameError
-from runtime.hosting import run_table
-from runtime.hosting.run_table import FINISHED_RUNS_KEPT, RunTable
+from runtime.hosting import run_books
+from runtime.hosting.run_books import FINISHED_RUNS_KEPT
+from runtime.hosting.run_table import RunTable
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
@@ -135,7 +136,7 @@ def test_asking_for_a_run_that_is_not_known_names_it() -> None:
 
 
 def test_the_newest_thousand_finished_runs_are_remembered_and_unfinished_ones_always() -> None:
-    assert run_table.FINISHED_RUNS_KEPT == 1_000
+    assert run_books.FINISHED_RUNS_KEPT == 1_000
     runs = table()
     waiting, _ = runs.submit(Request("sample", "?"), RunId("r-waiting"))
     for number in range(FINISHED_RUNS_KEPT + 1):

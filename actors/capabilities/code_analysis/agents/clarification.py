@@ -1,7 +1,7 @@
-"""What only a person can settle, seen after the code was explored.
+"""Finds problems that only the user can settle, after the code was explored.
 
-A name that is not there, or that many things bear, and results that contradict each other. Pure. Whether anybody is
-asked is decided elsewhere; without a person the answer says the same things of names.
+These are names that do not exist, names with many definitions, and contradictory results. Pure. Another module decides
+whether the user is asked; without a user, the answer reports the same about names.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ SHOWN = 4
 
 
 def blocking_issues(question: Question, facts: Sequence[Fact], contradictions: Sequence[str] = ()) -> list[str]:
-    """One sentence for each: none of the named things exists; one name is defined at MANY_MATCHES places or more;
-    results contradict each other, as the synthesizer says.
+    """Return one sentence per problem.
+
+    The problems: none of the named entities exists; the first name has MANY_MATCHES definitions or more; the
+    synthesizer reported contradictions.
     """
     missing = missing_names(question, facts)
     if missing and len(missing) == len(question.identifiers):
@@ -33,7 +35,7 @@ def blocking_issues(question: Question, facts: Sequence[Fact], contradictions: S
 
 
 def missing_names(question: Question, facts: Sequence[Fact]) -> list[str]:
-    """The names in the question that nothing that was found bears or mentions."""
+    """Return the names in the question that no finding bears or mentions."""
     shown = "\n".join(
         f"{fact.name} {fact.signature} {fact.citation.quote} {fact.citation.file} {fact.text}" for fact in facts
     )
@@ -41,7 +43,7 @@ def missing_names(question: Question, facts: Sequence[Fact]) -> list[str]:
 
 
 def nearest_names(missing: Sequence[str], facts: Sequence[Fact]) -> list[str]:
-    """Names of definitions that share a word with a missing one, those that share most first."""
+    """Return defined names that share a word with a missing name, those with most shared words first."""
     wanted = {word for name in missing for word in index_terms(name).split()}
     shared: dict[str, int] = {}
     for fact in facts:

@@ -1,6 +1,6 @@
-"""Context bounds, applied to what the traverser asks of tools and keeps of their results. Pure.
+"""Applies context bounds to the traverser's tool calls and to the results it keeps. Pure.
 
-A bound of N permits N results, levels, files or tokens; 0 makes no call at all.
+A bound of N permits N results, levels, files or tokens; with 0 no call is made.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from actors.capabilities.code_analysis.evidence.facts import Fact
 
 CHARS_PER_TOKEN = 4
 
-# (tool, parameter) → the context bound that caps it. A parameter that a step leaves out has the tool's own default, so
-# it is only given where the bound is lower.
+# (tool, parameter) → the context bound that caps it. A parameter that a step omits has the tool's default, so it is set
+# only where the bound is lower.
 CAPPED: dict[tuple[str, str], str] = {
     ("locate", "max_results"): "max_grep_results",
     ("explore_symbol_usage", "max_results"): "max_symbol_results",
@@ -26,7 +26,7 @@ _DEFAULTS = {"max_grep_results": 20, "max_symbol_results": 50, "max_tree_depth":
 
 
 def capped(tool: str, arguments: Mapping[str, Any], bounds: Mapping[str, int]) -> dict[str, Any] | None:
-    """The arguments of a call within the bounds; None when a bound of 0 forbids the call."""
+    """Return a call's arguments within the bounds; None when a bound of 0 forbids the call."""
     within = dict(arguments)
     for (capped_tool, parameter), bound in CAPPED.items():
         if tool != capped_tool or bound not in bounds:
@@ -40,25 +40,25 @@ def capped(tool: str, arguments: Mapping[str, Any], bounds: Mapping[str, int]) -
 
 
 def forbids(tool: str, bounds: Mapping[str, int]) -> str:
-    """The bound for which a call of a tool was not made: one of 0, else that of the files of a query."""
+    """Return the bound that forbade a call of a tool: one of 0, otherwise the limit of files per query."""
     of_tool = [bound for (capped_tool, _), bound in CAPPED.items() if capped_tool == tool]
     return next((bound for bound in of_tool if bounds.get(bound, 1) < 1), "max_files_per_query")
 
 
 def may_read(file: object, read: Iterable[str], bounds: Mapping[str, int]) -> bool:
-    """True when a file was read before in this query, or one more may be."""
+    """Return whether a file was already read in this query, or one more file may be."""
     known = set(read)
     return file in known or len(known) < bounds.get("max_files_per_query", 50)
 
 
 def slices_cut(facts: Sequence[Fact], bounds: Mapping[str, int]) -> list[Fact]:
-    """The facts, each text of code cut to the bound of one slice."""
+    """Cut each text of code in the facts to the limit of one slice."""
     limit = bounds.get("max_file_slice_tokens", 4_000) * CHARS_PER_TOKEN
     return [msgspec.structs.replace(fact, text=fact.text[:limit]) if len(fact.text) > limit else fact for fact in facts]
 
 
 def tree_cut(facts: Sequence[Fact], bounds: Mapping[str, int]) -> list[Fact]:
-    """The facts of a map, in order, as many as the bound of a tree has room for; modules before what they hold."""
+    """Return the facts of a map that fit the tree's token limit, in order; modules go before their contents."""
     left = bounds.get("max_tree_tokens", 2_000) * CHARS_PER_TOKEN
     kept: list[int] = []
     for number, fact in sorted(enumerate(facts), key=lambda pair: pair[1].kind != "module"):

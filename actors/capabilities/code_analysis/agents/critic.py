@@ -1,7 +1,7 @@
-"""Critic: which goals are met, and which way the run goes on. It never writes answer text.
+"""Judges which goals are met and chooses the route. It never writes answer text.
 
-`settle` closes the pass for every reasoner alike: goal updates, statuses, the summary, and the route, which the tables
-of `next_step` give.
+`settle` closes the pass in the same way for every reasoner: goal updates, statuses, the summary, and the route from the
+tables of `next_step`.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ log = logging.getLogger(__name__)
 
 MIN_HINT_CHARS = 10
 
-# Both forms' words for the same verdicts; what is none of them is «next_stage».
+# Verdicts by the words of both pipeline forms; any other word means «next_round».
 _VERDICTS: dict[str, Verdict] = {"approved": "approved", "reintent": "again", "replan": "again"}
 _SATISFIED_COVERAGE = 0.34
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
-    """What the critic looks at: the claims for each goal and how well they cover the question."""
+    """Collect the critic's input: the claims for each goal and their coverage of the question."""
     synthesis, execution = synthesis_of(view), execution_if_any(view)
     return StageInput(
         {
@@ -68,7 +68,11 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
-    """A goal is met when there are claims for it; without any, optional goals are reported and needed ones retried."""
+    """Rate the goals that the plan aimed at by their claims and the coverage of the question.
+
+    With claims a goal is satisfied, or partial at low coverage; without, an optional goal is blocked and another
+    pending.
+    """
     remaining = msgspec.convert(given.facts["remaining"], list[Goal])
     claims: dict[str, list[Any]] = given.facts["hints_for_goals"]
     aimed_at = set(given.facts["target_goals"])
@@ -103,9 +107,9 @@ def _status(goal: Goal, claims: dict[str, list[Any]], coverage: float) -> GoalSt
 
 
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
-    """Close the pass: changes to the goals, its summary to the finished ones, and the route.
+    """Close the pass: update the goals, record its summary, and choose the route.
 
-    Goals are added, refined and dropped when the round ends; a pass that is done again leaves that to intent.
+    Goals are added, refined and dropped at the end of a round; a pass that is redone leaves that to intent.
     """
     judged = _judged(output)
     has_hint = len(_hint_of(judged).strip()) >= MIN_HINT_CHARS
@@ -139,7 +143,7 @@ async def settle(context: StageContext, view: StageView, output: dict[str, Any])
 
 
 def _judged(output: Mapping[str, Any]) -> CritiqueOutput:
-    """What a reasoner wrote, as the critic's output. What it says of goals is total: what is none is left out."""
+    """Read a reasoner's output as the critic's. The goal fields are total: unreadable entries are dropped."""
     satisfied, remaining = output.get("satisfied_goals"), output.get("remaining_goals")
     hint, updates, status = (output.get(name) for name in ("refine_intent_hint", "goal_updates", "goal_status"))
     total = {
@@ -155,7 +159,7 @@ def _judged(output: Mapping[str, Any]) -> CritiqueOutput:
 
 
 def is_clarified(view: StageView) -> bool:
-    """True when a person was asked in this query, or intent had cause to ask one and did not."""
+    """Return whether the user was asked in this query, or intent had cause to ask and did not."""
     intent = intent_if_any(view)
     if intent is not None and intent.clarified:
         return True
@@ -183,7 +187,7 @@ def _standing(
 
 
 def _table(view: StageView) -> Any:
-    """The form of the pipeline: the older one bounds its loops by round, the newer one by query."""
+    """Return the table for the pipeline: `max_loops_per_stage` bounds loops per round, `max_reintents` per query."""
     return REPLAN_FORM if "max_loops_per_stage" in view.context_bounds else REINTENT_FORM
 
 
@@ -195,7 +199,7 @@ def _again_made(board: GoalBoard, is_replan: bool) -> int:
 
 
 def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
-    """What the pass leaves behind for those after it and for the answer, but for the way on."""
+    """Build the record of the pass for later passes and for the answer, except for the route."""
     synthesis, plan, execution = synthesis_of(view), plan_of(view), execution_of(view)
     return PassRecord(
         rules_took_over=judged.rules_took_over or [],
@@ -214,20 +218,20 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
 
 
 def _is_stuck(board: GoalBoard, summary: RoundSummary) -> bool:
-    """Two passes in a row without a newly satisfied goal or new evidence."""
+    """Return whether two passes in a row brought no newly satisfied goal and no new evidence."""
     last_two = (*board.finished_rounds[-1:], summary)
     return len(last_two) == 2 and not any(done.satisfied or done.evidence for done in last_two)
 
 
 def _generated(step: NextStep, issues: list[str]) -> str:
-    """The hint that the rows «stuck» and «blocked» give to intent."""
+    """Build the hint that the rows «stuck» and «blocked» give to intent."""
     if step.because == "stuck":
         return "two passes brought nothing new: look for each word and for the parts of names"
     return f"something stands in the way: {'; '.join(issues)[:300] or 'the critic did not say what'}"
 
 
 def _question(step: NextStep, issues: list[str]) -> str | None:
-    """What a person is asked, when the route or intent puts it to them."""
+    """Build the question for the user, asked when the route or intent requires it."""
     if step.because not in {"blocked", "stuck"}:
         return None
     said = plain("; ".join(issues)[:600])
@@ -241,5 +245,5 @@ def _hint_of(judged: CritiqueOutput) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    """The texts in what should be a list of texts."""
+    """Return the non-empty texts of a value that should be a list of texts."""
     return [item.strip() for item in value if isinstance(item, str) and item.strip()] if isinstance(value, list) else []

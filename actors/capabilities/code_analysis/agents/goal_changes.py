@@ -1,4 +1,4 @@
-"""What the critic and intent say about goals, read into patches. Total: what cannot be read changes nothing."""
+"""Reads goal changes from the output of the critic and intent. Total: unreadable parts change nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STATUSES: dict[object, GoalStatus] = {status: status for status in get_args(Goa
 
 
 def from_critic(board: GoalBoard, output: Mapping[str, Any], summary: RoundSummary) -> GoalsPatch:
-    """All that the critic's output changes: statuses, and its `goal_updates` {new, refined, dropped, blocked}."""
+    """Build the full patch from the critic's output: statuses and `goal_updates` {new, refined, dropped, blocked}."""
     known = {goal.id for goal in board.goals}
     updates = _mapping(output.get("goal_updates"))
     statuses: dict[GoalId, GoalStatus] = {
@@ -41,19 +41,19 @@ def from_critic(board: GoalBoard, output: Mapping[str, Any], summary: RoundSumma
 
 
 def statuses_alone(patch: GoalsPatch, summary: RoundSummary) -> GoalsPatch:
-    """The patch of a pass that is done again: what was found counts, everything else waits for the round's end."""
+    """Build the patch of a pass that is redone: statuses apply, all else waits for the end of the round."""
     return GoalsPatch(statuses=patch.statuses, finish_round=summary)
 
 
 def closing(patch: GoalsPatch, summary: RoundSummary) -> GoalsPatch:
-    """The patch of a round's end."""
+    """Build the patch for the end of a round."""
     return msgspec.structs.replace(patch, finish_round=summary)
 
 
 def new_goals(board: GoalBoard, written: object) -> list[Goal]:
-    """Goals to add: each written as a text, or as {id?, text, priority?, depends_on?}; at most MAX_GOALS in all.
+    """Read the goals to add: texts, or {id?, text, priority?, depends_on?}; at most MAX_GOALS in all.
 
-    A goal of an id that there is already is left out, and a prerequisite that is unknown is no prerequisite.
+    A goal whose id exists already is left out, and an unknown prerequisite is ignored.
     """
     items = written if isinstance(written, list) else []
     taken = {str(goal.id) for goal in board.goals}

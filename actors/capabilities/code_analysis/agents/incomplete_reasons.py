@@ -1,4 +1,4 @@
-"""Why the rounds of a question ended with goals open: what the answer says of it, and the bound that it was."""
+"""Explains in the answer why a question's rounds ended with open goals, and names the bound."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.run.stage_view import StageView
 from runtime.tools.executor import NONE_LEFT
 
-# The rows of the decision tables at which a bound of the rounds ends them.
+# The rows of the decision tables that end the rounds at a bound.
 _BOUND_OF_ROW = {
     "rounds_used_up": "max_stages",
     "reintents_used_up": "max_reintents",
     "loops_used_up": "max_loops_per_stage",
 }
-# What each tool is called for: a call that was forbidden says something of these aspects alone.
+# The aspects that each tool serves: a forbidden call affects these alone.
 _ASPECTS_OF_TOOL: dict[str, tuple[Aspect, ...]] = {
     "locate": ("definition", "mechanism", "usage", "tests", "configuration", "listing", "history", "together"),
     "explore_symbol_usage": ("usage", "tests"),
@@ -41,7 +41,7 @@ _OF: dict[Aspect, str] = {
 
 
 def bound_reached(view: StageView) -> str | None:
-    """The bound for which goals stay open though the run itself was not ended: its name; None without one."""
+    """Return the bound that left goals open although the run was not ended by one; None without one."""
     if not view.goals.unanswered:
         return None
     if _calls_used_up(view):
@@ -52,13 +52,13 @@ def bound_reached(view: StageView) -> str | None:
 
 
 def failure_in(view: StageView) -> str | None:
-    """Name the stages that failed for good and took their error route, with what they failed at; None without one."""
+    """Name the stages that failed for good and took their error route, with the errors; None without one."""
     said = [f"stage `{stage}` failed ({plain(error)[:MAX_FAILURE_CHARS]})" for stage, error in view.failures.items()]
     return ", ".join(said) or None
 
 
 def ended_because(view: StageView) -> str | None:
-    """Why goals stay open, in words; None when all is answered."""
+    """Explain why goals are open; None when all are answered."""
     if view.failures:
         return failure_in(view)
     if view.goals.unanswered and _calls_used_up(view):
@@ -70,7 +70,10 @@ def ended_because(view: StageView) -> str | None:
 
 
 def not_looked_for(view: StageView) -> dict[str, str]:
-    """aspect of an open goal → that a bound kept tools from looking for it: «none was found» would say too much."""
+    """Map each aspect of an open goal that a bound kept from being searched to a sentence that admits it.
+
+    Without it, «none was found» would claim too much.
+    """
     return {
         aspect: _NOT_LOOKED_FOR.format(of=_OF[aspect], bound=bound, limit=view.context_bounds.get(bound))
         for aspect, bound in _forbidden_by(view).items()
@@ -78,7 +81,7 @@ def not_looked_for(view: StageView) -> dict[str, str]:
 
 
 def _forbidden_by(view: StageView) -> dict[Aspect, str]:
-    """aspect of an open goal → the context bound that forbade calls which could have told of it, in this query."""
+    """Map each aspect of an open goal to the context bound that forbade calls relevant to it in this query."""
     execution = execution_if_any(view)
     reports = [report for done in passes_of(view) for report in done.steps]
     reports += [] if execution is None else execution.results
@@ -93,19 +96,19 @@ def _forbidden_by(view: StageView) -> dict[Aspect, str]:
 
 
 def _calls_used_up(view: StageView) -> bool:
-    """True when a call of the last pass, its plan's included, was refused because the run had none left."""
+    """Return whether a call of the last pass, including its plan's, was refused for lack of tool calls."""
     execution = execution_if_any(view)
     refused = [] if execution is None else [error for report in execution.results for error in report.errors]
     return any(said.endswith(NONE_LEFT) for said in (*refused, *_risks(view)))
 
 
 def _risks(view: StageView) -> list[str]:
-    """What the last plan said against itself."""
+    """Return the risk factors of the last plan."""
     return last_pass(view).plan.risk_factors or []
 
 
 def remarks(view: StageView) -> list[str]:
-    """What the answer must say of its own making: why the rounds ended with goals open, and plans that were weak."""
+    """Return the answer's remarks on its own making: why goals are open, and weak plans."""
     because = ended_because(view)
     said = [ROUNDS_ENDED.format(because=because)] if because and view.goals.unanswered else []
     if risks := _risks(view):

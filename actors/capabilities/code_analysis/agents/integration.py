@@ -1,7 +1,7 @@
-"""Integration: assembles the answer from finished rounds, and lets through only what a machine has checked.
+"""Assembles the answer from finished rounds, and admits only checked claims.
 
-Every citation must lie inside lines that a tool of this run returned, in a file whose content is still the same, and
-contain what it quotes. A claim with a citation that fails is left out with it, and counted.
+Every citation must lie within lines that a tool of this run returned, in a file whose content is unchanged, and contain
+what it quotes. A claim with a failing citation is dropped and counted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,14 @@ from actors.capabilities.code_analysis.answers.composition import (
     ranked_citations,
 )
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
-from actors.capabilities.code_analysis.evidence.claims import ROLES_OF_COMMITS, Claim, plain, read_claims, render, told
+from actors.capabilities.code_analysis.evidence.claims import (
+    ROLES_OF_COMMITS,
+    Claim,
+    commit_text,
+    plain,
+    read_claims,
+    render,
+)
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, invented
 from actors.capabilities.code_analysis.evidence.facts import ProducedRange
 from actors.capabilities.code_analysis.handover.answer import (
@@ -72,7 +79,7 @@ async def integrate(
     check: Check = check_citation,
     check_commits: CommitCheck | None = None,
 ) -> StageResult:
-    """Check every claim against the files and git, put the answer together, remember the session's turn."""
+    """Check every claim against the files and git, assemble the answer, and store the session's turn."""
     answer, turn = await assemble(context, view, check, check_commits)
     return StageResult(written(await remember_all(context, view, answer, turn)))
 
@@ -85,9 +92,9 @@ async def remember_all(
     *,
     with_answer: bool = True,
 ) -> AnswerOutput:
-    """Keep the turn, the traversal state, the answer and what was understood of files; the answer says what was kept.
+    """Store the turn, the traversal state, the answer and summaries of files; the answer records what was stored.
 
-    `with_answer`: other sessions may use the answer. What `answer` does not cite any more is not remembered.
+    `with_answer`: whether other sessions may use the answer. Claims that `answer` no longer cites are not stored.
     """
     kept_turn = await remember(context, view, turn)
     perceived = perception_if_any(view)
@@ -122,7 +129,7 @@ async def remember_all(
 
 
 def _explored(view: StageView, answer: AnswerOutput) -> Explored:
-    """What this run touched, as the session remembers it."""
+    """Summarise what this run touched, for the session's traversal state."""
     passes, execution, intent = passes_of(view), execution_if_any(view), intent_if_any(view)
     claims = [claim for found in _collected(view).claims.values() for claim in found]
     files_read = {file for done in passes for file in done.files_read}
@@ -149,7 +156,7 @@ async def assemble(
     check: Check = check_citation,
     check_commits: CommitCheck | None = None,
 ) -> tuple[AnswerOutput, SessionTurn | None]:
-    """The answer from claims that were checked, and the turn that the session is to remember; nothing is kept yet."""
+    """Build the answer from checked claims, and the session's turn; nothing is stored yet."""
     perceived = perception_if_any(view)
     if perceived is None or perceived.repository is None:
         return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
@@ -162,14 +169,14 @@ async def assemble(
     goals = [goal for goal in view.goals.goals if goal.status != "dropped"]
     findings = [Finding(goal, tuple(checked.get(goal.id, ()))) for goal in goals]
     citations = ranked_citations(findings)
-    # With nothing found, a bound that forbade to look must be told: «not found» would say more than is known.
+    # When nothing was found, name a bound that forbade searching: «not found» would claim too much.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
     answer = compose(
         question, findings, perceived.stats.skipped, ended_by, remarks(view), missing_reasons(view), failure_in(view)
     )
-    shown = "\n".join(render(claim) for finding in findings for claim in finding.claims)
+    claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
-    unread += await context.run_blocking(not_read, codebase, question.text, shown)
+    unread += await context.run_blocking(not_read, codebase, question.text, claims_text)
     if unread:
         answer = "\n\n".join((answer, *unread))
     commits = [commit_document(commit) for commit in cited_commits(findings)]
@@ -190,26 +197,26 @@ async def assemble(
 
 
 def _question(view: StageView) -> Question:
-    """The question as intent read it; as anyone may read it when intent was not reached."""
+    """Return the question as intent read it; analysed anew when intent was not reached."""
     intent = intent_if_any(view)
     return analyse(perception_of(view).normalized_input) if intent is None else intent.question
 
 
 def missing_reasons(view: StageView) -> dict[str, str]:
-    """aspect → why nothing was found for it, where the steps say so."""
+    """Map aspects to the reason why nothing was found for them, where the steps give one."""
     execution = execution_if_any(view)
     steps = [step for done in passes_of(view) for step in done.steps]
     steps += [] if execution is None else execution.results
     reasons: dict[str, str] = {}
     for aspect, tool in (("history", "explain_code_history"), ("together", "find_related")):
-        told_by = [step for step in steps if step.tool == tool]
-        if told_by:
-            reasons[aspect] = history_reason(told_by)
+        reports = [step for step in steps if step.tool == tool]
+        if reports:
+            reasons[aspect] = history_reason(reports)
     return reasons | not_looked_for(view)
 
 
 class Collected(msgspec.Struct, frozen=True):
-    """Claims per goal, what tools produced, and the number of unreadable claims, of all rounds."""
+    """Holds the claims by goal, the tools' ranges and commits, and the number of unreadable claims, of all rounds."""
 
     claims: dict[str, list[Claim]]
     ranges: list[ProducedRange]
@@ -218,9 +225,9 @@ class Collected(msgspec.Struct, frozen=True):
 
 
 def _collected(view: StageView) -> Collected:
-    """What the rounds left.
+    """Collect the results of all rounds.
 
-    A round that a bound cut short counts too; one that was finished before the bound is met twice and counts once.
+    A round cut short by a bound or a failure counts too; if it was finished before, its repeats are merged.
     """
     parts = passes_of(view)
     execution, synthesis = execution_if_any(view), synthesis_if_any(view)
@@ -245,7 +252,7 @@ def _collected(view: StageView) -> Collected:
 def _checked(
     codebase: Codebase, collected: Collected, check: Check, check_commits: CommitCheck | None = None
 ) -> tuple[dict[str, list[Claim]], Counter[str]]:
-    """The claims that hold, and how many citations or claims were dropped for each reason."""
+    """Return the claims that hold, and count the dropped citations or claims by reason."""
     produced: dict[str, list[ProducedRange]] = {}
     for made in collected.ranges:
         produced.setdefault(made.file, []).append(made)
@@ -273,9 +280,9 @@ def _checked(
 def _verdict(
     codebase: Codebase, citation: Citation, produced: Mapping[str, Sequence[ProducedRange]], check: Check
 ) -> EvidenceVerdict:
-    """The verdict on a citation, held against each version of its file that a tool read.
+    """Check a citation against each version of its file that a tool read.
 
-    Whoever wrote the claim need not know the file's hash: it is that of the range that a tool returned.
+    A claim need not carry the file's hash: it is taken from the range that a tool returned.
     """
     around = [
         made
@@ -294,16 +301,18 @@ def _verdict(
 
 
 def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
-    """True when each commit that a claim names was told by a tool, and stands in the claim as it was told."""
-    if any(told(commit) not in claim.text for commit in claim.commits):
+    """Return whether each commit in a claim was returned by a tool and is rendered unchanged in its text."""
+    if any(commit_text(commit) not in claim.text for commit in claim.commits):
         return False
     sources = [codebase.try_source(file) for file in dict.fromkeys(citation.file for citation in claim.citations)]
-    shown = "\n".join((*(source.text for source in sources if source), *(told(commit) for commit in claim.commits)))
+    shown = "\n".join(
+        (*(source.text for source in sources if source), *(commit_text(commit) for commit in claim.commits))
+    )
     return not invented(claim.commits, claim.text, commits, shown)
 
 
 def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
-    """True when the excerpt stands in the lines that the claim cites, line by line and in order."""
+    """Return whether the excerpt occurs in the lines that the claim cites, line by line and in order."""
     sources = [(citation, codebase.try_source(citation.file)) for citation in claim.citations]
     cited = iter([line for c, source in sources if source for line in source.lines[c.start_line - 1 : c.end_line]])
     return all(any(shown.strip() in line for line in cited) for shown in claim.code.split("\n"))
@@ -326,7 +335,7 @@ def _turn(context: StageContext, view: StageView, question: Question, findings: 
 
 
 async def remember(context: StageContext, view: StageView, turn: SessionTurn | None) -> bool:
-    """Have the session keep a turn; True when it did. An answer is not held up by a session that cannot be kept."""
+    """Store a session turn and return whether that succeeded; a failure is logged and does not stop the answer."""
     if view.session_id is None or turn is None:
         return False
     asked = {"session_id": view.session_id, "turn": msgspec.structs.asdict(turn)}
@@ -339,6 +348,6 @@ async def remember(context: StageContext, view: StageView, turn: SessionTurn | N
 
 
 def without_answer(view: StageView, why: str) -> AnswerOutput:
-    """What a run gives that has no answer to give, with the words that say why."""
+    """Build the output of a run without an answer, with the reason as its text."""
     left = [goal.text for goal in view.goals.unanswered]
     return AnswerOutput(final_response=why, citations=[], open_goals=left, partial=True)

@@ -1,7 +1,8 @@
-"""Intent: what the user wants, as an imperative and ordered goals. The rules reasoner reads it off the question.
+"""Derives the user's intent, as an imperative, and the ordered goals of the question.
 
-It asks the user at most once per query: at once when there is nothing to look for, otherwise only when the critic saw,
-after exploration, what a person alone can settle. What the critic proposes are hints; intent decides on them.
+The rules reasoner reads the question's words. Intent asks the user at most once per query: at once when there is
+nothing to search for, otherwise only when the critic found a problem that the user must settle. The critic's proposals
+are hints; intent decides on them.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _IMPERATIVE: dict[str, str] = {
     "overview": "Describe the repository",
 }
 
-# Goals without which an answer still is one: they never make the critic ask for another round.
+# Goals that an answer can do without: they never make the critic ask for another round.
 OPTIONAL_ASPECTS: frozenset[str] = frozenset({"usage", "tests", "history", "together"})
 
 
@@ -66,7 +67,7 @@ _QUESTION_IN_NEED = "What in this repository do you want to know about?"
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
-    """What intent looks at: the question, earlier turns, and the hints of a critic that sent the run back."""
+    """Collect intent's input: the question, earlier turns, and the hints of a critic that sent the run back."""
     perceived, critique = perception_if_any(view), critique_if_any(view)
     hinted = critique if critique is not None and critique.route == "reintent" else None
     return StageInput(
@@ -87,7 +88,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
-    """Intent and goals from the question's words, and from what the critic's hint names."""
+    """Derive intent and goals from the question's words and from the names in the critic's hint."""
     facts = given.facts
     graph = msgspec.convert(facts.get("graph") or {}, EntityGraph)
     turns = msgspec.convert(facts["turns"], list[SessionTurn])
@@ -121,7 +122,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
 
 
 def _ambiguities(question: Question) -> list[str]:
-    """What of the question may be meant in more than one way, as far as its words tell."""
+    """List the ambiguities that the question's words show."""
     said = [f"`{name}` may be a name or a word" for name in question.perhaps_names]
     if question.refers_back:
         said.append("it refers back, and nothing that was asked before tells to what")
@@ -131,9 +132,9 @@ def _ambiguities(question: Question) -> list[str]:
 
 
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
-    """Goals are added in the first round; later visits refine the intent, and settle on goals that the critic proposed.
+    """Add goals in the first round; on later visits refine the intent and decide on the critic's proposals.
 
-    A question to the user is put once; where it has been, the run goes on with what there is.
+    The user is asked once; after that the run continues with what it has.
     """
     clarified = _is_clarified(view)
     intent = read("intent", output, IntentOutput)
@@ -153,7 +154,7 @@ async def settle(context: StageContext, view: StageView, output: dict[str, Any])
 
 
 def _first_goals(intent: IntentOutput) -> tuple[Goal, ...]:
-    """The goals that the intent names, in its order, with their dependencies and priorities."""
+    """Build the goals of an intent in its order, with their dependencies and priorities."""
     names = {goal.id for goal in intent.goals}
     return tuple(
         Goal(
@@ -174,7 +175,7 @@ def _is_clarified(view: StageView) -> bool:
 
 
 def _with_hint(question: Question, facts: dict[str, Any]) -> Question:
-    """The question with what the critic's own hint names; a hint that was generated names nothing."""
+    """Add the names, paths and terms of the critic's own hint to the question; a generated hint adds nothing."""
     if not facts["hint"] or facts["because"] != "asked_again":
         return question
     hinted = analyse(str(facts["hint"]))
@@ -187,7 +188,10 @@ def _with_hint(question: Question, facts: dict[str, Any]) -> Question:
 
 
 def _clarification_of(question: Question, facts: dict[str, Any]) -> str | None:
-    """What to ask the user, or None: nothing to look for, or the critic saw what only a person can settle."""
+    """Return the question to the user, or None.
+
+    It is asked when there is nothing to search for, or the critic found a problem that only the user can settle.
+    """
     if facts["clarified"]:
         return None
     if not question.intelligible:
@@ -198,7 +202,7 @@ def _clarification_of(question: Question, facts: dict[str, Any]) -> str | None:
 
 
 def _asked(view: StageView, question: str) -> str:
-    """The question, with what the user said when asked back; later visits find it in what intent wrote before."""
+    """Return the question with the user's clarification; later visits read it from intent's earlier output."""
     interrupt = view.interrupt
     if interrupt is not None and interrupt.kind == "clarification" and interrupt.response is not None:
         return f"{question} {normalise(interrupt.response.text)}".strip()

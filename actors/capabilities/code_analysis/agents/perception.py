@@ -1,6 +1,6 @@
-"""Perception: takes the question in, makes sure that the repository is indexed, and recalls the session.
+"""Normalises the question, ensures that the repository is indexed, and recalls the session.
 
-A door that has refreshed the index already hands over what it got; otherwise the index's one writer is asked.
+An entry point that has refreshed the index passes its result along; otherwise the index's only writer is queried.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_SESSION_TOKENS = 10_000
 
 
 async def perceive(context: StageContext, view: StageView) -> StageResult:
-    """Normalise the question, have the index refreshed where the door has not, load the session's earlier turns."""
+    """Normalise the question, refresh the index unless the entry point has, and load the session's earlier turns."""
     question = normalise(view.raw_input)
     repository = view.metadata.get("repository")
     if repository is None:
@@ -49,7 +49,7 @@ async def perceive(context: StageContext, view: StageView) -> StageResult:
 async def _persistent(
     context: StageContext, repository: dict[str, Any], question: str, state: TraversalState
 ) -> tuple[list[EarlierAnswer], list[KnownFile]]:
-    """Earlier answers that still hold, and what is known of the files that the session looked at."""
+    """Return earlier answers that still hold, and summaries of the files that the session looked at."""
     if context.services is None:
         return [], []
     codebase = context.services.codebase(repository)
@@ -58,7 +58,7 @@ async def _persistent(
 
 
 def normalise(text: str) -> str:
-    """The question on one line, in composed Unicode, without control characters, at most MAX_QUESTION_CHARS long."""
+    """Put the question on one line of NFC text without control characters, cut to MAX_QUESTION_CHARS."""
     composed = unicodedata.normalize("NFC", text[:MAX_QUESTION_CHARS])
     shown = "".join(" " if unicodedata.category(char) in {"Cc", "Cf", "Zl", "Zp", "Cs"} else char for char in composed)
     return " ".join(shown.split())

@@ -1,7 +1,7 @@
-"""What may be done without asking: the policy of the planner in the reviewed pipeline.
+"""Decides which plans need a person's consent: the planner's policy in the reviewed pipeline.
 
-A plan that would look outside the repository or into secrets is denied; one whose estimated cost is above the bound
-`max_plan_cost` waits for a person; every other one goes ahead.
+A plan that would read outside the repository or read secrets is denied; one whose estimated cost exceeds the bound
+`max_plan_cost` waits for a person; all others are approved.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _COSTS = {tool.name: tool.cost for tool in TOOLS if tool.access == "read"}
 
 
 async def judge(context: StageContext, view: StageView, result: StageResult) -> PolicyVerdict:
-    """The verdict on a plan. `max_plan_cost` of the pipeline's context bounds is the cost that needs no consent.
+    """Return the verdict on a plan. `max_plan_cost` of the context bounds is the highest cost without consent.
 
-    A plan that is to be made anew is not judged: it will not be carried out.
+    A plan that will be made again is not judged: it is not carried out.
     """
     plan = read_plan("planner", result.output)
     if plan.route == "again":
@@ -50,7 +50,7 @@ async def judge(context: StageContext, view: StageView, result: StageResult) -> 
 
 
 def plan_cost(steps: Sequence[Step]) -> int:
-    """The costs of all calls that the steps may make, by what `list_tools` says of each tool; 1 is one look-up."""
+    """Sum the costs of all calls that the steps may make, by the costs that `list_tools` gives; 1 is one look-up."""
     return sum(_calls(step) * _COSTS.get(step.tool, 1) for step in steps)
 
 
@@ -66,7 +66,7 @@ def _calls_in_words(steps: Sequence[Step]) -> str:
 
 
 def _refused(codebase: Codebase, steps: Sequence[Step]) -> str | None:
-    """Why the plan is denied: a tool that is none of ours, or a path that leads where nothing may be read."""
+    """Return why the plan is denied, or None: a tool that is not read-only, or a path that may not be read."""
     for step in steps:
         if step.tool not in _COSTS:
             return f"step '{step.id}' calls '{step.tool}', which is no tool that reads; there are {', '.join(_COSTS)}"

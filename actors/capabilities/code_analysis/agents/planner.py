@@ -1,7 +1,7 @@
-"""Planner: which tools to call for which goals. The rules reasoner plans from the question's kind.
+"""Chooses the tool calls for each goal. The rules reasoner plans by the kind of question.
 
-A step may depend on an earlier one: `top_of` names a step whose best results it is repeated for, so that one round
-finds a thing and reads it. (Over 400 lines: the steps of all kinds of questions stand together.)
+A step may depend on an earlier one: `top_of` names steps for whose best results it is repeated, so that one round finds
+a place and reads it. (Over 400 lines: the steps of all kinds of questions are kept together.)
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.answers.listing import type_name
-from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS, Purpose, Step
+from actors.capabilities.code_analysis.evidence.steps import DELEGATION_KINDS, Purpose, Step
 from actors.capabilities.code_analysis.handover.critique import critique_if_any
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import pass_record
@@ -50,7 +50,7 @@ MIN_FEASIBILITY = 40
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
-    """What the planner looks at: the question, the goals that can be worked on, and the tools there are."""
+    """Collect the planner's input: the question, the goals that are ready, and the available tools."""
     intent = intent_of(view)
     listed = await context.tools.call("list_tools", None, {})
     tools = [entry["name"] for entry in _tools_of(listed)]
@@ -75,13 +75,13 @@ def _replan_feedback(view: StageView) -> str | None:
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
-    """Steps from the kind of question; a later pass, and a second try, look for each word by itself."""
+    """Plan steps by the kind of question; later passes and second tries also search for each word."""
     question = msgspec.convert(given.facts["question"], Question)
     goals = msgspec.convert(given.facts["goals"], list[Goal])
     steps = plan_steps(question, goals, int(given.facts["pass"]), bool(given.facts["is_wider"]))
     usable = [step for step in steps if step.tool in given.facts["tools"]]
     if usable and int(given.facts["pass"]) == 1:
-        # The same question finds its places by itself.
+        # An identical question finds its places without a recall.
         earlier = msgspec.convert(given.facts["earlier"], list[EarlierAnswer])
         similar = [answer for answer in earlier if answer.question != question.text]
         usable += _recall_steps(similar, tuple(goal.id for goal in goals))
@@ -99,7 +99,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
 
 
 def _recall_steps(earlier: Sequence[EarlierAnswer], goals: tuple[str, ...]) -> list[Step]:
-    """Read again what led the answer to the most similar question, so that it can be cited in this one."""
+    """Build steps that reread the lines cited by the most similar earlier answer, so that they can be cited."""
     cited = [place for answer in earlier[:1] for place in answer.cited][:MAX_RECALLED]
     return [
         Step(
@@ -121,7 +121,7 @@ def _risks(feasibility: int, none_left: bool) -> list[str]:
 
 
 def _feasibility(question: Question, usable: Sequence[Step]) -> int:
-    """How likely the steps are to find something, 0 to 100: names and paths say most, then each word."""
+    """Rate how likely the steps are to succeed, 0 to 100: names and paths count most, then each word."""
     if not usable:
         return 0
     if question.kind == "overview":
@@ -130,9 +130,9 @@ def _feasibility(question: Question, usable: Sequence[Step]) -> int:
 
 
 async def thoroughly(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
-    """A plan that looks for each word by itself from the first round on.
+    """Plan with a search for each word from the first round on.
 
-    The quick planner has a head start, so that which plan is carried out depends on whether it is slow or fails, and
+    The quick planner gets a head start of HEAD_START_S, so that the choice depends on whether it is slow or fails, and
     not on chance.
     """
     await context.clock.sleep(HEAD_START_S)
@@ -141,7 +141,7 @@ async def thoroughly(context: StageContext, view: StageView, given: StageInput) 
 
 
 async def choose(context: StageContext, view: StageView) -> StageResult:
-    """Take the plan that was there first: the other planner has been called off and wrote nothing."""
+    """Take the plan that was ready first; the other planner was cancelled and has no output."""
     made = (plan_if_any(view, name) for name in ("planner_quick", "planner_thorough"))
     first = next(plan for plan in made if plan is not None)
     risks = [*first.risk_factors, *(_weakness(first.feasibility_score) if first.route == "again" else [])]
@@ -149,12 +149,12 @@ async def choose(context: StageContext, view: StageView) -> StageResult:
 
 
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
-    """A plan may only aim at goals that remain; one that is hardly feasible is made once more, once in each round."""
+    """Restrict a plan to remaining goals; replan once per round when its feasibility is too low."""
     remaining = {goal.id for goal in view.goals.remaining}
     targets = [goal for goal in output.get("target_goals") or [] if isinstance(goal, str) and goal in remaining]
     score = _score(output.get("feasibility_score"))
     plan = read_plan("planner", {**output, "target_goals": targets, "feasibility_score": score})
-    is_again = score < MIN_FEASIBILITY and _weak_plans_made_anew(view) == 0
+    is_again = score < MIN_FEASIBILITY and _replans_of_round(view) == 0
     settled = msgspec.structs.replace(
         plan,
         groups=independent_groups(plan.steps),
@@ -170,27 +170,27 @@ def _weakness(score: int) -> list[str]:
 
 
 def _score(written: object) -> int:
-    """The feasibility as it was written, cut to 0 to 100; 0 for what is no number."""
+    """Read a feasibility score, limited to 0 to 100; 0 when it is no number."""
     if isinstance(written, bool) or not isinstance(written, int | float) or written != written:
         return 0
     return int(max(0, min(100, written)))
 
 
 def _tries(view: StageView) -> int:
-    """Which try of this pass it is, from 1: the transitions of the critic clear the planner's output."""
+    """Return the number of this try in its pass, from 1: the critic's transitions clear the planner's output."""
     earlier = plan_if_any(view)
     return 1 if earlier is None else earlier.tries + 1
 
 
-def _weak_plans_made_anew(view: StageView) -> int:
-    """How many plans of this round were made a second time."""
+def _replans_of_round(view: StageView) -> int:
+    """Count the plans of this round that were made again."""
     board = view.goals
     plans = [pass_record(done).plan for done in board.finished_rounds if done.number == board.round_number]
     return sum((plan.tries or 1) - 1 for plan in plans) + _tries(view) - 1
 
 
 def plan_steps(question: Question, goals: list[Goal], pass_number: int, is_wider: bool = False) -> list[Step]:
-    """The steps of a pass, in order, without repeats; `is_wider`: the parts of names are looked for, too."""
+    """Return the steps of a pass in order, without repeats; `is_wider` also searches for parts of names."""
     by_aspect = {aspect_of(goal): goal.id for goal in goals}
     steps: list[Step] = []
     if "structure" in by_aspect:
@@ -203,7 +203,7 @@ def plan_steps(question: Question, goals: list[Goal], pass_number: int, is_wider
 
 
 def independent_groups(steps: Sequence[Step]) -> list[list[Step]]:
-    """Steps that build on one another, together and in order; groups share nothing and may run side by side."""
+    """Group steps that depend on one another, in order; different groups may run in parallel."""
     groups: list[list[Step]] = []
     for step in steps:
         joined = [group for group in groups if any(other.id in step.top_of for other in group)]
@@ -227,7 +227,7 @@ def _structure_steps(question: Question, goal: str) -> list[Step]:
 
 
 def _listing_steps(question: Question, goal: str) -> list[Step]:
-    """What fits by name, and all that the file holds in which most of it stands; of a kind of code all there is."""
+    """Build steps that search for entries and map the best files; of a kind of code, locate everything."""
     if kinds := sorted(kinds_listed(question)):
         return [
             Step(
@@ -240,7 +240,7 @@ def _listing_steps(question: Question, goal: str) -> list[Step]:
             )
             for number, path in enumerate(question.paths[:1] or ("",))
         ]
-    # «all» says nothing in a search; a word by itself would be looked up as a name.
+    # «all» has no effect in a search; a single word would be looked up as a name.
     query = f"all {question.topic}"
     found = _locate("list", "listing", query, (goal,), LISTED_PER_STEP)
     types = _locate("types", "listing", query, (goal,), LISTED_PER_STEP, sorted(TYPE_KINDS))
@@ -291,13 +291,13 @@ def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number:
 
 
 def serving_deed(question: Question) -> Deed | None:
-    """What is asked to be done whenever a request comes in; None for any other question."""
+    """Return the action of a «how» question that runs on each request; None for other questions."""
     deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
     return deed if deed is not None and is_on_request(deed) else None
 
 
 def _guide_steps(question: Question, goals: tuple[str, ...]) -> list[Step]:
-    """Find the parts of documents that speak of it, and read the best."""
+    """Build steps that search documents for sections about the subject and read the best ones."""
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     short, why = {"max_lines": GUIDE_LINES}, "what the documentation says"
     found = _locate("guides", "documents", question.topic or question.text, goals, MAX_GUIDES, ["section"])
@@ -305,13 +305,13 @@ def _guide_steps(question: Question, goals: tuple[str, ...]) -> list[Step]:
 
 
 def _parts_of(question: Question) -> tuple[str, ...]:
-    """The question's words and the parts of its names, each once."""
+    """Return the question's words and the parts of its names, each once."""
     parts = [part for name in question.identifiers for part in index_terms(name).split()]
     return tuple(dict.fromkeys((*question.terms, *parts)))[: 2 * MAX_WORDS]
 
 
 def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
-    """Read the best of what the searches found, and ask who uses it and what it uses."""
+    """Build steps that read the best places from the searches and explore their uses and calls."""
     goals = tuple(by_aspect.values())
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     short, all_lines = {"max_lines": READ_LINES}, {"max_lines": WHOLE_LINES}
@@ -340,12 +340,12 @@ def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: t
     best = Step("use", "usage", "explore_symbol_usage", {}, used, why, found_by, 1, {"symbol": "name"})
     traced = Step("trace", "flow", "trace_entry_point", deep, used, "follow its calls", found_by)
     follow = [msgspec.structs.replace(traced, fill={"entry": "name"})] if question.shows_flow else []
-    inner = _inner_steps(goals, (*found_by, whole.id, best.id)) if question.kind in PASSED_ON_KINDS else []
-    return [*steps, *named, best, *follow, *inner]
+    delegate = _delegate_steps(goals, (*found_by, whole.id, best.id)) if question.kind in DELEGATION_KINDS else []
+    return [*steps, *named, best, *follow, *delegate]
 
 
-def _inner_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step]:
-    """Where the best place only passes its work on: read what it passes it to, and follow the calls of that."""
+def _delegate_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step]:
+    """Build steps that read the delegate of the best place, if it only delegates, and follow its calls."""
     why, whole = "the best place passes its work on to it", {"max_lines": WHOLE_LINES}
     place = {"path": "file", "symbol": "name"}
     code = Step("inner", "passed_on_code", "read_code", whole, goals, why, found_by, 1, place, passed_on=True)
@@ -355,7 +355,7 @@ def _inner_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step
 
 
 def _comparing_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step]:
-    """Read both, and ask for all members and for the calls of each."""
+    """Build steps that read both compared entities, with all members and the calls of each."""
     why, all_lines, deep = "what each of them has", {"max_lines": WHOLE_LINES}, {"max_depth": TRACED_CALLS}
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     symbol, entry = {"path": "file", "symbol": "name"}, {"entry": "name"}
@@ -368,7 +368,7 @@ def _comparing_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[
 
 
 def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
-    """Commits of the paths and things that are asked about; and what changed together with them."""
+    """Build steps for the commits of the question's paths and entities, and for files that change with them."""
     steps: list[Step] = []
     symbol = {"path": "file", "symbol": "name", "start_line": "start_line"}
     paths = () if question.identifiers else question.paths[:MAX_NAMED]
@@ -380,7 +380,7 @@ def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tu
             for n, path in enumerate(places)
         ]
         if not places:
-            # A reason is looked for where the search led; who changed a thing is told of that thing alone.
+            # A «why» question accepts any place found; the others need the commits of the named entity itself.
             is_named = question.kind != "why"
             count = HISTORIES if question.kind == "changed" and question.identifiers else 1
             why = "who changed the best place"

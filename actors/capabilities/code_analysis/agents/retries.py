@@ -1,7 +1,7 @@
-"""A tool call that took too long is made once more with less to look at, and then left out.
+"""Retries a tool call that timed out once with a reduced scope, and then skips it.
 
-What a search does when it finds nothing, and reading when a path or symbol is missing, is the tools' own business: they
-tell it in their attempts. The attempts of all calls of a step stand together in the order in which they were made.
+The tools themselves broaden a search without hits and look for similar paths or symbols, and report that in their
+attempts. The attempts of all calls of a step are listed together in order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SKIPPED = "skipped"
 
 Call = Callable[[dict[str, Any]], Awaitable[ToolResult]]
 
-# tool → the arguments with which it has less to look at. A tool that is not here has nothing to leave out.
+# tool → the arguments that reduce its scope. The scope of a tool without an entry cannot be reduced.
 _LESS: dict[str, dict[str, Any]] = {
     "locate": {"max_results": 5},
     "explore_symbol_usage": {"max_results": 5},
@@ -32,16 +32,16 @@ _LESS: dict[str, dict[str, Any]] = {
 
 
 def reduced(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments with less to look at; None when there is nothing to leave out. Never asks for more than before."""
+    """Return arguments with a smaller scope, never a larger one; None when they cannot be reduced."""
     less = {name: min(arguments.get(name, most), most) for name, most in _LESS.get(tool, {}).items()}
     fewer = {**arguments, **less}
     return None if fewer == dict(arguments) or not less else fewer
 
 
 async def with_retries(tool: str, arguments: dict[str, Any], call: Call, max_retries: int) -> ToolResult:
-    """The result of a call; after a timeout, of the same with less to look at, where `max_retries` permits one.
+    """Return the result of a call; after a timeout, of a retry with a smaller scope, if `max_retries` permits it.
 
-    A call that took too long again is skipped: its result is a timeout with what the attempts were.
+    A call that times out again is skipped: its result is a timeout that lists the attempts.
     """
     first = await call(arguments)
     fewer = reduced(tool, arguments)

@@ -1,7 +1,7 @@
-"""A person's word on an answer before it goes out: the draft that is shown, and what is released of it.
+"""Submits the draft answer to a reviewer, and releases what the reviewer approved.
 
-In the reviewed pipeline `draft` puts the answer together and routes to a review; `release` runs after the answer to
-it. Nothing goes out that nobody has seen: a run that a bound ends gives no answer.
+In the reviewed pipeline `draft` assembles the answer and routes to a review; `release` runs after the review. Only
+reviewed answers are released: a run ended by a bound gives none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from actors.capabilities.code_analysis.handover.answer import (
     AnswerCitation,
     AnswerOutput,
     DraftOutput,
-    ReviewShown,
+    ReviewMaterial,
     draft_if_any,
 )
 from actors.capabilities.code_analysis.handover.reading import written
@@ -33,26 +33,26 @@ MAX_ANSWER_CHARS = 200_000
 
 
 async def draft(context: StageContext, view: StageView) -> StageResult:
-    """The answer as it would go out, and the question to the reviewer.
+    """Assemble the answer for release, and the question to the reviewer.
 
-    The question does not quote the answer: it is told to callers that do not wait, too, and stands in the record of a
-    rejected run. What the reviewer is shown is in `agent_review_data`.
+    The question does not quote the answer: it is also sent to callers that do not wait, and stays in the record of a
+    rejected run. The material for the reviewer is in `agent_review_data`.
     """
     answer, turn = await assemble(context, view)
-    shown = ReviewShown(answer.final_response, [_mark(citation) for citation in answer.citations])
+    material = ReviewMaterial(answer.final_response, [_mark(citation) for citation in answer.citations])
     drafted = DraftOutput(
         **msgspec.structs.asdict(answer),
         turn=turn,
         agent_review_question=f"May the answer to '{plain(view.raw_input.strip()[:200])}' go out?",
-        agent_review_data=shown,
+        agent_review_data=material,
     )
     return StageResult(written(drafted))
 
 
 async def release(context: StageContext, view: StageView) -> StageResult:
-    """Give out what the reviewer approved, or the text that they put in its place.
+    """Release the approved answer, or the text that the reviewer put in its place.
 
-    `modify` takes `{"final_response": text}`; anything else is asked for again.
+    `modify` takes `{"final_response": text}`; any other data is asked for again.
     """
     decision = _decision(view)
     drafted = draft_if_any(view)
@@ -72,10 +72,10 @@ async def release(context: StageContext, view: StageView) -> StageResult:
 
 
 def modified(answer: AnswerOutput, text: str) -> AnswerOutput:
-    """The answer with a text of the reviewer's own: its marks are still exactly its citations.
+    """Replace the answer's text by the reviewer's; its marks remain exactly its citations.
 
-    Citations whose marks the text does not have are left out, commits whose short hashes it does not have, and findings
-    that rest on such a citation. What reads like a mark and was not checked gets round brackets.
+    Dropped are citations whose marks the text does not contain, commits whose short hashes it does not contain, and
+    findings with a dropped citation. Text that reads like a mark and was not checked gets round brackets.
     """
     kept = [citation for citation in answer.citations if _mark(citation) in text]
     marks = {_mark(citation) for citation in kept}
@@ -91,7 +91,7 @@ def modified(answer: AnswerOutput, text: str) -> AnswerOutput:
 
 
 def _unmarked(text: str, marks: set[str]) -> str:
-    """The text in which only `marks` read as marks."""
+    """Change the text so that only `marks` read as marks."""
     if not marks:
         return plain(text)
     mark = max((mark for mark in marks if mark in text), key=len, default=None)
@@ -105,7 +105,7 @@ def _mark(citation: AnswerCitation) -> str:
 
 
 def _decision(view: StageView) -> str | None:
-    """What the reviewer decided, or None: nobody was asked, nobody answered, or the run was ended before."""
+    """Return the reviewer's decision; None when there was no review, no response, or the run ended before."""
     interrupt = view.interrupt
     if interrupt is None or interrupt.kind != "agent_review" or interrupt.response is None:
         return None

@@ -1,7 +1,7 @@
-"""What follows the critic: two tables, one for each form of the pipeline, read from the top.
+"""Defines the routes after the critic: one decision table for each form of the pipeline.
 
-A row has a name, a condition on the standing of the run, and the route that it gives; the first row that holds decides.
-The routing rules of the pipeline file say where a route leads. Pure.
+A row has a name, a condition on the standing of the run, and a route; the first row that holds decides. The routing
+rules of the pipeline file map a route to its target. Pure.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import msgspec
 Verdict = Literal["approved", "again", "next_round"]
 Route = Literal["reintent", "replan", "clarify", "next_round", "complete", "complete_limit"]
 
-# Routes after which the same round goes on with another pass.
+# Routes that continue the same round with another pass.
 REDOING: frozenset[str] = frozenset({"reintent", "replan", "clarify"})
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """What the route depends on.
+    """Holds the inputs of the routing decision.
 
-    `again_made`: reintents of the query, or replans of the round, so far. `is_clarified`: a person was asked in this
-    query, or there was cause for it and nobody was.
+    `again_made`: reintents of the query, or replans of the round, so far. `is_clarified`: the user was asked in this
+    query, or there was cause to ask and it was not done.
     """
 
     verdict: Verdict
@@ -48,7 +48,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 class Row(NamedTuple):
-    """One row of a table: its name, when it holds, and the route."""
+    """Defines a row of a table: its name, its condition and its route."""
 
     name: str
     holds: Callable[[Standing], bool]
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 
 class NextStep(NamedTuple):
-    """The row that decided, and its route."""
+    """Names the row that decided, and its route."""
 
     because: str
     route: Route
@@ -91,7 +91,7 @@ REINTENT_FORM: tuple[Row, ...] = (
     Row("next_round", lambda now: True, "next_round"),
 )
 
-# The row of the round limit stands before the one that leads to a next round: N rounds are N.
+# The round limit precedes the row that starts another round, so that N rounds are at most N.
 REPLAN_FORM: tuple[Row, ...] = (
     Row("blocked", _is_blocked_anew, "clarify"),
     Row("blocked_still", lambda now: now.is_blocked, "complete"),
@@ -116,13 +116,13 @@ ENDED_BECAUSE: dict[str, str] = {
 
 
 def next_step(table: tuple[Row, ...], now: Standing) -> NextStep:
-    """The first row of `table` that holds; the last row of both tables always does."""
+    """Return the first row of `table` that holds; the last row of both tables always does."""
     row = next(row for row in table if row.holds(now))
     return NextStep(row.name, row.route)
 
 
 def ended_because(step: NextStep, now: Standing) -> str | None:
-    """Why the rounds ended with goals open, in words; None when the run goes on or all is answered."""
+    """Explain why the rounds ended with open goals; None when the run continues or all goals are answered."""
     if step.route in REDOING or step.because not in ENDED_BECAUSE:
         return None
     return ENDED_BECAUSE[step.because].format(**msgspec.structs.asdict(now))

@@ -1,6 +1,6 @@
-"""Synthesizer: turns facts into claims for each goal. The rules reasoner writes plain sentences from what was found.
+"""Turns facts into claims for each goal. The rules reasoner writes plain sentences about the facts.
 
-No claim is made without a citation that occurs among the facts.
+Every claim rests on citations or commits that occur among the facts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from actors.capabilities.code_analysis.answers.wording import (
 from actors.capabilities.code_analysis.evidence.call_flow import is_common, reached
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
 from actors.capabilities.code_analysis.evidence.facts import Fact
-from actors.capabilities.code_analysis.evidence.steps import PASSED_ON_KINDS
+from actors.capabilities.code_analysis.evidence.steps import DELEGATION_KINDS
 from actors.capabilities.code_analysis.handover.execution import execution_of
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import passes_of
@@ -68,21 +68,21 @@ ENOUGH_CALLERS = 3
 RELATED_SHARE = 0.35
 SECOND_SHARE = 0.7
 MIN_COVERAGE = 0.25
-# What an object has for itself: the lines of its class that set it belong to it.
+# Kinds of members whose assignments within their own class count as settings.
 FIELD_KINDS = frozenset({"attribute", "field"})
-# How many of the question's words a setting has, of those that the best setting has, to be told with it.
+# A setting is listed if it shares this fraction of the question words that the best setting shares.
 SETTING_SHARE = 0.6
 MAX_TRACED = 14
 
 KINDS_WITH_CODE = frozenset({"what", "how", "what_happens", "why", "extend", "compare"})
 
 
-# Who asks for changes or tests of a thing is told where it is, and of no others.
+# Questions about the changes or tests of one entity: the answer gives its definition and no related ones.
 KINDS_OF_ONE_THING = frozenset({"changed", "changes_with", "tested"})
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
-    """What the synthesizer looks at: the question, the facts and the goals of this round."""
+    """Collect the synthesizer's input: the question, the facts and the goals of this round."""
     return StageInput(
         {
             "question": intent_of(view).question,
@@ -93,7 +93,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
-    """Claims per goal from the facts."""
+    """Write claims for each goal from the facts."""
     question = msgspec.convert(given.facts["question"], Question)
     evidence = evidence_of(question, msgspec.convert(given.facts["facts"], list[Fact]))
     hints = write_claims(evidence, given.facts["target_goals"])
@@ -115,20 +115,20 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
 
 
 async def settle(context: StageContext, view: StageView, output: dict[str, Any]) -> StageResult:
-    """What was written, in its form; claims are read one by one where they are used."""
+    """Validate the output's form; claims are read one by one where they are used."""
     return StageResult(checked("synthesizer", output, SynthesisOutput))
 
 
 def claims_from_facts(view: StageView) -> dict[str, list[Claim]]:
-    """Claims for a round that was cut short after its tools had run."""
+    """Write claims for a round that was cut short after its tools had run."""
     evidence = evidence_of(intent_of(view).question, execution_of(view).facts)
     return write_claims(evidence, plan_of(view).target_goals)
 
 
 def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]:
-    """goal id → claims; a goal that nothing was found for has an empty list.
+    """Map goal ids to claims; a goal without findings has an empty list.
 
-    Places that mention next to nothing of the question are no answer to it, however well they rank among themselves.
+    When the places mention too little of the question, no goal gets claims, however well the places rank.
     """
     too_little = coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE
     if too_little or _compares_nothing(evidence):
@@ -137,7 +137,7 @@ def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]
 
 
 def _compares_nothing(evidence: Evidence) -> bool:
-    """True when a comparison names things and nothing that was found bears the name of any: places like them differ."""
+    """Return whether a comparison names entities and no finding bears any of the names."""
     asked = evidence.question
     if asked.kind != "compare" or not asked.identifiers:
         return False
@@ -151,7 +151,7 @@ def _definition(evidence: Evidence) -> list[Claim]:
     others = [entity for entity in evidence.entities if entity.name not in shown]
     if evidence.question.kind == "who_calls" and (line := _line_that_has_it(evidence)) is not None:
         return [line]
-    if evidence.question.kind == "configured" and _is_told_by_lines(evidence):
+    if evidence.question.kind == "configured" and _is_answered_by_lines(evidence):
         return [setting_line_claim(fact) for fact in _settings_by_name(evidence)[:1]]
     if evidence.question.kind in KINDS_OF_ONE_THING:
         return [lead_claim(entity) for entity in evidence.leads]
@@ -164,7 +164,7 @@ def _definition(evidence: Evidence) -> list[Claim]:
 
 
 def _line_that_has_it(evidence: Evidence) -> Claim | None:
-    """Of a name that nothing found bears the first line that has it."""
+    """Return the first use of a name that no finding bears; None without one."""
     if not evidence.question.identifiers or evidence.is_of_names:
         return None
     uses = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
@@ -200,22 +200,22 @@ def _overlap(one: Citation, other: Citation) -> bool:
 
 
 def _steps(evidence: Evidence) -> list[Claim]:
-    """What is called on the way: the traced calls of what answers, else the calls that it makes itself."""
+    """Return the calls of the primary entities: the traced ones, else their direct calls."""
     traced = reached(evidence.of("trace"), [entity.name for entity in evidence.leads])
     if traced and evidence.is_lead(traced[0].about):
         return [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in traced[:MAX_TRACED]]
     steps = [fact for fact in evidence.about_leads("callee") if not is_common(fact)]
     own = [fact for fact in steps if not evidence.leads or fact.name != evidence.leads[0].name]
     claims = [step_claim(fact, evidence.full_name(fact.about), evidence.call_line(fact)) for fact in own[:MAX_STEPS]]
-    inner = evidence.inner
-    if inner is None or evidence.question.kind not in PASSED_ON_KINDS:
+    delegate = evidence.inner
+    if delegate is None or evidence.question.kind not in DELEGATION_KINDS:
         return claims
-    further = [fact for fact in evidence.of("trace") if fact.about == inner.name and not is_common(fact)]
+    further = [fact for fact in evidence.of("trace") if fact.about == delegate.name and not is_common(fact)]
     return claims + [step_claim(fact, fact.about, evidence.call_line(fact)) for fact in further[:MAX_STEPS]]
 
 
 def _with_code(evidence: Evidence) -> list[Entity]:
-    """The places whose code is shown: those that answer, then the next best that has to do with the question."""
+    """Return the places whose code is shown: the primary ones, then the next best related to the question."""
     question, primary_entities = evidence.question, evidence.leads
     enough = SECOND_SHARE * primary_entities[0].score if primary_entities else 0.0
     others = [
@@ -227,9 +227,9 @@ def _with_code(evidence: Evidence) -> list[Entity]:
         and not (entity.kind == "prototype" and any(entity.name == lead.name for lead in primary_entities))
     ]
     most = 1 if question.kind == "extend" else max(MAX_EXCERPTS, len(primary_entities))
-    inner = [evidence.inner] if question.kind in PASSED_ON_KINDS and evidence.inner is not None else []
-    rest = [entity for entity in others if entity.name not in {one.name for one in inner}]
-    return [entity for entity in (*primary_entities, *inner, *rest) if entity.code is not None][:most]
+    delegates = [evidence.inner] if question.kind in DELEGATION_KINDS and evidence.inner is not None else []
+    rest = [entity for entity in others if entity.name not in {one.name for one in delegates}]
+    return [entity for entity in (*primary_entities, *delegates, *rest) if entity.code is not None][:most]
 
 
 def _usage(evidence: Evidence) -> list[Claim]:
@@ -250,7 +250,7 @@ def _usage(evidence: Evidence) -> list[Claim]:
 
 
 def _tests(evidence: Evidence) -> list[Claim]:
-    """Tests that use it, one line of each; more of them where tests are asked for, and tests that are named so."""
+    """Return one line of each test of it; more, and tests named after it, when the question asks for tests."""
     each: dict[tuple[str, str], Fact] = {}
     for fact in sorted(evidence.about_leads("test"), key=lambda fact: (not _is_named_after(fact), not _is_use(fact))):
         if fact.symbol_kind != "file":
@@ -266,7 +266,7 @@ def _tests(evidence: Evidence) -> list[Claim]:
 
 
 def _is_named_after(fact: Fact) -> bool:
-    """True for a test whose name, or whose file's name, has each word of what it tests."""
+    """Return whether the name of a test, or of its file, contains each word of its subject."""
     wanted = set(index_terms(fact.about.rpartition(".")[2]).split())
     file = fact.citation.file.rpartition("/")[2]
     return bool(wanted) and any(
@@ -275,13 +275,13 @@ def _is_named_after(fact: Fact) -> bool:
 
 
 def _is_use(fact: Fact) -> bool:
-    """True for a line of code that names it; a comment and a message merely speak of it."""
+    """Return whether a line uses the name: comments and imports do not."""
     line = fact.citation.quote.lstrip()
     return not line.startswith(("#", "//", "*", "/*")) and not line.startswith(("import ", "from ", "require("))
 
 
 def _configuration(evidence: Evidence) -> list[Claim]:
-    """Settings that have to do with the subject; without such, the best that the search for settings found."""
+    """Return settings related to the subject; without any, the best results of the search for settings."""
     set_at = [setting_line_claim(fact) for fact in _settings_by_name(evidence)]
     from_config = [entity for entity in evidence.entities if "settings" in entity.purposes]
     related = [entity for entity in evidence.entities if shares_name(entity, evidence.question)]
@@ -298,12 +298,12 @@ def _configuration(evidence: Evidence) -> list[Claim]:
         names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
         fresh = [entity for entity in fresh if is_named(entity.name, names)]
     claims = [*set_at, *map(setting_claim, fresh)][:MAX_RELATED]
-    is_lead_alone = not claims and evidence.question.kind == "configured" and not _is_told_by_lines(evidence)
+    is_lead_alone = not claims and evidence.question.kind == "configured" and not _is_answered_by_lines(evidence)
     return [lead_claim(lead) for lead in evidence.leads if is_setting(lead)] if is_lead_alone else claims
 
 
 def _settings_by_name(evidence: Evidence) -> list[Fact]:
-    """Lines that give a named setting a value or read it from the environment; tests only where nothing else does."""
+    """Return lines that set a named setting or read it from the environment; tests only as a last resort."""
     uses = [fact for kind in ("reference", "caller") for fact in evidence.of(kind)]
     names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
     found = [fact for fact in uses if any(sets_a_value(fact.citation.quote, name) for name in names)]
@@ -314,14 +314,14 @@ def _settings_by_name(evidence: Evidence) -> list[Fact]:
 
 
 def _gives(fact: Fact, field: Entity) -> bool:
-    """True for a line of the field's own class that gives it, or a parameter of its name, a value."""
+    """Return whether a line in the field's own class assigns the field, or a parameter of its name, a value."""
     owner, _, last = field.name.rpartition(".")
     is_own = fact.citation.file == field.citation.file and fact.name.startswith(f"{owner}.")
     return is_own and fact.citation != field.citation and sets_a_value(fact.citation.quote, last)
 
 
-def _is_told_by_lines(evidence: Evidence) -> bool:
-    """True for a name that no place bears and that lines set: they answer, and what merely looks like it does not."""
+def _is_answered_by_lines(evidence: Evidence) -> bool:
+    """Return whether lines set a name that no place bears: then they are the answer, not similar names."""
     names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
     borne = not names or any(is_named(entity.name, names) for entity in evidence.leads)
     return not borne and bool(_settings_by_name(evidence))

@@ -1,7 +1,7 @@
-"""Traverser: carries out the plan, step by step, and reports facts instead of raw output.
+"""Carries out the plan step by step and reports facts instead of raw output.
 
-Every range that a tool returned is noted; the answer may cite nothing else. A step that fails leaves its explanation
-and the others go on.
+Every range that a tool returned is recorded; the answer may cite no others. A step that fails leaves its errors in its
+report, and the other steps continue.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MAX_RETRIES_PER_STEP = 2
 
 
 class StepRun(msgspec.Struct):
-    """A step, its calls' results in order, the facts in them, and the bounds that forbade some of its calls."""
+    """Holds a step with its results in order, their facts, and the bounds that forbade some of its calls."""
 
     step: Step
     results: list[ToolResult]
@@ -49,7 +49,7 @@ class StepRun(msgspec.Struct):
 
 
 async def traverse(context: StageContext, view: StageView) -> StageResult:
-    """Run the steps of the plan in order; in a fan-out those of one independent group."""
+    """Run the steps of the plan in order; in a fan-out, those of one independent group."""
     started_s = time.perf_counter()
     codebase: Codebase = context.services.codebase(perception_of(view).repository)
     steps = plan_of(view).steps if view.item is None else group_of(view.item)
@@ -89,14 +89,14 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
 async def _called(
     context: StageContext, codebase: Codebase, tool: str, given: dict[str, Any], max_retries: int
 ) -> ToolResult:
-    """The result of a call, retried as `retrying` says; who explores a symbol is told what is remembered of it."""
+    """Call a tool with retries; a tool that explores a symbol also gets the relations remembered of it."""
     if symbol_in := remembered_of(tool):
         remembered = await recall.recall_relations(context, codebase, [str(given.get(symbol_in, ""))])
         codebase = codebase.remembering(remembered)
     made = 0
 
     async def call(asked: dict[str, Any]) -> ToolResult:
-        # The call that is made again after a timeout is a retry itself.
+        # The second call after a timeout counts as a retry itself.
         nonlocal made
         made += 1
         return await context.tools.call(tool, codebase.retrying(max_retries - made + 1), asked)
@@ -105,7 +105,7 @@ async def _called(
 
 
 async def gather_groups(context: StageContext, view: StageView) -> StageResult:
-    """Put the results of independent groups together, as if one traverser had run them all, in the plan's order."""
+    """Merge the results of independent groups in the plan's order, as if one traverser had run them all."""
     groups = traversed_of(view)
     place = {step.id: number for number, step in enumerate(plan_of(view).steps)}
     found = [fact for group in groups for fact in group.facts]
@@ -130,15 +130,15 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
 
 
 def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dict[str, Any]]:
-    """The argument sets of a step: its own, or one for each of the best places that earlier steps found."""
+    """Return the argument sets of a step: its own, or one for each of the best places that earlier steps found."""
     if not step.top_of:
         return [step.arguments]
     facts = [fact for step_id in step.top_of if step_id in done for fact in done[step_id].facts]
     calls: list[dict[str, Any]] = []
     ranked = ranked_places(question, distinct(facts))
     if step.passed_on:
-        inner = passed_on(ranked[0], facts) if ranked else None
-        return [] if inner is None else [{**step.arguments, **_filled(step, _place_of(inner))}]
+        delegate = passed_on(ranked[0], facts) if ranked else None
+        return [] if delegate is None else [{**step.arguments, **_filled(step, _place_of(delegate))}]
     for entity in of_names(question, ranked) if step.named_only and question.identifiers else ranked:
         place = entity.as_document()
         values = _filled(step, place)
@@ -159,7 +159,7 @@ def _place_of(fact: Fact) -> dict[str, Any]:
 def _permitted(
     tool: str, calls: list[dict[str, Any]], files: set[str], bounds: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    """The calls within the context bounds; reads of one file more than permitted are left out."""
+    """Return the calls within the context bounds; reads beyond the limit of files are left out."""
     within = [given for call in calls if (given := capped(tool, call, bounds)) is not None]
     if tool != "read_code":
         return within
@@ -182,24 +182,24 @@ def _facts(step: Step, question: Question, result: ToolResult, bounds: Mapping[s
 
 
 def _members(step: Step, question: Question, found: list[Fact], is_cut: bool, bounds: Mapping[str, int]) -> list[Fact]:
-    """All members of what is compared, or none: who has but a part cannot say what a type does not define.
+    """Return all members of the compared types, or none: a part cannot show what a type does not define.
 
-    A step that maps a file, and not what the question names in it, keeps the rest of the file as well; without all
-    members it only tells how the file is laid out.
+    A step that maps a file, rather than a name in it, keeps the rest of the file too; if the members are incomplete,
+    its facts only describe the structure of the file.
     """
     whole = [] if is_cut else members_of(found, question.identifiers)
     whole = whole if len(tree_cut(whole, bounds)) == len(whole) else []
     if step.named_only:
         return whole
-    shown = tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
+    kept = tree_cut(found[:MAX_FACTS_PER_STEP], bounds)
     if not whole:
-        return [msgspec.structs.replace(fact, purpose="structure") for fact in shown]
+        return [msgspec.structs.replace(fact, purpose="structure") for fact in kept]
     places = {fact.place for fact in whole}
-    return [*(fact for fact in shown if fact.place not in places), *whole]
+    return [*(fact for fact in kept if fact.place not in places), *whole]
 
 
 def _some_of_each_kind(facts: Sequence[Fact], limit: int) -> list[Fact]:
-    """At most `limit` facts in their order: where there are more, kinds take turns, so that none is crowded out."""
+    """Return at most `limit` facts in order; kinds take turns, so that none is crowded out."""
     if len(facts) <= limit:
         return list(facts)
     turns: dict[str, int] = {}
@@ -211,7 +211,7 @@ def _some_of_each_kind(facts: Sequence[Fact], limit: int) -> list[Fact]:
 
 
 def of_names(question: Question, ranked: Sequence[Entity]) -> list[Entity]:
-    """The places that bear a name of the question; of a comparison the best one for each name first."""
+    """Return the places that bear a name of the question; in a comparison, the best of each name first."""
     named = [entity for entity in ranked if is_named(entity.name, question.identifiers)]
     if question.kind != "compare":
         return named
@@ -220,7 +220,7 @@ def of_names(question: Question, ranked: Sequence[Entity]) -> list[Entity]:
 
 
 def members_of(facts: Sequence[Fact], names: Sequence[str]) -> list[Fact]:
-    """The definitions of what the named types define, without the words that say what each is."""
+    """Return the members of the named types, without docstrings and signatures except a `private` mark."""
     owned = [fact for fact in facts if fact.kind == "definition" and is_named(fact.name.rpartition(".")[0], names)]
     private = {True: "private ", False: ""}
     return [
@@ -230,28 +230,28 @@ def members_of(facts: Sequence[Fact], names: Sequence[str]) -> list[Fact]:
 
 
 def _files_of_earlier_passes(view: StageView) -> set[str]:
-    """The files that were read in earlier passes of this query."""
+    """Return the files that earlier passes of this query read."""
     return {file for done in passes_of(view) for file in done.files_read}
 
 
 def _code_read(facts: Sequence[Fact]) -> list[CodeRead]:
-    """Each text of code that travels on."""
+    """Record each text of code that is passed on."""
     return [CodeRead(fact.citation.file, fact.citation.start_line, len(fact.text)) for fact in facts if fact.text]
 
 
 def _code_of_earlier_passes(view: StageView) -> dict[tuple[str, int], int]:
-    """(file, first line) → characters of code that earlier passes of this query handed on from there."""
-    handed_on: dict[tuple[str, int], int] = {}
+    """Map (file, first line) to the characters of code that earlier passes of this query passed on."""
+    passed_chars: dict[tuple[str, int], int] = {}
     for read in (read for done in passes_of(view) for read in done.code_read):
         place = (read.file, read.start_line)
-        handed_on[place] = max(read.chars, handed_on.get(place, 0))
-    return handed_on
+        passed_chars[place] = max(read.chars, passed_chars.get(place, 0))
+    return passed_chars
 
 
 def _within(facts: list[Fact], view: StageView) -> list[Fact]:
-    """The facts in order, code texts cut where the query's budget of code ends; a fact is never dropped for its text.
+    """Cut texts of code where the query's budget ends; a fact is never dropped for its text.
 
-    What an earlier pass handed on already is counted once.
+    Text that an earlier pass already passed on is counted once.
     """
     known = _code_of_earlier_passes(view)
     budget_tokens = view.context_bounds.get("max_total_code_tokens", 12_000)
@@ -266,13 +266,13 @@ def _within(facts: list[Fact], view: StageView) -> list[Fact]:
 
 
 def _context_size(results: Sequence[ToolResult], facts: Sequence[Fact]) -> ContextSize:
-    """What the tools gave and what travels on in its place, in estimated tokens of its JSON."""
+    """Estimate the tokens of the tools' output and of the facts passed on in its place, both as JSON."""
     raw = sum(len(msgspec.json.encode((result.data, result.citations))) for result in results)
     return ContextSize(raw // CODE_CHARS_PER_TOKEN, len(msgspec.json.encode(facts)) // CODE_CHARS_PER_TOKEN)
 
 
 def _each_once(commits: Iterable[CommitNote]) -> list[CommitNote]:
-    """Every commit that a tool told of: the only ones that an answer may speak of."""
+    """Return every commit that a tool returned, each once: an answer may mention no others."""
     return list({commit.hash: commit for commit in commits}.values())
 
 

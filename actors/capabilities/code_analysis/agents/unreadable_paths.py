@@ -1,6 +1,6 @@
-"""What a question names and nobody may read: a path that leads outside, a secret, a file that was skipped.
+"""Reports paths named in a question that may not be read: outside the root, secret, or skipped.
 
-An answer says so in a sentence, so that silence is not taken for «there is nothing».
+An answer states this in a sentence, so that its silence is not taken to mean that nothing is there.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from runtime.codebase.files.paths import is_denied
 from runtime.codebase.index.records import IndexedFile
 from runtime.errors import RepositoryError
 
-MAX_TOLD = 4
+MAX_REPORTED = 4
 MAX_LOOKED_UP = 20
 _MAX_PATH_CHARS = 200
 
 _WORD = re.compile(r"[^\s`'\"<>(){},;|]+")
 _OUTSIDE = re.compile(r"^/[\w.~-]|(?:^|/)\.\.(?:/|$)")
 
-# The index's word for why a file was skipped → what is said of it.
+# The index's reason for skipping a file → its sentence in the answer.
 _WHY = {
     "secret": "may hold secrets; it is neither read nor cited",
     "too_large": "is larger than what is read, and was not looked at",
@@ -35,26 +35,27 @@ _WHY = {
 
 
 def folders_not_read(notes: Iterable[object]) -> list[str]:
-    """One sentence with what the walk through the folders could not look at, at most MAX_TOLD notes of it."""
+    """Return one sentence about folders that the index could not read, with at most MAX_REPORTED notes."""
     said = [" ".join(str(note).split())[:_MAX_PATH_CHARS] for note in notes]
-    more = [f"{len(said) - MAX_TOLD} more"] if len(said) > MAX_TOLD else []
-    return [plain(f"Not all folders were read: {'; '.join([*said[:MAX_TOLD], *more])}.")] if said else []
+    more = [f"{len(said) - MAX_REPORTED} more"] if len(said) > MAX_REPORTED else []
+    return [plain(f"Not all folders were read: {'; '.join([*said[:MAX_REPORTED], *more])}.")] if said else []
 
 
-def not_read(codebase: Codebase, question: str, shown: str) -> list[str]:
-    """A sentence for each path that a question names and nobody reads, at most MAX_TOLD; `shown`: its claims.
+def not_read(codebase: Codebase, question: str, claims: str) -> list[str]:
+    """Return a sentence for each unreadable path in a question, at most MAX_REPORTED.
 
-    A word that only looks like a path outside, as the route of a service does, is passed over where the answer has it.
+    A word that only looks like an outside path, such as the route of a service, is ignored when `claims` has it.
     """
     words = dict.fromkeys(word.rstrip(".?!:") for word in _WORD.findall(question) if len(word) <= _MAX_PATH_CHARS)
     paths = [word for word in words if "." in word or "/" in word][:MAX_LOOKED_UP]
-    said = dict.fromkeys(sentence for path in paths if (sentence := _said_of(codebase, path, shown)) is not None)
-    return list(said)[:MAX_TOLD]
+    found = (_sentence_about(codebase, path, claims) for path in paths)
+    said = dict.fromkeys(sentence for sentence in found if sentence is not None)
+    return list(said)[:MAX_REPORTED]
 
 
-def _said_of(codebase: Codebase, path: str, shown: str) -> str | None:
+def _sentence_about(codebase: Codebase, path: str, claims: str) -> str | None:
     if _leads_outside(codebase, path):
-        return None if path in shown else _sentence(path, "is no path of this repository; nothing outside it is read")
+        return None if path in claims else _sentence(path, "is no path of this repository; nothing outside it is read")
     skipped = _skipped(codebase.files(), path)
     return None if skipped is None or skipped.note not in _WHY else _sentence(skipped.path, _WHY[skipped.note])
 
@@ -72,7 +73,7 @@ def _leads_outside(codebase: Codebase, path: str) -> bool:
 
 
 def _skipped(files: Iterable[IndexedFile], word: str) -> IndexedFile | None:
-    """The skipped file at a path, or of that name where it is the only file of it."""
+    """Return the skipped file at a path, or the only file of that name."""
     path = PurePosixPath(word).as_posix()
     bearing = [file for file in files if file.path == path or file.path.endswith("/" + path)]
     exact = [file for file in bearing if file.path == path] or bearing

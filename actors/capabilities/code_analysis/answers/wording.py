@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, told
+from actors.capabilities.code_analysis.evidence.claims import Claim, code_span, commit_text
 from actors.capabilities.code_analysis.evidence.doc_text import readable
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import Question
@@ -157,7 +157,7 @@ def change_claim(fact: Fact, order: Literal["last", "before", "some"] = "some") 
     about = code_span(fact.about) if fact.about != "." else "The repository"
     if fact.commit is None:
         return Claim("change", f"Lines of {about} are changed and not committed", (fact.citation,), subject=fact.about)
-    commit = told(fact.commit)
+    commit = commit_text(fact.commit)
     if fact.deed == "began":
         text = f"The name {code_span(fact.about.rpartition('.')[2])} first appears in {commit}"
     elif fact.deed == "ends":
@@ -173,7 +173,7 @@ def together_claim(fact: Fact, is_first: bool = True) -> Claim:
     assert fact.commit is not None
     times = "once" if fact.count == 1 else f"in {fact.count} commits"
     together = f" changed together with {code_span(fact.about)}" if is_first else ""
-    text = f"{code_span(fact.name)}{together} {times}, last in {told(fact.commit)}"
+    text = f"{code_span(fact.name)}{together} {times}, last in {commit_text(fact.commit)}"
     return Claim("together", text, (), subject=fact.name, commits=(fact.commit,))
 
 

@@ -1,4 +1,4 @@
-"""What is called on the way, in the order of the calls, without calls that nothing shown leads to."""
+"""Selects the calls on a path, in call order, that are reachable from the starting places."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from runtime.primitives.dotted_names import last_part
 
-# Methods that every container and stream has: a call of one seldom means the definition of that name in a repository.
+# Methods common to containers and streams: a call of one seldom means a definition of that name in the repository.
 COMMON_METHODS = frozenset(
     {"get", "set", "add", "pop", "update", "append", "extend", "insert", "remove", "clear", "copy", "keys", "values"}
     | {"items", "join", "split", "strip", "replace", "format", "read", "write", "close", "open", "send", "put"}
@@ -16,12 +16,12 @@ COMMON_METHODS = frozenset(
 
 
 def is_common(fact: Fact) -> bool:
-    """True for a call whose name says little about what is meant."""
+    """Return whether the name of a called function says little about which definition is meant."""
     return last_part(fact.name) in COMMON_METHODS
 
 
 def reached(traced: Sequence[Fact], starts: Iterable[str]) -> list[Fact]:
-    """The traced calls that something shown before them leads to; common methods, and what follows them, left out."""
+    """Return the traced calls reachable from `starts`, without common methods and calls reached only through those."""
     known = {name for start in starts for name in (start, last_part(start))}
     kept = []
     for fact in traced:

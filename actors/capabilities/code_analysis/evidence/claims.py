@@ -1,7 +1,7 @@
-"""Claims: the only thing that answers are made of — a sentence and the lines that back it.
+"""Defines claims, the parts of an answer: a sentence and the lines that back it.
 
-`render` puts a claim's marks behind its text. Text that was quoted from a repository could itself look like a mark;
-`plain` takes that look away, so that the marks in an answer are exactly its citations.
+`render` puts a claim's marks after its text. Text quoted from a repository could itself look like a mark; `plain`
+changes such text, so that the marks in an answer are exactly its citations.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ ClaimRole = Literal[
     "hook",
 ]
 
-# What may rest on commits alone; all else needs lines of a file.
+# Roles that commits alone can back; all others need lines of a file.
 ROLES_OF_COMMITS: frozenset[ClaimRole] = frozenset({"change", "together"})
 
-# What `plain` looks at: brackets, the line numbers before a closing one, and the ends of lines, which no mark spans.
+# The tokens of `plain`: brackets, line numbers before a closing one, and line ends, which no mark spans.
 _BRACKETS = re.compile(r"\[|(:\d+(?:-\d+)?)?\]|\n")
 _TICKS = re.compile(r"`+")
 
 
 class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One statement of an answer. `code` is an excerpt that is shown below the sentence as it stands in the file.
+    """Represents one statement of an answer. `code` is a verbatim excerpt shown below the sentence.
 
-    `subject` is what it speaks of; `source`, of a step, is what calls the subject. `commits`: those that it tells.
+    `subject` is the entity it describes; `source`, of a step, the caller of the subject. `commits`: those it mentions.
     """
 
     role: ClaimRole
@@ -57,7 +57,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:
-    """What a synthesizer wrote, as claims by goal, each once; and how many parts of it are no claims."""
+    """Read a synthesizer's claims by goal, each once, and count the entries that are no claims."""
     claims: dict[str, list[Claim]] = {}
     unreadable = 0
     for goal, items in written.items() if isinstance(written, dict) else ():
@@ -73,7 +73,7 @@ def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:
 
 
 def plain(text: str) -> str:
-    """Text from a repository, with round brackets around anything that reads like one of our citation marks.
+    """Replace the brackets of anything in repository text that reads like a citation mark by round ones.
 
     The name of a file may hold brackets of its own, as in `[pages/[id].tsx:3]`, so brackets are matched in pairs.
     """
@@ -92,14 +92,14 @@ def plain(text: str) -> str:
 
 
 def code_span(text: str) -> str:
-    """Text as code within a line of Markdown, whatever backticks it holds."""
+    """Format text as code within a line of Markdown; it may contain backticks."""
     tick = "`" * (1 + _longest_ticks(text))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{tick}{pad}{text}{pad}{tick}"
 
 
-def told(commit: CommitNote) -> str:
-    """A commit in an answer: short hash, day, author and subject, the words of others as code."""
+def commit_text(commit: CommitNote) -> str:
+    """Format a commit for an answer: short hash, day, author and subject, the latter two as code."""
     author, subject = code_span(commit.author or "-"), code_span(commit.subject or "-")
     return f"`{commit.short}`, {commit.date}, {author}: {subject}"
 
@@ -109,7 +109,7 @@ def _longest_ticks(text: str) -> int:
 
 
 def render(claim: Claim) -> str:
-    """A claim as Markdown: its text, its marks, its excerpt."""
+    """Render a claim as Markdown: its text, its marks, its excerpt."""
     marks = "".join(f" {citation.mark}" for citation in claim.citations)
     sentence = f"{plain(claim.text)}{marks}"
     if not claim.code:

@@ -1,6 +1,6 @@
-"""Commits as evidence: what tools told of them, and that an answer speaks of no other.
+"""Extracts commits from tool results as evidence, and detects commits that no tool returned.
 
-A commit is no place in a file, so a claim about one carries the commit itself. It holds when a tool of this run
+A commit is not a place in a file, so a claim about one carries the commit itself. It is valid when a tool of this run
 returned that very commit: hash, author, date and subject.
 """
 
@@ -22,7 +22,7 @@ _FULL_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class CommitNote(msgspec.Struct, frozen=True):
-    """A commit as an answer tells it: `date` is the day, `subject` the first line of its message, made printable."""
+    """Describes a commit for an answer: `date` is the day, `subject` the printable first line of its message."""
 
     hash: str
     author: str
@@ -36,7 +36,7 @@ class CommitNote(msgspec.Struct, frozen=True):
 
 
 def note_of(row: Mapping[str, Any]) -> CommitNote | None:
-    """The commit of a row {hash, author, date, subject}; None for lines that are not committed, and for no commit."""
+    """Read the commit of a row {hash, author, date, subject}; None for uncommitted lines and for rows without one."""
     name = str(row.get("hash", ""))
     if not _FULL_HASH.fullmatch(name) or not name.strip("0"):
         return None
@@ -45,7 +45,7 @@ def note_of(row: Mapping[str, Any]) -> CommitNote | None:
 
 
 def commits_of(result: ToolResult) -> Iterator[CommitNote]:
-    """Every commit that a tool result tells of. Of blamed lines the log tells the same commits, with their own day."""
+    """Yield every commit in a tool result. Blame rows are skipped: the log lists the same commits with their dates."""
     if not result.usable:
         return
     data = result.data
@@ -56,15 +56,15 @@ def commits_of(result: ToolResult) -> Iterator[CommitNote]:
             yield note
 
 
-def invented(named: Iterable[CommitNote], text: str, told: Collection[CommitNote], shown: str) -> bool:
-    """True when one of the commits, or a hash in the text, is neither told by a tool nor written in the lines shown."""
-    if any(commit not in told for commit in named):
+def invented(named: Iterable[CommitNote], text: str, returned: Collection[CommitNote], shown: str) -> bool:
+    """Return whether a commit, or a hash in the text, occurs in no tool result (a hash: nor in `shown`)."""
+    if any(commit not in returned for commit in named):
         return True
     hashes = [found.lower() for found in _LIKE_A_HASH.findall(text)]
     lowered = shown.lower() if hashes else ""
-    return any(name not in lowered and not any(known.hash.startswith(name) for known in told) for name in hashes)
+    return any(name not in lowered and not any(known.hash.startswith(name) for known in returned) for name in hashes)
 
 
 def _printable(text: object) -> str:
-    """A commit's words on one line, without characters that steer a terminal or turn text around."""
+    """Put a commit's text on one line, without control characters or characters that reverse its direction."""
     return " ".join("".join(char if char.isprintable() else " " for char in str(text or "")).split())

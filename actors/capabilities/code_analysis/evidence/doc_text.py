@@ -1,4 +1,4 @@
-"""Documentation comments as prose: what XML documentation, Javadoc and HTML mark up is read as its words. Pure."""
+"""Converts documentation comments with XML, Javadoc or HTML markup to plain text. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INLINE = re.compile(r"\{@(\w+)\s+([^{}\s]*)\s*([^{}]*)\}")
 
 
 def readable(text: str) -> str:
-    """A documentation comment without its mark-up; of XML documentation the summary alone."""
+    """Return a documentation comment without its markup; of XML documentation only the summary."""
     found = _SUMMARY.search(text)
     shown = found.group(1) if found else text
     shown = _REFERENCE.sub(lambda match: last_part(match.group(1)), shown)

@@ -1,7 +1,7 @@
-"""Facts: what travels between the agents instead of raw tool output.
+"""Defines facts, which travel between the agents instead of raw tool output.
 
 Each fact is one statement with the lines that back it. `facts_of` turns one tool result into facts by a rule per tool;
-a tool without a rule gives nothing, and a result's citations are the only source of lines.
+a tool without a rule gives none, and a result's citations are the only source of lines.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 
-# A symbol that merely stands in a file that was mapped was not searched for: it counts less than any hit.
+# A symbol merely defined in a mapped file was not searched for: it scores less than any hit.
 MAPPED_SCORE = 0.2
 
-# What Rust writes above a test that lies beside the code that it tests.
+# The attribute of a Rust test in the same file as the code under test.
 _TEST_MARK = re.compile(r"\s*#\[(?:\w+::)*test\b")
 
 MAX_QUOTE_CHARS = 160
@@ -43,21 +43,20 @@ FactKind = Literal[
     "together",
 ]
 
-# What a commit did: wrote the cited lines; changed what the fact is about; brought its name in; is where a shallow
-# clone ends. `open`: the cited lines are not committed.
-Deed = Literal["", "wrote", "changed", "began", "ends", "open"]
+# The role of a commit: it wrote the cited lines; changed the subject of the fact; introduced its name; is the end of a
+# shallow clone. `open`: the cited lines are not committed.
+CommitRole = Literal["", "wrote", "changed", "began", "ends", "open"]
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that a tool showed. `score` orders facts of one kind within a step, higher first.
+    """Represents one finding of a tool. `score` orders facts of one kind within a step, higher first.
 
-    `about` is the symbol whose uses were explored, for facts about uses, and what calls it, for traced calls. `at_line`
-    is the line of a call in the file of the caller, 0 when it is not known. `also_by`: other steps that found it.
-    `purpose`: what the step that found it is for, and `also_for` what the others are.
-    `commit` and `deed`, of facts about changes; lines are cited as those of a commit only where it `wrote` them.
-    `count` is in how many commits two files changed together, and of a definition how many bear its name. `branch`: the
-    first and the last line of what meets the case that the question asks about. `by_name`, of a call: nothing but its
-    name tells what is called.
+    `about` is the symbol whose uses were explored, or, for traced calls, the caller. `at_line` is the line of a call in
+    the caller's file, 0 when unknown. `also_by`: other steps that found it. `purpose`: the purpose of the step that
+    found it, and `also_for` those of the other steps. `commit` and `deed` (the commit's role) are set for facts about
+    changes; lines are cited as those of a commit only where it `wrote` them. `count`: the number of commits in which
+    two files changed together, or of definitions with the same name. `branch`: the first and last line of the code for
+    the case that the question asks about. `by_name`: only its name identifies the callee of a call.
     """
 
     kind: FactKind
@@ -73,7 +72,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     is_test: bool = False
     at_line: int = 0
     commit: CommitNote | None = None
-    deed: Deed = ""
+    deed: CommitRole = ""
     count: int = 0
     also_by: tuple[str, ...] = ()
     branch: tuple[int, ...] = ()
@@ -83,17 +82,17 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """File and lines, to tell facts about one place from others."""
+        """The file with the first and last line, the identity of a place."""
         return (self.citation.file, self.citation.start_line, self.citation.end_line)
 
     @property
     def purposes(self) -> tuple[Purpose, ...]:
-        """What all steps that found it are for."""
+        """The purposes of all steps that found it."""
         return (*(() if self.purpose is None else (self.purpose,)), *self.also_for)
 
 
 class ProducedRange(msgspec.Struct, frozen=True, array_like=True):
-    """Lines that a tool call of this run really returned: the only ones that an answer may cite."""
+    """Records lines that a tool call of this run returned: an answer may cite no others."""
 
     file: str
     start_line: int
@@ -102,7 +101,7 @@ class ProducedRange(msgspec.Struct, frozen=True, array_like=True):
 
 
 def facts_of(step: Step, result: ToolResult) -> list[Fact]:
-    """The facts in a result of a step's tool, best first; empty when the call gave nothing usable."""
+    """Extract the facts from a result of a step's tool, best first; empty when the result is unusable."""
     rule = _RULES.get(step.tool)
     if rule is None or not result.usable:
         return []
@@ -110,9 +109,9 @@ def facts_of(step: Step, result: ToolResult) -> list[Fact]:
 
 
 def _lean(fact: Fact) -> Fact:
-    """The fact without what nobody reads of it. The hash of a file stands with the ranges that tools returned.
+    """Drop the parts of a fact that no reader uses. The hash of a file is kept with the ranges that tools returned.
 
-    A quote that is cut is still a part of its lines.
+    A shortened quote is still part of its lines.
     """
     quote = fact.citation.quote[:MAX_QUOTE_CHARS].rstrip()
     citation = msgspec.structs.replace(fact.citation, why="", content_sha256="", quote=quote)
@@ -129,12 +128,12 @@ def _lean(fact: Fact) -> Fact:
 
 
 def ranges_of(result: ToolResult) -> list[ProducedRange]:
-    """Every range that a tool result cites."""
+    """Return every range that a tool result cites."""
     return [ProducedRange(c.file, c.start_line, c.end_line, c.content_sha256) for c in result.citations]
 
 
 def distinct(facts: Iterable[Fact]) -> list[Fact]:
-    """Facts without repeats of the same kind at the same place: the first one, with the steps that found it again."""
+    """Merge facts of one kind at one place: the first one stays, with the steps that found it again."""
     kept: dict[tuple[str, tuple[str, int, int], str], Fact] = {}
     for fact in facts:
         key = (
@@ -175,7 +174,7 @@ def _located(result: ToolResult) -> Iterator[Fact]:
 
 
 def _is_test(citation: Citation, symbol: str | None) -> bool:
-    """True for a place in a test file or a test module, and for a function that is marked as a test."""
+    """Return whether a place is in a test file or test module, or is a function marked as a test."""
     return kind_of_place(citation.file, symbol) == "test" or _TEST_MARK.match(citation.quote) is not None
 
 
@@ -216,7 +215,7 @@ def _used(result: ToolResult) -> Iterator[Fact]:
 
 
 def _remembered(result: ToolResult) -> Iterator[Fact]:
-    """Uses that earlier runs were shown, of the kinds of which the index found none at all."""
+    """Yield uses recorded by earlier runs, of the kinds for which the index found none."""
     for row in result.data.get("remembered", ()):
         kind, parts = _REMEMBERED.get(row["relation"], (None, ()))
         if kind is None or row["citation"] is None or any(result.data.get(part) for part in parts):
@@ -247,9 +246,9 @@ def _traced(result: ToolResult) -> Iterator[Fact]:
 
 
 def _changed(result: ToolResult) -> Iterator[Fact]:
-    """Commits that changed a place, newest first; the words of a commit are not the file's: they are told, not quoted.
+    """Yield the commits that changed a place, newest first; a commit message is no file, so it is not quoted.
 
-    Of a shallow clone the commits at its end are told as its end: what they changed cannot be seen.
+    The last commits of a shallow clone are marked as its end: their own changes are not visible.
     """
     data, ends = result.data, set(result.data.get("boundary", ()))
     about = data.get("symbol") or data.get("file") or ""
@@ -264,16 +263,16 @@ def _changed(result: ToolResult) -> Iterator[Fact]:
     for order, row in enumerate(data.get("commits", ())):
         if (note := note_of(row)) is None:
             continue
-        deed: Deed = "ends" if note.hash in ends else "wrote" if note.hash in wrote else "changed"
-        lines = wrote[note.hash] if deed == "wrote" else place
-        yield Fact("change", lines, name=note.short, about=about, commit=note, deed=deed, score=1 / (order + 2))
+        role: CommitRole = "ends" if note.hash in ends else "wrote" if note.hash in wrote else "changed"
+        lines = wrote[note.hash] if role == "wrote" else place
+        yield Fact("change", lines, name=note.short, about=about, commit=note, deed=role, score=1 / (order + 2))
     origin = note_of(data.get("origin") or {})
     if origin is not None and origin.hash not in ends:
         yield Fact("change", place, name=f"{origin.short} began", about=about, commit=origin, deed="began")
 
 
 def _related(result: ToolResult) -> Iterator[Fact]:
-    """Files that changed in the same commits, and tests that belong to a file."""
+    """Yield files that changed in the same commits, and tests that belong to a file."""
     data = result.data
     ends = set(data.get("boundary", ()))
     for order, row in enumerate(data.get("related", ())):
@@ -326,7 +325,7 @@ def _mapped(result: ToolResult) -> Iterator[Fact]:
             )
 
 
-# relation → its kind of fact, and the parts of a usage that must be empty for it to count.
+# relation → its kind of fact, and the parts of a usage that must be empty for it to be used.
 _REMEMBERED: dict[str, tuple[FactKind, tuple[str, ...]]] = {
     "calls": ("caller", ("callers", "references")),
     "uses": ("reference", ("callers", "references")),

@@ -1,7 +1,6 @@
-"""Defines the steps that a plan is made of, and what each is for.
+"""Defines the steps of a plan and the purpose of each.
 
-Whoever reads what a step found asks for the step's purpose. Its id is a name within the plan and nothing else: a
-planner may call its steps whatever it likes.
+Readers of a step's results select by its purpose. Its id is only a name within the plan: a planner may choose any.
 """
 
 from __future__ import annotations
@@ -12,36 +11,36 @@ from typing import Any, Literal
 
 import msgspec
 
-# What passes its work on is followed where the question asks what is done; the calls of a case are traced anyhow.
-PASSED_ON_KINDS = frozenset({"how", "what"})
+# Kinds of questions for which a delegation is followed; the calls of a case are traced anyhow.
+DELEGATION_KINDS = frozenset({"how", "what"})
 
 Purpose = Literal[
-    # Places: by the words or names of a question; of settings; of values by their names; of what serves requests.
+    # Places: by the words or names of a question; settings; values by their names; request handlers.
     "find",
     "settings",
     "values",
     "serving",
-    # Lists: all of one kind of code; what may belong to a list; what is declared on top of a type; what documents list.
+    # Lists: all of one kind of code; candidates for a list; subtypes of a type; lists in documents.
     "all_of_kind",
     "listing",
     "heirs",
     "listed",
-    # Documents: parts that speak of it; how a thing is done.
+    # Documents: sections about the subject; instructions.
     "documents",
     "guidance",
-    # Code: how a repository or file is laid out; the best places; what an earlier answer cites.
+    # Code: the structure of a repository or file; the best places; lines cited by an earlier answer.
     "structure",
     "read",
     "recall",
-    # Comparisons: all members, and the calls, of what is compared.
+    # Comparisons: all members, and the calls, of the compared entities.
     "members",
     "calls",
-    # Relations: who uses it; what it calls; what the best place passes its work on to, and the calls of that.
+    # Relations: uses; calls; the code of the best place's delegate, and the calls of the delegate.
     "usage",
     "flow",
     "passed_on_code",
     "passed_on_calls",
-    # Git: who changed it; what changes with it; which tests belong to it.
+    # Git: its commits; files that change with it; its tests.
     "history",
     "together",
     "tests",
@@ -49,11 +48,11 @@ Purpose = Literal[
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One tool call, or, with `top_of`, one for each of the best `count` places that those earlier steps found.
+    """Represents one tool call; with `top_of`, one for each of the best `count` places those earlier steps found.
 
-    `fill`: parameter → what it takes of each place (`file`, `start_line`, `end_line` or `name`). `named_only`: where
-    the question names something, places of that name alone. `passed_on`: the one thing that the best place passes its
-    work on to, or nothing.
+    `fill` maps a parameter to the field it takes from each place (`file`, `start_line`, `end_line` or `name`).
+    `named_only`: where the question names something, only places of that name. `passed_on`: only the delegate of the
+    best place, if it has one.
     """
 
     id: str
@@ -70,7 +69,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StepReport(msgspec.Struct, frozen=True):
-    """What came of a step: its status, how much it called and found, and the bounds that forbade some of its calls."""
+    """Reports the result of a step: status, counts of calls and findings, and bounds that forbade calls."""
 
     step: str
     tool: str
@@ -84,7 +83,7 @@ class StepReport(msgspec.Struct, frozen=True):
     forbidden_by: list[str] = []
 
 
-# What the steps of a tool are for where nothing more is known of them.
+# Default purpose of a tool's steps.
 PURPOSE_OF_TOOL: dict[str, Purpose] = {
     "locate": "find",
     "read_code": "read",
@@ -95,7 +94,7 @@ PURPOSE_OF_TOOL: dict[str, Purpose] = {
     "find_related": "together",
 }
 
-# Ids, without the number behind them, that told what a step is for before steps had a purpose.
+# Purposes by step id without its number, for logs from before steps had a purpose.
 PURPOSE_OF_OLD_ID: dict[str, Purpose] = {
     "find": "find",
     "thing": "find",
@@ -138,13 +137,13 @@ _NUMBER = re.compile(r"\d+$")
 
 
 def purpose_of_old(step_id: str, tool: str = "") -> Purpose:
-    """What a step without a purpose is for: by its id, where that tells, else by its tool."""
+    """Derive the purpose of a step without one from its id, or else from its tool."""
     known = PURPOSE_OF_OLD_ID.get(_NUMBER.sub("", step_id))
     return known or PURPOSE_OF_TOOL.get(tool, "find")
 
 
 def with_purposes(written: object) -> object:
-    """What should be steps, each that has no purpose with that of its id or tool; anything else as it is."""
+    """Add a purpose to each item of a list of steps that has none; return anything else unchanged."""
     return [_with_purpose(item) for item in written] if isinstance(written, list | tuple) else written
 
 

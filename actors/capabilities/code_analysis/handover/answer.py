@@ -1,4 +1,4 @@
-"""What integration hands on: the answer, with everything that it rests on; and the draft of it that is reviewed."""
+"""Defines the output of integration: the answer with its evidence, and the draft that is reviewed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.run.stage_view import StageView
 
 
 class AnswerCitation(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines that the answer cites, as they stand in its document."""
+    """Represents lines that the answer cites, in the form of the answer document."""
 
     quote: str = ""
     why: str = ""
@@ -22,12 +22,12 @@ class AnswerCitation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """File and lines."""
+        """The file with the first and last line."""
         return (self.file, self.start_line, self.end_line)
 
 
 class AnswerCommit(msgspec.Struct, frozen=True):
-    """A commit that the answer tells of, as it stands in its document."""
+    """Represents a commit that the answer mentions, in the form of the answer document."""
 
     sha: str
     author: str
@@ -36,7 +36,7 @@ class AnswerCommit(msgspec.Struct, frozen=True):
 
 
 class AnswerFinding(msgspec.Struct, frozen=True):
-    """What is told for one goal."""
+    """Holds the text and citations for one goal."""
 
     goal: str
     status: str
@@ -45,7 +45,10 @@ class AnswerFinding(msgspec.Struct, frozen=True):
 
 
 class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of integration. `bound` is what kept goals open; `ended_because` says so in words."""
+    """Defines the output of integration.
+
+    `bound` names the bound that left goals open; `ended_because` gives the reason in words.
+    """
 
     final_response: str
     citations: list[AnswerCitation]
@@ -63,27 +66,27 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     review: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class ReviewShown(msgspec.Struct, frozen=True):
-    """What the reviewer is shown: the answer and the marks of its citations."""
+class ReviewMaterial(msgspec.Struct, frozen=True):
+    """Holds the material for the reviewer: the answer and the marks of its citations."""
 
     final_response: str
     citations: list[str]
 
 
 class DraftOutput(AnswerOutput, frozen=True, kw_only=True):
-    """The answer as it would go out, the question to the reviewer, and the turn that the session is to remember."""
+    """Defines the output of the draft: the answer, the question to the reviewer, and the session turn to store."""
 
     agent_review_question: str
-    agent_review_data: ReviewShown
+    agent_review_data: ReviewMaterial
     turn: SessionTurn | None = None
 
     @property
     def answer(self) -> AnswerOutput:
-        """The answer without what is for the reviewer alone."""
+        """The answer without the fields that only the reviewer needs."""
         names = AnswerOutput.__struct_fields__
         return AnswerOutput(**{name: getattr(self, name) for name in names})
 
 
 def draft_if_any(view: StageView) -> DraftOutput | None:
-    """The draft that was reviewed, None before there is one."""
+    """Return the draft that was reviewed; None before there is one."""
     return optional(view, "draft", DraftOutput)

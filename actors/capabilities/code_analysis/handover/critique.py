@@ -1,4 +1,4 @@
-"""What the critic hands on: which goals are met, which way the run goes on, and hints for those who go on."""
+"""Defines the output of the critic: goals met, the route, and hints for later agents."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from runtime.run.stage_view import StageView
 
 
 class CritiqueOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of the critic. `because` is the row of its table that gave the route; both come when it settles.
+    """Defines the output of the critic.
 
-    What it says of goals (`goal_status`, `goal_updates`, `add_goals_hint`, `drop_goals_hint`) is read goal by goal:
-    what cannot be read changes nothing.
+    `because` names the table row that gave the route; both are set when the critic settles. `goal_status`,
+    `goal_updates`, `add_goals_hint` and `drop_goals_hint` are read goal by goal: an unreadable entry changes nothing.
     """
 
     verdict: str
@@ -37,5 +37,5 @@ class CritiqueOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def critique_if_any(view: StageView) -> CritiqueOutput | None:
-    """What the critic handed on, None before it has."""
+    """Return the output of the critic; None before there is one."""
     return optional(view, "critic", CritiqueOutput)

@@ -1,4 +1,4 @@
-"""What the traverser hands on: facts, the lines that tools returned, and what came of each step."""
+"""Defines the output of the traverser: facts, the ranges that tools returned, and step reports."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from runtime.tools.result import Attempt
 
 
 class ContextSize(msgspec.Struct, frozen=True):
-    """What tools gave, and what travels on in its place, in estimated tokens."""
+    """Compares the size of the tool output with that of the facts passed on in its place, in estimated tokens."""
 
     raw_tokens: int = 0
     fact_tokens: int = 0
 
 
 class CodeRead(msgspec.Struct, frozen=True, array_like=True):
-    """A text of code that travels on."""
+    """Records a text of code that is passed on: its file, first line and length in characters."""
 
     file: str
     start_line: int
@@ -28,7 +28,7 @@ class CodeRead(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of a traverser, and of the stage that puts those of several together."""
+    """Defines the output of a traverser, and of the stage that merges the outputs of several."""
 
     results: list[StepReport]
     facts: list[Fact] = []
@@ -43,30 +43,30 @@ class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraversedOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """The outputs of the traversers of a fan-out, in the order of the groups."""
+    """Holds the outputs of the traversers of a fan-out, in the order of the groups."""
 
     items: list[ExecutionOutput]
 
 
 def execution_of(view: StageView) -> ExecutionOutput:
-    """What the traverser handed on; HandoverError without it."""
+    """Return the output of the traverser; raise HandoverError when it is missing."""
     found = execution_if_any(view)
     return required(view, "execution", ExecutionOutput) if found is None else found
 
 
 def execution_if_any(view: StageView) -> ExecutionOutput | None:
-    """What the traverser handed on, None before it has."""
+    """Return the output of the traverser; None before there is one."""
     found = optional(view, "execution", ExecutionOutput)
     return None if found is None else _with_purposes(found)
 
 
 def traversed_of(view: StageView) -> list[ExecutionOutput]:
-    """What the traversers of a fan-out handed on; HandoverError without it."""
+    """Return the outputs of the traversers of a fan-out; raise HandoverError when they are missing."""
     return [_with_purposes(found) for found in required(view, "traversed", TraversedOutput).items]
 
 
 def _with_purposes(found: ExecutionOutput) -> ExecutionOutput:
-    """The output with a purpose for each fact; those of older logs get that of the ids of their steps."""
+    """Add a purpose to facts without one: older logs have only step ids, from which it is derived."""
     if all(fact.purpose is not None or not fact.step for fact in found.facts):
         return found
     return msgspec.structs.replace(found, facts=[_with_purpose(fact) for fact in found.facts])

@@ -1,4 +1,4 @@
-"""What intent hands on: the question taken apart, and the goals in their order."""
+"""Defines the output of intent: the analysed question and its goals in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.run.stage_view import StageView
 
 
 class WantedGoal(msgspec.Struct, frozen=True):
-    """A goal as intent writes it; lower priorities come first."""
+    """Represents a goal as intent writes it; lower priorities come first."""
 
     id: str
     text: str
@@ -20,10 +20,10 @@ class WantedGoal(msgspec.Struct, frozen=True):
 
 
 class IntentOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of intent. `asked` is the question with what a person added to it.
+    """Defines the output of intent. `asked` is the question together with the user's clarification.
 
-    `add_goals` and `drop_goals` are what it settles on of the critic's proposals: `add_goals` holds texts, or goals as
-    mappings, and is read goal by goal.
+    `add_goals` and `drop_goals` are those of the critic's proposals that intent accepts. `add_goals` holds texts, or
+    goals as mappings, and is read goal by goal.
     """
 
     intent: str
@@ -47,10 +47,10 @@ class IntentOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def intent_of(view: StageView) -> IntentOutput:
-    """What intent handed on; HandoverError without it."""
+    """Return the output of intent; raise HandoverError when it is missing."""
     return required(view, "intent", IntentOutput)
 
 
 def intent_if_any(view: StageView) -> IntentOutput | None:
-    """What intent handed on, None before it has."""
+    """Return the output of intent; None before there is one."""
     return optional(view, "intent", IntentOutput)

@@ -1,4 +1,4 @@
-"""What a finished pass leaves behind for the passes after it, and for the answer."""
+"""Defines the record of a finished pass, read by later passes and by the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.tools.result import Attempt
 
 
 class PlanNote(msgspec.Struct, frozen=True):
-    """What is kept of a plan."""
+    """Holds the parts of a plan that are recorded with its pass."""
 
     rationale: str | None = None
     feasibility_score: int | None = None
@@ -27,7 +27,7 @@ class PlanNote(msgspec.Struct, frozen=True):
 
 
 class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the critic keeps of a pass when it closes it. `hints_for_goals` is read claim by claim."""
+    """Records a pass when the critic closes it. `hints_for_goals` is read claim by claim."""
 
     hints_for_goals: Any = {}
     entities: list[PlaceNote] = []
@@ -47,21 +47,21 @@ class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pass_record(summary: RoundSummary) -> PassRecord:
-    """What a finished pass left behind. Raises HandoverError for what is no record of one."""
+    """Read the record of a finished pass; raise HandoverError when it does not have the form of one."""
     return read("critic", summary.synthesis, PassRecord)
 
 
 def passes_of_board(board: GoalBoard) -> list[PassRecord]:
-    """What the finished passes of a run left behind, in order."""
+    """Return the records of the finished passes on a goal board, in order."""
     return [pass_record(summary) for summary in board.finished_rounds]
 
 
 def passes_of(view: StageView) -> list[PassRecord]:
-    """What the finished passes of a run left behind, in order."""
+    """Return the records of the finished passes of a run, in order."""
     return passes_of_board(view.goals)
 
 
 def last_pass(view: StageView) -> PassRecord:
-    """What the last pass left behind; an empty record before there is one."""
+    """Return the record of the last finished pass; an empty record before there is one."""
     finished = view.goals.finished_rounds
     return pass_record(finished[-1]) if finished else PassRecord()

@@ -1,4 +1,4 @@
-"""What perception hands on: the question in one form, the repository, and what is remembered."""
+"""Defines the output of perception: the normalised question, the repository, and recalled memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.run.stage_view import StageView
 
 
 class MemoryContext(msgspec.Struct, frozen=True):
-    """The session's turns, earlier answers whose lines are unchanged, and files that are known already."""
+    """Holds the session's turns, earlier answers whose cited lines are unchanged, and summaries of known files."""
 
     turns: list[SessionTurn] = []
     earlier_answers: list[EarlierAnswer] = []
@@ -22,7 +22,7 @@ class MemoryContext(msgspec.Struct, frozen=True):
 
 
 class RepositoryStats(msgspec.Struct, frozen=True):
-    """What the index counted: files by language, files that it skipped and why, folders that it could not read."""
+    """Holds the index's counts: files by language, skipped files by reason, and notes on unreadable folders."""
 
     by_language: dict[str, int] = {}
     skipped: dict[str, int] = {}
@@ -30,7 +30,7 @@ class RepositoryStats(msgspec.Struct, frozen=True):
 
 
 class PerceptionOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of perception. `repository` is what the index's writer told: its document, not ours."""
+    """Defines the output of perception. `repository` is the index writer's document, kept as received."""
 
     normalized_input: str
     repository: dict[str, Any] | None = None
@@ -40,21 +40,21 @@ class PerceptionOutput(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stats(self) -> RepositoryStats:
-        """What of the index's count agents read."""
+        """The part of the index's counts that agents read."""
         return msgspec.convert((self.repository or {}).get("stats", {}), RepositoryStats)
 
 
 def perception_of(view: StageView) -> PerceptionOutput:
-    """What perception handed on; HandoverError without it."""
+    """Return the output of perception; raise HandoverError when it is missing."""
     return required(view, "perception", PerceptionOutput)
 
 
 def perception_if_any(view: StageView) -> PerceptionOutput | None:
-    """What perception handed on, None before it has."""
+    """Return the output of perception; None before there is one."""
     return optional(view, "perception", PerceptionOutput)
 
 
 def memory_of(view: StageView) -> MemoryContext:
-    """What is remembered; nothing before perception."""
+    """Return the recalled memory; an empty one before perception."""
     perceived = perception_if_any(view)
     return MemoryContext() if perceived is None else perceived.memory_context

@@ -1,4 +1,4 @@
-"""What the planner hands on: steps, the goals that they aim at, and how likely they are to find something."""
+"""Defines the output of the planner: steps, the goals they target, and a feasibility score."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from runtime.run.stage_view import StageView
 
 
 class PlanOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of a planner. `groups` are the steps that build on one another, which may run side by side.
+    """Defines the output of a planner. `groups` are sets of dependent steps; different groups may run in parallel.
 
-    `route`: whether the plan is made once more; `tries`: which try of this pass it is, from 1.
+    `route`: whether the plan is made once more. `tries`: the number of this attempt at the pass's plan, from 1.
     """
 
     steps: list[Step]
@@ -34,20 +34,20 @@ class PlanOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_plan(agent: str, fields: Mapping[str, Any]) -> PlanOutput:
-    """A plan as a planner wrote it; steps without a purpose get that of their ids or tools."""
+    """Read a planner's output; steps without a purpose get the one derived from their id or tool."""
     groups = fields.get("groups", [])
     with_theirs = [with_purposes(group) for group in groups] if isinstance(groups, list | tuple) else groups
     return read(agent, {**fields, "steps": with_purposes(fields.get("steps")), "groups": with_theirs}, PlanOutput)
 
 
 def plan_if_any(view: StageView, key: str = "planner") -> PlanOutput | None:
-    """The plan that is carried out, None before it is made; `key`: another planner's."""
+    """Return the plan under `key`, by default the one that is carried out; None before it is made."""
     fields = view.outputs.get(key)
     return None if fields is None else read_plan(key, fields)
 
 
 def plan_of(view: StageView) -> PlanOutput:
-    """The plan that is carried out; HandoverError without it."""
+    """Return the plan that is carried out; raise HandoverError when it is missing."""
     plan = plan_if_any(view)
     if plan is None:
         raise missing(view, "planner")
@@ -55,5 +55,5 @@ def plan_of(view: StageView) -> PlanOutput:
 
 
 def group_of(item: object) -> list[Step]:
-    """The steps of one group, as a fan-out hands them on."""
+    """Read the steps of one group from an item of a fan-out."""
     return read("planner", with_purposes(item), list[Step])

@@ -1,6 +1,6 @@
-"""Reads what one agent hands on to another: each output has a type, and what does not fit it is told by name.
+"""Reads the typed outputs that one agent hands to another, and reports misfits by field.
 
-An output is checked when its agent writes it, so that the stage fails whose output is wrong and not a later one.
+An output is checked when its agent writes it, so the stage with the wrong output fails, and not a later one.
 """
 
 from __future__ import annotations
@@ -11,17 +11,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from runtime.errors import StageError
+from runtime.errors import HandoverError
 from runtime.run.stage_view import StageView
 
 _PLACE = re.compile(r"^(?P<expected>.*?)(?: - at `\$\.?(?P<place>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
-
-
-class HandoverError(StageError):
-    """An output does not have its form: `agent` wrote it, `field` is where, `expected` what was expected there."""
-
-    code = "handover_unreadable"
 
 
 OutputT = TypeVar("OutputT", bound=msgspec.Struct)
@@ -29,7 +23,7 @@ T = TypeVar("T")
 
 
 def read(agent: str, written: object, shape: type[T]) -> T:
-    """What an agent wrote, as its type. Raises HandoverError for what does not fit it."""
+    """Convert an agent's output to its type; raise HandoverError when it does not fit."""
     try:
         return msgspec.convert(written, shape)
     except msgspec.ValidationError as error:
@@ -37,7 +31,7 @@ def read(agent: str, written: object, shape: type[T]) -> T:
 
 
 def required(view: StageView, key: str, shape: type[OutputT]) -> OutputT:
-    """The output of a run under `key`. Raises HandoverError when it is not there or does not fit."""
+    """Return the output of a run under `key`; raise HandoverError when it is missing or does not fit."""
     found = optional(view, key, shape)
     if found is None:
         raise missing(view, key)
@@ -45,26 +39,26 @@ def required(view: StageView, key: str, shape: type[OutputT]) -> OutputT:
 
 
 def optional(view: StageView, key: str, shape: type[OutputT]) -> OutputT | None:
-    """The output of a run under `key`, None when it is not there. Raises HandoverError when it does not fit."""
+    """Return the output of a run under `key`, or None without one; raise HandoverError when it does not fit."""
     found = view.outputs.get(key)
     return None if found is None else read(key, found, shape)
 
 
 def missing(view: StageView, key: str) -> HandoverError:
-    """That a run has no output under `key`."""
+    """Build the error for a run without an output under `key`."""
     there = ", ".join(sorted(view.outputs)) or "none"
     said = f"the run has no output '{key}' yet; it has {there}"
     return HandoverError(said, agent=key, field="", expected="an output")
 
 
 def written(output: msgspec.Struct) -> dict[str, Any]:
-    """An output as it goes on the wire and into the log."""
+    """Encode an output for the wire and the log."""
     fields: dict[str, Any] = msgspec.to_builtins(output)
     return fields
 
 
 def checked(agent: str, fields: Mapping[str, Any], shape: type[OutputT]) -> dict[str, Any]:
-    """The fields that an agent wrote, as they go on the wire. Raises HandoverError for what does not fit its type."""
+    """Validate an agent's fields and encode them for the wire; raise HandoverError when they do not fit."""
     return written(read(agent, fields, shape))
 
 

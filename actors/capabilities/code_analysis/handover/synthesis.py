@@ -1,4 +1,4 @@
-"""What the synthesizer hands on: claims for each goal, and how well they cover the question."""
+"""Defines the output of the synthesizer: claims by goal and their coverage of the question."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.run.stage_view import StageView
 
 
 class PlaceNote(msgspec.Struct, frozen=True):
-    """One of the best places of a pass."""
+    """Describes one of the best places of a pass."""
 
     name: str = ""
     kind: str = ""
@@ -22,10 +22,10 @@ class PlaceNote(msgspec.Struct, frozen=True):
 
 
 class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of the synthesizer.
+    """Defines the output of the synthesizer.
 
-    `hints_for_goals`: goal → claims. They are read one by one (`read_claims`), because one that is none is counted and
-    left out, and the others stay.
+    `hints_for_goals` maps a goal to its claims. They are read one by one (`read_claims`), so an unreadable claim is
+    counted and left out without losing the others.
     """
 
     hints_for_goals: dict[str, Any]
@@ -44,10 +44,10 @@ class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def synthesis_of(view: StageView) -> SynthesisOutput:
-    """What the synthesizer handed on; HandoverError without it."""
+    """Return the output of the synthesizer; raise HandoverError when it is missing."""
     return required(view, "synthesis", SynthesisOutput)
 
 
 def synthesis_if_any(view: StageView) -> SynthesisOutput | None:
-    """What the synthesizer handed on, None before it has."""
+    """Return the output of the synthesizer; None before there is one."""
     return optional(view, "synthesis", SynthesisOutput)

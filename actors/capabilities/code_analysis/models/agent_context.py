@@ -1,6 +1,6 @@
-"""What each agent with a model is shown: facts, excerpts and goals as typed context, within the agent's own budget.
+"""Builds each model agent's context: facts, excerpts and goals within the agent's token budget.
 
-Agents see nothing of the output of tools. What was cut, and how much smaller the context is than that output, is noted.
+Agents never see tool output. The record notes what was cut, and how much smaller the context is than that output.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.claims import told
+from actors.capabilities.code_analysis.evidence.claims import commit_text
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
 from runtime.context.budget import Budget, FittedContext, fit_context
 from runtime.context.models import AgentContext, Excerpt, FactCategory, Understanding
@@ -34,7 +34,7 @@ _SURE = 1.0
 
 
 def of_facts(agent: str, task: str, goals: Sequence[str], facts: Sequence[Fact], round_number: int) -> FittedContext:
-    """The context of an agent that reads facts, best first; ids are `f1`, `f2`, … in that order."""
+    """Build the context of an agent that reads facts, best first; ids are `f1`, `f2`, … in that order."""
     named = [(f"f{number}", fact) for number, fact in enumerate(facts, 1)]
     context = AgentContext(
         agent=agent,
@@ -51,7 +51,7 @@ def of_facts(agent: str, task: str, goals: Sequence[str], facts: Sequence[Fact],
 
 
 def of_lines(agent: str, task: str, goals: Sequence[str], lines: Sequence[str]) -> FittedContext:
-    """The context of an agent that reads what others wrote, what matters most first."""
+    """Build the context of an agent that reads other agents' text, the most important lines first."""
     context = AgentContext(
         agent=agent,
         task=task or "-",
@@ -62,7 +62,7 @@ def of_lines(agent: str, task: str, goals: Sequence[str], lines: Sequence[str]) 
 
 
 def conclusion(name: str, fact: Fact, round_number: int) -> Conclusion:
-    """A fact as one line: kind, name, place, and what it says of itself."""
+    """Convert a fact to one line: kind, name, place and description."""
     return Conclusion(
         id=name,
         category=_CATEGORIES.get(fact.kind, FactCategory.CODE_STRUCTURE),
@@ -73,21 +73,21 @@ def conclusion(name: str, fact: Fact, round_number: int) -> Conclusion:
     )
 
 
-def numbered(shown: FittedContext) -> list[str]:
-    """The facts as a model reads them, numbered, each with the excerpt behind it where there was room for one."""
-    code = {excerpt.fact: excerpt.text for excerpt in shown.context.excerpts}
+def numbered(fitted: FittedContext) -> list[str]:
+    """Render the facts as a numbered list for a model, each followed by its excerpt when that fitted the budget."""
+    code = {excerpt.fact: excerpt.text for excerpt in fitted.context.excerpts}
     return [
         f"{number}. {fact.statement}" + (f"\n{code[fact.id]}" if fact.id in code else "")
-        for number, fact in enumerate(shown.context.understanding.facts, 1)
+        for number, fact in enumerate(fitted.context.understanding.facts, 1)
     ]
 
 
-def record(shown: FittedContext, raw_tokens: int) -> dict[str, Any]:
-    """What an agent was shown, for the record: tokens by part, what was cut, and the share of raw output saved."""
-    saved = 1 - shown.total_tokens / raw_tokens if raw_tokens else None
+def record(fitted: FittedContext, raw_tokens: int) -> dict[str, Any]:
+    """Summarise a context for the run record: tokens by part, cuts, and the share saved against raw tool output."""
+    saved = 1 - fitted.total_tokens / raw_tokens if raw_tokens else None
     return {
-        "tokens": shown.tokens,
-        "cut": [msgspec.to_builtins(cut) for cut in shown.cut],
+        "tokens": fitted.tokens,
+        "cut": [msgspec.to_builtins(cut) for cut in fitted.cut],
         "raw_tokens": raw_tokens,
         "saved_share": None if saved is None else round(saved, 3),
     }
@@ -95,11 +95,11 @@ def record(shown: FittedContext, raw_tokens: int) -> dict[str, Any]:
 
 def _statement(fact: Fact) -> str:
     if fact.commit is not None:
-        return f"{fact.kind} {fact.about}: {_one_line(told(fact.commit), FACT_DOC_CHARS)}"
+        return f"{fact.kind} {fact.about}: {_one_line(commit_text(fact.commit), FACT_DOC_CHARS)}"
     place = f"{fact.citation.file}:{fact.citation.start_line}-{fact.citation.end_line}"
     about = f" uses {fact.about}" if fact.about and fact.kind in {"caller", "reference", "importer", "test"} else ""
-    said = _one_line(fact.docstring or fact.citation.quote, FACT_DOC_CHARS)
-    return f"{fact.kind} {fact.signature or fact.name}{about} ({place}) {said}".rstrip()
+    description = _one_line(fact.docstring or fact.citation.quote, FACT_DOC_CHARS)
+    return f"{fact.kind} {fact.signature or fact.name}{about} ({place}) {description}".rstrip()
 
 
 def _one_line(text: str, most: int) -> str:

@@ -1,6 +1,6 @@
-"""Turns the tool calls that a model chose into steps: with the arguments of each tool, and with what each is for.
+"""Converts a model's planned tool calls to steps with tool arguments and purposes.
 
-A model names a tool, a target and goals; what a step is for follows from these and from the question.
+A model names a tool, a target and goals; the purpose of the step follows from these and from the question.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SERVING = frozenset(query_terms("handle dispatch http request serve route").cou
 
 
 class _Call(NamedTuple):
-    """A tool's target, and the aspects of the goals that the call is made for."""
+    """Pairs a tool's target with the question and the aspects of the goals it serves."""
 
     question: Question
     target: str
@@ -99,7 +99,7 @@ _PURPOSES: tuple[tuple[str, Callable[[_Call], bool], Purpose], ...] = (
 def planned_steps(
     planned: Sequence[PlannedStep], question: Question, goals: Sequence[Goal], tools: Collection[str]
 ) -> list[Step]:
-    """The model's steps as the traverser takes them, each once, and a step that reads what the searches found."""
+    """Convert a model's plan to steps, without repeats; add a step that reads the places found by the searches."""
     aspect_of_goal = {str(goal.id): aspect_of(goal) for goal in goals}
     steps: dict[tuple[str, str], Step] = {}
     for number, wanted in enumerate(planned):

@@ -1,4 +1,4 @@
-"""What a planner with a model is told besides question and goals: what is known already, within its budget. Pure."""
+"""Builds the planner model's context: existing knowledge, within the token budget. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from runtime.run.stage_view import StageView
 MAX_LINE_CHARS = 240
 
 
-def shown_to_planner(
+def planner_context(
     view: StageView, question: str, goals: Sequence[str], hint: object, measured: Sequence[Mapping[str, Any]]
 ) -> FittedContext:
-    """The hint of the critic, what earlier passes looked for, earlier answers, known files, and how tools fared.
+    """Build the context: critic's hint, earlier passes, earlier answers, known files, tool metrics.
 
-    In that order, what matters most first; `measured`: {tool, calls, usable, mean_ms} each. What the budget has no room
-    for is left out from the end.
+    The lines are in that order, the most important first; lines over the budget are cut from the end. `measured` holds
+    {tool, calls, usable, mean_ms} rows.
     """
     memory = memory_of(view)
     lines = [

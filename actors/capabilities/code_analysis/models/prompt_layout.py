@@ -1,7 +1,7 @@
-"""Prompts of code_analysis, laid out for prefix caching and cut to the room that the model has.
+"""Lays out the prompts of code_analysis for prefix caching and cuts them to the model's token limit.
 
-First what never changes (the system part that all agents share), then what is the same for all of a run (the question),
-then the agent's task and the facts of this visit. Facts are shown best first, as many as fit.
+First comes the constant part (the system prompt shared by all agents), then the part constant within a run (the
+question), then the agent's task and the facts of this visit. Facts are included best first, as many as fit.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ NOTHING = "(none)"
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """What is sent, by which prompt, and how many of the lines are in it."""
+    """Holds the rendered messages, the label of their prompt, and the number of lines included."""
 
     messages: tuple[Message, ...]
     prompt: str
-    shown: int
+    line_count: int
 
 
 def render_prompt(
     context: StageContext, key: str, question: str, lines: Sequence[str] = (), **variables: str
 ) -> Layout:
-    """The messages for an agent's prompt, with as many of `lines` as fit behind the rest.
+    """Render an agent's prompt, with as many of `lines` as fit after the rest.
 
-    A prompt whose own text leaves no room raises ModelFailedError: the rules do without one.
+    Raise ModelFailedError when the prompt's own text exceeds the limit; the rules then take over.
     """
     assert context.llm is not None
     assert context.prompts is not None
@@ -43,9 +43,9 @@ def render_prompt(
     asked = counter.cut(question, int(room * QUESTION_SHARE))
     takes_lines = "lines" in context.prompts.get(key).inputs
 
-    def rendered_with(shown: Iterable[str]) -> tuple[tuple[Message, ...], str]:
+    def rendered_with(included: Iterable[str]) -> tuple[tuple[Message, ...], str]:
         assert context.prompts is not None
-        text = "\n".join(shown) or NOTHING
+        text = "\n".join(included) or NOTHING
         given = {"question": asked, **variables, **({"lines": text} if takes_lines else {})}
         made = context.prompts.render(key, given)
         return (Message("system", made.system), Message("user", made.user)), made.label
@@ -54,11 +54,11 @@ def render_prompt(
     left = room - count_messages(counter, messages)
     if left < 0:
         raise ModelFailedError(f"prompt {label} alone has {room - left} tokens, the model has room for {room}")
-    shown: list[str] = []
+    included: list[str] = []
     for line in lines:
         left -= counter.count(line + "\n") + 1
         if left < 0:
             break
-        shown.append(line)
-    messages, label = rendered_with(shown)
-    return Layout(messages, label, len(shown))
+        included.append(line)
+    messages, label = rendered_with(included)
+    return Layout(messages, label, len(included))

@@ -1,7 +1,7 @@
-"""The reasoner `llm` of the four agents: asks a model, and holds what it says against what the tools showed.
+"""Defines the `llm` reasoners of four agents, which check a model's output against the facts.
 
-A model chooses, orders and words; it never makes evidence. Its claims name facts by number and take their citations
-from there; a claim that names code which its fact does not show is left out, and counted.
+A model selects, orders and words; it never creates evidence. Its claims refer to facts by number and take their
+citations from those; a claim that names code which its fact does not show is dropped and counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from actors.capabilities.code_analysis.handover.reading import read
 from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.models.planned_steps import TARGET_OF_TOOL, planned_steps
-from actors.capabilities.code_analysis.models.planning_context import shown_to_planner
+from actors.capabilities.code_analysis.models.planning_context import planner_context
 from actors.capabilities.code_analysis.models.prompt_layout import render_prompt
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
 from actors.capabilities.code_analysis.models.schemas import (
@@ -76,7 +76,7 @@ _NAMED = re.compile(r"`([^`]+)`|([A-Za-z_][\w.]*)")
 
 
 async def intent_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
-    """Intent and goals; whether there is anything to look for at all is seen from the words alone."""
+    """Ask the model for intent and goals; only the rules decide whether a clarification is needed."""
     base = read("intent", await intent.by_rules(context, view, given), IntentOutput)
     question = base.question
     turns = msgspec.convert(given.facts["turns"], list[SessionTurn])
@@ -101,10 +101,12 @@ async def intent_by_model(context: StageContext, view: StageView, given: StageIn
         aspects=tuple(goal.aspect for goal in goals),
         identifiers=tuple(dict.fromkeys((*question.identifiers, *named))),
     )
-    wanted = [WantedGoal(goal.aspect, _said(goal.text) or goal.aspect, number) for number, goal in enumerate(goals)]
+    wanted = [
+        WantedGoal(goal.aspect, _sanitised(goal.text) or goal.aspect, number) for number, goal in enumerate(goals)
+    ]
     output = msgspec.structs.replace(
         base,
-        intent=_said(answer.intent) or base.intent,
+        intent=_sanitised(answer.intent) or base.intent,
         question=question,
         goals=wanted,
         goal_priorities={goal.id: goal.priority for goal in wanted},
@@ -113,13 +115,13 @@ async def intent_by_model(context: StageContext, view: StageView, given: StageIn
 
 
 async def plan_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
-    """Tool calls that the model chose, and reading the best of what they find."""
+    """Ask the model for tool calls; add steps that read the places found, and steps for git history."""
     goals = msgspec.convert(given.facts["goals"], list[Goal])
     tools = [tool for tool in given.facts["tools"] if tool in TARGET_OF_TOOL]
     question = msgspec.convert(given.facts["question"], Question)
     measured = await _measured(context, view)
     texts = [goal.text for goal in goals]
-    seen = shown_to_planner(view, question.text, texts, given.facts.get("hint"), measured)
+    seen = planner_context(view, question.text, texts, given.facts.get("hint"), measured)
     layout = render_prompt(
         context,
         "planner",
@@ -130,7 +132,7 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     )
     choices = {"goals": [str(goal.id) for goal in goals], "tools": tools}
     answered = await _llm(context).generate_object(layout.messages, PlanAnswer, choices)
-    calls = [call.model_copy(update={"why": _said(call.why)}) for call in answered.object.steps]
+    calls = [call.model_copy(update={"why": _sanitised(call.why)}) for call in answered.object.steps]
     steps = planned_steps(calls, question, goals, tools)
     # What git is asked follows from the goals: which place it is about is known when the searches have run.
     found_by = tuple(step.id for step in steps if step.tool == "locate")
@@ -162,7 +164,7 @@ async def _measured(context: StageContext, view: StageView) -> list[dict[str, An
 
 
 async def synthesis_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
-    """Claims that the model wrote to facts; goals that it wrote nothing usable for keep what the rules write."""
+    """Ask the model for claims about the facts; goals without a usable claim keep those of the rules."""
     base = read("synthesizer", await synthesizer.by_rules(context, view, given), SynthesisOutput)
     question = msgspec.convert(given.facts["question"], Question)
     facts = _best_first(question, msgspec.convert(given.facts["facts"], list[Fact]))[:MOST_FACTS]
@@ -180,17 +182,17 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
     )
 
     def show(written: str) -> None:
-        context.show("\n".join(_said(text) for text in strings_so_far(written, "text")))
+        context.show("\n".join(_sanitised(text) for text in strings_so_far(written, "text")))
 
     answered = await _llm(context).generate_object(layout.messages, SynthesisAnswer, {"goals": targets}, show)
-    claims, dropped = claims_of(answered.object.claims, facts[: layout.shown], targets)
+    claims, dropped = claims_of(answered.object.claims, facts[: layout.line_count], targets)
     hints = {goal: msgspec.to_builtins(claims[goal]) or base.hints_for_goals.get(goal, []) for goal in targets}
     execution = execution_if_any(view)
     output = msgspec.structs.replace(
         base,
         hints_for_goals=hints,
         key_flows=[claim["text"] for found in hints.values() for claim in found if claim["role"] == "step"],
-        open_questions=[_said(text) for text in answered.object.open_questions],
+        open_questions=[_sanitised(text) for text in answered.object.open_questions],
         claims_dropped=dict(dropped),
         shown=agent_context.record(seen, 0 if execution is None else execution.context.raw_tokens),
         filled_by_rules=[goal for goal in targets if not claims[goal] and hints[goal]],
@@ -201,11 +203,11 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
 def claims_of(
     written: list[WrittenClaim], facts: list[Fact], goals: list[str]
 ) -> tuple[dict[str, list[Claim]], Counter[str]]:
-    """Claims by goal with the citations of their facts, and how many were left out for each reason."""
+    """Build claims by goal with the citations of their facts; count the dropped ones by reason."""
     claims: dict[str, list[Claim]] = {goal: [] for goal in goals}
     dropped: Counter[str] = Counter()
     for claim in written:
-        text = _said(claim.text)
+        text = _sanitised(claim.text)
         if claim.goal not in claims:
             dropped["no_such_goal"] += 1
         elif claim.fact > len(facts):
@@ -222,7 +224,7 @@ def claims_of(
 
 
 def _claim_of(fact: Fact, text: str) -> Claim:
-    """The claim to a fact in the model's words; what commits did is told in ours."""
+    """Build the claim for a fact in the model's words; claims about commits use fixed wording."""
     if fact.kind == "change":
         return change_claim(fact)
     if fact.kind == "together":
@@ -231,7 +233,7 @@ def _claim_of(fact: Fact, text: str) -> Claim:
 
 
 def unsupported_names(text: str, fact: Fact) -> list[str]:
-    """The names of code in a sentence that the fact behind it does not show."""
+    """Return the code names in a sentence that the fact behind it does not show."""
     shown = "\n".join(
         (
             *(fact.name, fact.signature, fact.docstring, fact.text, fact.about),
@@ -244,7 +246,10 @@ def unsupported_names(text: str, fact: Fact) -> list[str]:
 
 
 async def critique_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
-    """The model's verdict; whatever it says, a goal without a claim is not met, and no claims are not approved."""
+    """Ask the model for a verdict, within limits that it cannot override.
+
+    A goal without a claim is never satisfied, and the model's approval of a result without claims does not count.
+    """
     base = read("critic", await critic.by_rules(context, view, given), CritiqueOutput)
     understood = intent_if_any(view)
     remaining = msgspec.convert(given.facts["remaining"], list[Goal])
@@ -275,7 +280,7 @@ async def critique_by_model(context: StageContext, view: StageView, given: Stage
         goal_status=status,
         satisfied_goals=[goal for goal, state in status.items() if state == "satisfied"],
         remaining_goals=left,
-        refine_intent_hint=_said(answer.hint) or None,
+        refine_intent_hint=_sanitised(answer.hint) or None,
     )
     return ModelOutput(output, layout.prompt, answered.calls)
 
@@ -286,7 +291,7 @@ def _llm(context: StageContext) -> StageLlm:
 
 
 def _best_first(question: Question, facts: list[Fact]) -> list[Fact]:
-    """Facts of the places that rank best first, so that what has no room is what matters least."""
+    """Sort facts by the rank of their places, so that the least important are cut first."""
     order = {
         (entity.citation.file, entity.citation.start_line): number
         for number, entity in enumerate(ranked_places(question, facts))
@@ -294,8 +299,8 @@ def _best_first(question: Question, facts: list[Fact]) -> list[Fact]:
     return sorted(facts, key=lambda fact: order.get((fact.citation.file, fact.citation.start_line), len(order)))
 
 
-def _said(text: str) -> str:
-    """A model's words on one line, with nothing in them that reads like one of our citation marks."""
+def _sanitised(text: str) -> str:
+    """Put a model's text on one line, without anything that reads like a citation mark."""
     return plain(_one_line("".join(char for char in text if char.isprintable() or char.isspace()), 300))
 
 

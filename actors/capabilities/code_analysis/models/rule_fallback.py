@@ -1,7 +1,7 @@
-"""The rules stand in for a model that cannot be used, for that agent and that visit, and the record says so.
+"""Falls back to rules when a model call fails, for that agent and visit, and records it.
 
-Each agent's output carries who reasoned (`reasoned_by`) and everything that the rules took over so far
-(`rules_took_over`): outputs are dropped between rounds, and the record must outlive them.
+Each agent's output carries who reasoned (`reasoned_by`) and every fallback so far (`rules_took_over`): outputs are
+dropped between rounds, and the record must outlive them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_WHY_CHARS = 400
 
 
 class ModelOutput(msgspec.Struct, frozen=True):
-    """What an agent makes of its model's answer, the prompt that it was asked with, and how many calls it took."""
+    """Holds the output that an agent derived from its model's answer, the prompt label and the number of calls."""
 
     output: IntentOutput | PlanOutput | SynthesisOutput | CritiqueOutput
     prompt: str
@@ -39,7 +39,7 @@ ByModel = Callable[[StageContext, StageView, StageInput], Awaitable[ModelOutput]
 
 
 def model_or_rules(agent: str, by_model: ByModel, by_rules: Reasoner) -> Reasoner:
-    """A reasoner that asks the model, and the rules where the model fails. A bound that is reached ends the run."""
+    """Build a reasoner that asks the model, with the rules as fallback. A reached bound still ends the run."""
 
     async def reason(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
         before = taken_over({**view.outputs, **{f"round {r.number}": r.synthesis for r in view.goals.finished_rounds}})

@@ -1,7 +1,7 @@
-"""What models are asked to write: one shape per agent, each of whose parts has an end.
+"""Defines the bounded answer schema of each agent's model.
 
-Goals, tools and facts are chosen from what there is (`x-choices`); a model names a fact by its number and never a file
-or a line, so that it cannot make one up.
+Goals, tools and facts are chosen from lists (`x-choices`, fact numbers): a model refers to a fact by its number and
+never to a file or line, so it cannot invent one.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class _Shape(BaseModel):
 
 
 class WantedGoal(_Shape):
-    """One thing to find out."""
+    """Describes one thing to find out."""
 
     aspect: Aspect
     text: Phrase
 
 
 class IntentAnswer(_Shape):
-    """What the user wants."""
+    """Describes the user's intent and its goals."""
 
     intent: Phrase
     kind: QuestionKind
@@ -42,7 +42,7 @@ class IntentAnswer(_Shape):
 
 
 class PlannedStep(_Shape):
-    """One tool call: `target` is what it is given (a query, a symbol or a path)."""
+    """Describes one tool call: `target` is its main argument (a query, a symbol or a path)."""
 
     tool: Annotated[str, Field(max_length=40, json_schema_extra=chosen("tools"))]
     target: Annotated[str, Field(max_length=200)]
@@ -51,14 +51,14 @@ class PlannedStep(_Shape):
 
 
 class PlanAnswer(_Shape):
-    """Which tools to call."""
+    """Lists the tool calls of a plan."""
 
     steps: list[PlannedStep] = Field(min_length=1, max_length=8)
     feasibility: int = Field(ge=0, le=100)
 
 
 class WrittenClaim(_Shape):
-    """One sentence and the number of the fact that it is read off."""
+    """Pairs a sentence with the number of the fact that supports it."""
 
     goal: GoalName
     fact: int = Field(ge=1, le=MOST_FACTS)
@@ -66,21 +66,21 @@ class WrittenClaim(_Shape):
 
 
 class SynthesisAnswer(_Shape):
-    """What the facts say."""
+    """Lists the claims drawn from the facts, and questions that stay open."""
 
     claims: list[WrittenClaim] = Field(max_length=12)
     open_questions: list[Phrase] = Field(max_length=4)
 
 
 class JudgedGoal(_Shape):
-    """How far a goal is met."""
+    """Rates how far a goal is met."""
 
     goal: GoalName
     status: Literal["satisfied", "partial", "unmet", "blocked"]
 
 
 class CriticAnswer(_Shape):
-    """Whether the claims answer the question."""
+    """Judges whether the claims answer the question."""
 
     verdict: Literal["approved", "next_stage", "reintent"]
     goals: list[JudgedGoal] = Field(max_length=8)

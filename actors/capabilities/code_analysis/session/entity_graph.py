@@ -1,7 +1,7 @@
-"""The entity graph of a session: files and symbols that its answers spoke of, and how evidence showed them related.
+"""Maintains a session's entity graph: files and symbols from its answers, and their relations.
 
-Later questions are resolved in it: «its tests», «the first caller». It holds what checked citations backed and nothing
-else, is bounded, forgets what was touched longest ago, and is only ever a hint where to look: answers cite anew. Pure.
+Later questions are resolved in it: «its tests», «the first caller». It holds only what checked citations backed, is
+bounded, evicts the least recently touched entries, and is only a hint where to look: answers cite anew. Pure.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Relation = Literal["calls", "called_by", "tested_by", "changes_with", "defined_i
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A symbol, or a file when `file` is its own name."""
+    """Represents a symbol, or a file when `name` and `file` are equal."""
 
     name: str
     file: str
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """`source` stands in that relation to `target`; both are names."""
+    """Relates `source` to `target`; both are names."""
 
     source: str
     relation: Relation
@@ -36,19 +36,22 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class EntityGraph(msgspec.Struct, frozen=True):
-    """Entities and relations, the newest last; `focus`: what the last answer with a subject was about, best first."""
+    """Holds entities and relations, the newest last.
+
+    `focus`: the subjects of the last answer that had one, best first.
+    """
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
     focus: tuple[str, ...] = ()
 
     def related(self, name: str, relation: Relation) -> list[str]:
-        """The names that stand in a relation to one, in the order in which answers told them."""
+        """Return the names related to `name`, in the order in which answers first gave them."""
         return [edge.target for edge in self.edges if edge.source == name and edge.relation == relation]
 
 
 def grown(graph: EntityGraph, claims: Sequence[Claim], fallback: Sequence[str] = ()) -> EntityGraph:
-    """The graph with what the checked claims of an answer showed; `fallback`: what the question named."""
+    """Add the entities and relations of an answer's checked claims; `fallback`: names in the question."""
     primary_claims = [claim for claim in claims if claim.role == "lead" and claim.subject and claim.citations]
     focus = tuple(dict.fromkeys(_short(claim.subject) for claim in primary_claims)) or tuple(map(_short, fallback))
     nodes = [Node(_short(c.subject), c.citations[0].file) for c in claims if c.subject and c.citations]
@@ -59,7 +62,7 @@ def grown(graph: EntityGraph, claims: Sequence[Claim], fallback: Sequence[str] =
 
 
 def bounded(graph: EntityGraph) -> EntityGraph:
-    """The graph within its limits, each entity and relation once; the newest stay."""
+    """Limit the graph to the newest entities and relations, each once."""
     return EntityGraph(
         _newest(graph.nodes, MAX_ENTITIES),
         # A relation keeps its first place: «the second caller» is the second that was told.

@@ -1,6 +1,7 @@
-"""What a later question of a session speaks of: «and who calls it?», «its tests?», «what does the first caller do?».
+"""Resolves follow-up questions of a session: «and who calls it?», «what does the first caller do?».
 
-The words are read against the entity graph of the session; a question that names something itself is left alone. Pure.
+References are resolved against the entity graph of the session; a question with a name of its own is left unchanged.
+Pure.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _PRONOUNS = frozenset({"it", "its", "that", "this", "they", "them", "both", "the
 
 
 def in_context(question: Question, turns: Sequence[SessionTurn], graph: EntityGraph) -> Question:
-    """The question with what it refers to, or as it is when it refers to nothing that the session knows."""
+    """Return the question with its references resolved; unchanged when it refers to nothing the session knows."""
     if not turns and not graph.focus:
         return question
     if (kind_of_last := _elliptical(question, turns)) is not None:
@@ -51,7 +52,7 @@ def in_context(question: Question, turns: Sequence[SessionTurn], graph: EntityGr
 
 
 def _elliptical(question: Question, turns: Sequence[SessionTurn]) -> Question | None:
-    """«And `Mount`?»: what was asked last, of another thing."""
+    """Apply the previous question to another subject: «And `Mount`?»."""
     found = _ELLIPSIS.match(question.text)
     if found is None or not turns or found["rest"].lower() in _PRONOUNS:
         return None
@@ -65,7 +66,7 @@ def _elliptical(question: Question, turns: Sequence[SessionTurn]) -> Question | 
 
 
 def _neighbour(question: Question, graph: EntityGraph) -> str | None:
-    """What stands in the relation that is named to what the session is about."""
+    """Return the entity in the named relation to the session's first subject; None when there is none."""
     found = _RELATED.search(question.text)
     if found is None or question.identifiers or question.paths or not graph.focus:
         return None
@@ -79,7 +80,7 @@ def _neighbour(question: Question, graph: EntityGraph) -> str | None:
 
 
 def _referents(question: Question, turns: Sequence[SessionTurn], graph: EntityGraph) -> tuple[str, ...]:
-    """What «it» or «they» stand for: the last thing that the session was about, or all of them."""
+    """Return the names that «it» or «they» refer to: the last subject of the session, or all of them."""
     if not graph.focus and turns and turns[-1].symbols:
         return turns[-1].symbols[:2]
     names = graph.focus
@@ -90,7 +91,7 @@ def _referents(question: Question, turns: Sequence[SessionTurn], graph: EntityGr
 
 
 def _about(question: Question, names: Sequence[str], subject: str) -> Question:
-    """The question with those names in the place of the words that refer to them."""
+    """Replace the referring words of a question by names."""
     paths = tuple(name for name in names if analyse(name).paths == (name,))
     identifiers = tuple(name for name in names if name not in paths)
     of_names = analyse(" ".join(f"`{name}`" for name in names)).terms

@@ -1,7 +1,7 @@
-"""What agents recall and keep: a session's turns and state (L3), and over sessions (L4) earlier answers, summaries of
-files, and how symbols and files are related.
+"""Loads and stores agent memory: session turns and state (L3), and knowledge across sessions (L4).
 
-Memory helps, and is never needed: a store that cannot be asked is logged and counts as empty.
+The knowledge across sessions is earlier answers, summaries of files, and relations between symbols and files. Memory is
+optional: a failed query is logged and counts as an empty result.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ ANSWER_CHARS = 600
 
 
 async def recall_session(context: StageContext, session_id: str | None) -> dict[str, Any]:
-    """The session's turns and traversal state: {turns, state}."""
+    """Return the session's turns and traversal state: {turns, state}."""
     if session_id is None:
         return {"turns": [], "state": None}
     return dict(await context.queries.query("session.turns", {"session_id": session_id}))
 
 
 def within_tokens(turns: Sequence[SessionTurn], limit_tokens: int) -> list[SessionTurn]:
-    """The newest turns that fit into so many tokens, oldest first."""
+    """Return the newest turns that fit into `limit_tokens`, oldest first."""
     kept: list[SessionTurn] = []
     left = limit_tokens * CHARS_PER_TOKEN
     for turn in reversed(turns):
@@ -54,9 +54,9 @@ def within_tokens(turns: Sequence[SessionTurn], limit_tokens: int) -> list[Sessi
 
 
 async def recall_answers(context: StageContext, codebase: Codebase, question: str) -> list[EarlierAnswer]:
-    """Answers to similar questions whose cited lines are all unchanged, the most similar first."""
+    """Return answers to similar questions whose cited lines are all unchanged, the most similar first."""
     asked = {"repo": str(codebase.root), "terms": list(analyse(question).terms)}
-    found = await _asked(context, "memory.recall", asked)
+    found = await _query(context, "memory.recall", asked)
     answers = msgspec.convert(found.get("answers", []), list[EarlierAnswer])
     return await context.run_blocking(_unchanged, codebase, answers)
 
@@ -73,11 +73,11 @@ def _is_unchanged(codebase: Codebase, cited: CitedLines) -> bool:
 
 
 async def recall_summaries(context: StageContext, codebase: Codebase, files: Sequence[str]) -> list[KnownFile]:
-    """What is known of files as they are now, of the last MAX_SUMMARISED of them."""
+    """Return what is known of the current content of the last MAX_SUMMARISED of the files."""
     hashes = await context.run_blocking(_hashes, codebase, files[-MAX_SUMMARISED:])
     if not hashes:
         return []
-    found = (await _asked(context, "memory.summaries", {"hashes": list(hashes.values())})).get("summaries", {})
+    found = (await _query(context, "memory.summaries", {"hashes": list(hashes.values())})).get("summaries", {})
     known = [{"file": file, **found[sha256]} for file, sha256 in hashes.items() if sha256 in found]
     return msgspec.convert(known, list[KnownFile])
 
@@ -88,7 +88,7 @@ def _hashes(codebase: Codebase, files: Sequence[str]) -> dict[str, str]:
 
 
 async def keep_answer(context: StageContext, codebase: Codebase, question: str, claims: Sequence[Claim]) -> bool:
-    """Keep what led an answer, with the hashes of the lines that it cites; True when that was done."""
+    """Store an answer's lead claims with the hashes of the cited lines; return whether they were stored."""
     primary_claims = [claim for claim in claims if claim.role == "lead" and claim.citations][:MAX_CITED]
     terms = analyse(question).terms
     if not primary_claims or not terms:
@@ -96,7 +96,7 @@ async def keep_answer(context: StageContext, codebase: Codebase, question: str, 
     cited = await context.run_blocking(_cited_lines, codebase, [claim.citations[0] for claim in primary_claims])
     answer = EarlierAnswer(question, terms, " ".join(claim.text for claim in primary_claims)[:ANSWER_CHARS], cited)
     body = {"repo": str(codebase.root), "answer": msgspec.to_builtins(answer)}
-    return await _told(context, "memory.keep_answer", body)
+    return await _store(context, "memory.keep_answer", body)
 
 
 def _cited_lines(codebase: Codebase, citations: Sequence[Citation]) -> tuple[CitedLines, ...]:
@@ -110,7 +110,7 @@ def _cited_lines(codebase: Codebase, citations: Sequence[Citation]) -> tuple[Cit
 
 
 async def keep_summaries(context: StageContext, facts: Sequence[Fact], ranges: Sequence[ProducedRange]) -> bool:
-    """Keep what the facts say of their files, under the hash of what was read."""
+    """Store summaries of files from the facts, by the hash of the content that was read."""
     summaries: dict[str, dict[str, Any]] = {}
     hash_of = {produced.file: produced.content_sha256 for produced in ranges}
     for fact in facts:
@@ -123,32 +123,32 @@ async def keep_summaries(context: StageContext, facts: Sequence[Fact], ranges: S
         elif fact.name not in summary["symbols"] and len(summary["symbols"]) < MAX_SYMBOLS_IN_SUMMARY:
             summary["symbols"].append(fact.name)
     first = dict(list(summaries.items())[:MAX_SUMMARISED])
-    return bool(first) and await _told(context, "memory.keep_summaries", {"summaries": first})
+    return bool(first) and await _store(context, "memory.keep_summaries", {"summaries": first})
 
 
 async def recall_relations(context: StageContext, codebase: Codebase, names: Sequence[str]) -> list[Relation]:
-    """What evidence showed earlier of what is called so, in any session, the newest first."""
+    """Return the relations of the named symbols that any session recorded, the newest first."""
     if not names:
         return []
-    found = await _asked(context, "memory.relations", {"repo": str(codebase.root), "names": list(names)})
+    found = await _query(context, "memory.relations", {"repo": str(codebase.root), "names": list(names)})
     return msgspec.convert(found.get("relations", []), list[Relation])
 
 
 async def keep_relations(context: StageContext, codebase: Codebase, relations: Sequence[Relation]) -> bool:
-    """Keep what the facts of a run showed for every session that comes to this repository."""
+    """Store the relations that a run's facts show, for all sessions on this repository."""
     if not relations:
         return False
     body = {"repo": str(codebase.root), "relations": msgspec.to_builtins(relations)}
-    return await _told(context, "memory.keep_relations", body)
+    return await _store(context, "memory.keep_relations", body)
 
 
 async def recall_tool_metrics(context: StageContext, codebase: Codebase) -> list[dict[str, Any]]:
-    """How each tool fared on this repository so far: {tool, calls, usable, mean_ms}."""
-    return list((await _asked(context, "memory.tool_metrics", {"repo": str(codebase.root)})).get("tools", []))
+    """Return the record of each tool on this repository: {tool, calls, usable, mean_ms}."""
+    return list((await _query(context, "memory.tool_metrics", {"repo": str(codebase.root)})).get("tools", []))
 
 
 async def add_tool_uses(context: StageContext, codebase: Codebase, results: Sequence[tuple[str, ToolResult]]) -> bool:
-    """Count the calls of tools by status, for the whole repository."""
+    """Count tool calls by status for the whole repository."""
     uses: dict[tuple[str, str], list[int]] = {}
     for tool, result in results:
         uses.setdefault((tool, result.status), []).append(result.duration_ms)
@@ -156,18 +156,18 @@ async def add_tool_uses(context: StageContext, codebase: Codebase, results: Sequ
         {"tool": tool, "status": status, "calls": len(took_ms), "duration_ms": sum(took_ms)}
         for (tool, status), took_ms in uses.items()
     ]
-    return bool(rows) and await _told(context, "memory.add_tool_uses", {"repo": str(codebase.root), "uses": rows})
+    return bool(rows) and await _store(context, "memory.add_tool_uses", {"repo": str(codebase.root), "uses": rows})
 
 
 async def keep_state(context: StageContext, view: StageView, state: TraversalState) -> bool:
-    """Keep the session's traversal state; False without a session."""
+    """Store the session's traversal state; False without a session."""
     if view.session_id is None:
         return False
     body = {"session_id": view.session_id, "state": msgspec.to_builtins(state)}
-    return await _told(context, "session.keep_state", body)
+    return await _store(context, "session.keep_state", body)
 
 
-async def _asked(context: StageContext, query: str, body: Mapping[str, Any]) -> dict[str, Any]:
+async def _query(context: StageContext, query: str, body: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return dict(await context.queries.query(query, dict(body)))
     except NoHandlerError:
@@ -177,7 +177,7 @@ async def _asked(context: StageContext, query: str, body: Mapping[str, Any]) -> 
         return {}
 
 
-async def _told(context: StageContext, query: str, body: Mapping[str, Any]) -> bool:
+async def _store(context: StageContext, query: str, body: Mapping[str, Any]) -> bool:
     try:
         await context.queries.query(query, dict(body))
     except NoHandlerError:

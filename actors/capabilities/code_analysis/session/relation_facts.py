@@ -1,7 +1,7 @@
-"""What the facts of a pass show of how symbols and files are related: the edges that the entity graph keeps. Pure.
+"""Derives relations between symbols and files from the facts of a pass. Pure.
 
-A relation is taken from a fact alone, never from what an agent wrote, and only where one definition alone can be meant
-at each end. A name that several definitions bear gives none.
+A relation is derived from a fact alone, never from an agent's text, and only when each end has exactly one candidate
+definition. An ambiguous name gives none.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _KIND_OF_USE: dict[FactKind, RelationKind] = {
 
 
 def relations_of(facts: Sequence[Fact], ranges: Sequence[ProducedRange]) -> list[Relation]:
-    """The relations in facts, each once, in their order; `ranges` are those that the same tool calls returned."""
+    """Return the relations in facts, each once, in order; `ranges` come from the same tool calls."""
     hash_of = {produced.file: produced.content_sha256 for produced in ranges if produced.content_sha256}
     found = _Found(facts, hash_of)
     return list(dict.fromkeys(relation for fact in facts for relation in found.of(fact)))
 
 
 class _Found:
-    """The definitions among facts, by the last part of their names, and the hashes of their files."""
+    """Indexes the definitions among facts by the last part of their names, with the hashes of their files."""
 
     def __init__(self, facts: Sequence[Fact], hash_of: Mapping[str, str]) -> None:
         self._hash_of = hash_of
@@ -38,7 +38,7 @@ class _Found:
                 self._places.setdefault(last_part(fact.name), set()).add((fact.name, fact.citation.file))
 
     def of(self, fact: Fact) -> Iterator[Relation]:
-        """The relations that one fact shows."""
+        """Yield the relations that one fact shows."""
         if fact.kind in {"callee", "trace"}:
             yield from self._call(fact)
         elif fact.kind == "together":
@@ -49,7 +49,7 @@ class _Found:
             yield from self._made(kind, fact, fact.name or fact.citation.file, target)
 
     def _call(self, fact: Fact) -> Iterator[Relation]:
-        """A call stands at its line in the file of the caller; what is cited is what is called."""
+        """Yield the relation of a call: its line is in the caller's file, and the citation is of the callee."""
         caller = self._only(fact.about)
         if caller is None or not fact.at_line or not fact.name:
             return
@@ -65,7 +65,7 @@ class _Found:
             yield Relation(source, cited.file, kind, *target, cited.start_line, cited.end_line, sha256)
 
     def _only(self, name: str) -> tuple[str, str] | None:
-        """The definition, or the file, that alone can be meant by a name; None for a name of several."""
+        """Return the only definition or file that a name can mean; None for an ambiguous or unknown name."""
         if name in self._hash_of:
             return (name, name)
         if not name:

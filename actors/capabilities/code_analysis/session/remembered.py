@@ -1,4 +1,4 @@
-"""Defines what a session remembers of earlier questions, as agents are told of it."""
+"""Defines the memory of earlier questions that agents receive."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class SessionTurn(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A question and what led its answer. What a session does not tell is empty."""
+    """Records a question and the lead of its answer. Fields that the session does not have are empty."""
 
     question: str = ""
     answer: str = ""
@@ -17,7 +17,7 @@ class SessionTurn(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class KnownFile(msgspec.Struct, frozen=True):
-    """What earlier questions showed of a file as it is now."""
+    """Holds what earlier questions showed of a file's current content."""
 
     file: str
     summary: str = ""

@@ -1,4 +1,4 @@
-"""Traversal state (L3): where a session's questions have led, bounded, the oldest forgotten first. Pure."""
+"""Keeps the bounded traversal state of a session (L3); the oldest entries are evicted first. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Snippet(msgspec.Struct, frozen=True):
-    """Lines that an answer of the session cited."""
+    """Holds lines that an answer of the session cited."""
 
     file: str
     start_line: int
@@ -31,7 +31,7 @@ class Snippet(msgspec.Struct, frozen=True):
 
 
 class TraversalState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the questions of one session have touched so far; the newest stand last."""
+    """Records what the questions of one session have touched so far; the newest entries are last."""
 
     session_id: str | None = None
     query_intent: str = ""
@@ -50,7 +50,7 @@ class TraversalState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Explored(msgspec.Struct, frozen=True):
-    """What one run touched, in the order in which it did."""
+    """Records what one run touched, in order."""
 
     intent: str = ""
     files: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Explored(msgspec.Struct, frozen=True):
 
 
 def read_state(written: object, session_id: str | None) -> TraversalState:
-    """The state as a session kept it; a fresh one when there is none, or it cannot be read."""
+    """Read a session's stored state; return a new one when it is missing or unreadable."""
     try:
         state = msgspec.convert(written, TraversalState) if isinstance(written, Mapping) else TraversalState()
     except msgspec.ValidationError:
@@ -76,12 +76,12 @@ def read_state(written: object, session_id: str | None) -> TraversalState:
 
 
 def for_session(state: TraversalState, session_id: str | None) -> TraversalState:
-    """A state within its limits, as that of a session."""
+    """Bound a state and assign it to a session."""
     return msgspec.structs.replace(bounded(state), session_id=session_id)
 
 
 def grown(state: TraversalState, run: Explored) -> TraversalState:
-    """The state after a run. What was pending and has been explored is pending no more."""
+    """Add what a run touched to the state; pending entries that have been explored are removed."""
     files = _newest((*state.explored_files, *run.files), MAX_FILES)
     symbols = _newest((*state.explored_symbols, *run.symbols), MAX_SYMBOLS)
     return msgspec.structs.replace(
@@ -102,13 +102,13 @@ def grown(state: TraversalState, run: Explored) -> TraversalState:
 
 
 def patterns_of(files: Iterable[str]) -> tuple[str, ...]:
-    """What the folders of some files are for, where that is not source: `test: tests/`, each once."""
+    """Return kind and top folder of the files that are not source, each once: `test: tests/`."""
     named = ((kind_of_path(file), file.partition("/")[0] + "/" if "/" in file else file) for file in files)
     return tuple(dict.fromkeys(f"{kind}: {place}" for kind, place in named if kind != "source"))
 
 
 def bounded(state: TraversalState) -> TraversalState:
-    """The state within its limits: of each list the newest, each once."""
+    """Limit each list of the state to its newest distinct entries."""
     return msgspec.structs.replace(
         state,
         explored_files=_newest(state.explored_files, MAX_FILES),
@@ -124,7 +124,7 @@ def bounded(state: TraversalState) -> TraversalState:
 
 
 def _newest(items: Iterable[T], limit: int) -> tuple[T, ...]:
-    """Each item once, at its last place; of more than `limit` the last ones."""
+    """Return each item once, at its last position; at most the last `limit` of them."""
     last = list(dict.fromkeys(reversed(list(items))))
     return tuple(reversed(last[:limit]))
 

@@ -1,4 +1,4 @@
-"""What the agents of code_analysis share within one process: opened indexes."""
+"""Shares opened code indexes between the agents of one process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPEN_CODEBASES = 4
 
 
 class Services:
-    """Codebases by repository, opened once per generation of their index."""
+    """Caches codebases by repository; each generation of an index is opened once."""
 
     def __init__(self, *, allow_secrets: bool = False, vectors: Path | None = None) -> None:
         self._allow_secrets = allow_secrets
@@ -24,7 +24,7 @@ class Services:
         self._lock = threading.Lock()
 
     def codebase(self, repository: Mapping[str, Any]) -> Codebase:
-        """The codebase that perception prepared: `repository` has `root` and `index_path`."""
+        """Return the codebase that perception prepared: `repository` has `root` and `index_path`."""
         key = (str(repository["root"]), str(repository["index_path"]))
         with self._lock:
             if key not in self._open:
@@ -38,7 +38,7 @@ class Services:
 
 
 def open_services(settings: Mapping[str, Any]) -> Services:
-    """Services for one process; the settings say whether secrets may be read, and where vectors are kept."""
+    """Open the services of one process; `settings` has `allow_secrets` and the path `vectors`, both optional."""
     vectors = settings.get("vectors")
     return Services(
         allow_secrets=bool(settings.get("allow_secrets", False)), vectors=None if vectors is None else Path(vectors)

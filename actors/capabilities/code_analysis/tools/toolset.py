@@ -1,4 +1,4 @@
-"""The tools of code_analysis: those over a codebase."""
+"""Lists the tools of code_analysis, which are those of the code index."""
 
 from __future__ import annotations
 

@@ -1,0 +1,73 @@
+"""Runs as the log has them: to go on with, to look at when they are over, or to begin another from their past."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from runtime.errors import UnknownNameError
+from runtime.hosting.pinned_pipelines import PinnedPipelines
+from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope, Request
+from runtime.store.run_log import Entry, RunLog
+from runtime.supervision.events import Event, RunRequested
+from runtime.supervision.replay import fold, with_run_id
+
+
+class LoggedRun(NamedTuple):
+    """A run's events from the first on, its request, and the rules that it goes by."""
+
+    config: PipelineConfig
+    request: Request
+    events: list[Event]
+
+
+def entry_of(config: PipelineConfig, event: Event, after: Envelope) -> Entry:
+    """What is written of an event that leaves the run as it is `after`."""
+    return Entry(config.name, event, after.lifecycle == "terminated", after.lifecycle, after.terminal_reason)
+
+
+class LoggedRuns:
+    """Reads the runs of one log."""
+
+    def __init__(self, run_log: RunLog, pinned: PinnedPipelines) -> None:
+        self._log = run_log
+        self._pinned = pinned
+
+    def to_go_on(self, events: list[Event]) -> LoggedRun:
+        """The run of these events. Raises SettingsError when it cannot go on under the rules that it began under."""
+        first = _first(events)
+        config = self._pinned.to_go_on(first, f"run {events[0].run_id} began; it cannot go on")
+        return LoggedRun(config, first.request, events)
+
+    def finished(self, run_id: RunId) -> LoggedRun | None:
+        """A run that is over; None when there is none, when it goes on, or when nobody has its rules."""
+        events = self._log.events(run_id)
+        first = events[0].payload if events else None
+        config = self._pinned.to_read(first) if isinstance(first, RunRequested) else None
+        if config is None or not isinstance(first, RunRequested):
+            return None
+        if fold(config, events).envelope.lifecycle != "terminated":
+            return None
+        return LoggedRun(config, first.request, events)
+
+    def copied(self, source: RunId, at_seq: int, run_id: RunId) -> tuple[LoggedRun, list[Entry]]:
+        """The past of `source` up to event `at_seq` as that of `run_id`, and what is to be written for it.
+
+        Raises UnknownNameError when there is no such run or event, and SettingsError when its pipeline has changed.
+        """
+        events = [event for event in self._log.events(source) if event.seq <= at_seq]
+        if not events or events[-1].seq != at_seq:
+            raise UnknownNameError(f"run '{source}' has no event {at_seq}", name=source, known=[])
+        first = _first(events)
+        config = self._pinned.to_go_on(first, f"run {source} began; it cannot be forked")
+        copies = [with_run_id(event, run_id) for event in events]
+        is_over = fold(config, copies).envelope.lifecycle == "terminated"
+        entries = [Entry(config.name, event, is_over and event.seq == at_seq) for event in copies]
+        return LoggedRun(config, first.request, copies), entries
+
+
+def _first(events: list[Event]) -> RunRequested:
+    first = events[0].payload
+    assert isinstance(first, RunRequested)
+    return first
