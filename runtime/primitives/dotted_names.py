@@ -1,8 +1,8 @@
-"""Dotted names of things in code."""
+"""Splits dotted names of symbols in code."""
 
 from __future__ import annotations
 
 
 def last_part(name: str) -> str:
-    """The last part of a dotted name: `accept` of `Depot.accept`."""
+    """Return the last part of a dotted name: `accept` of `Depot.accept`."""
     return name.rpartition(".")[2]

@@ -1,6 +1,7 @@
-"""Declares every metric: counters, the export at `GET /metrics` and the table of docs/metrics.md follow.
+"""Declares every metric.
 
-The order here is that of the document. How to add one: docs/guides/add-a-metric.md.
+Counters, the export at `GET /metrics` and the table of docs/metrics.md follow. The order here is that of the document.
+How to add one: docs/guides/add-a-metric.md.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ class TableQueue:
 
 
 class MemoryWorkQueue(TableQueue):
-    """Work queues in one process, on one event loop."""
+    """Keeps work queues in one process, on one event loop."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(WorkTable(), clock)
