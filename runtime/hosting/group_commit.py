@@ -72,7 +72,7 @@ class GroupCommit:
             with self._table.together():
                 for job in taken:
                     outcomes.append(_outcome(job))
-        except Exception as failure:  # noqa: BLE001 - whoever waits for the write is to know, whatever it was
+        except Exception as failure:  # noqa: BLE001 - every caller that waits for the write gets its error
             return [(job, None, failure) for job in taken]
         return outcomes
 
@@ -95,5 +95,5 @@ def collect_until_failure(steps: Iterable[Result]) -> list[Result]:
 def _outcome(job: Job[Any]) -> Outcome:
     try:
         return job, job.action(), None
-    except Exception as error:  # noqa: BLE001 - it is told where the job came from
+    except Exception as error:  # noqa: BLE001 - the caller of the job gets it
         return job, None, error
