@@ -21,7 +21,6 @@ TO_DO = (
     "actors/capabilities/code_analysis/ranking",
     "actors/supervisor_actor.py",
     "runtime/codebase/tools",
-    "runtime/hosting",
     "runtime/simulator/supervisor.py",
     "serve",
 )

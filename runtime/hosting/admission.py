@@ -1,4 +1,4 @@
-"""Admission: how many runs may go on at once, who is next, and what a user's runs may spend. Decides; the host acts."""
+"""Decides how many runs may run at once, which is next, and how much a user's runs may spend."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ _DAY_MS = 86_400_000
 
 
 class Quotas(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What users may take up; None: as much as they like.
+    """Limits the use of the system; None: unlimited.
 
-    `running…`: runs under way at once, in all, per user, per session; `queued`: runs that wait for room.
-    `llm_calls_per_day`, `tokens_per_day`: what all runs of one user may spend within 24 hours. `run_tool_calls`,
-    `run_s`: a ceiling for each run, beside the bounds of its pipeline. Spending and ceilings are not held against local
-    and batch users.
+    `running…`: concurrent runs, in all, per user, per session; `queued`: runs that wait for room. `llm_calls_per_day`,
+    `tokens_per_day`: the spending of all runs of one user within 24 hours. `run_tool_calls`, `run_s`: a ceiling for
+    each run, beside the bounds of its pipeline. Spending limits and ceilings do not apply to local and batch users.
     """
 
     running: int | None = None
@@ -41,7 +40,7 @@ class Quotas(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A run that waits to be admitted, or that is under way."""
+    """Identifies a run that waits for admission or is running."""
 
     run_id: RunId
     user_id: str
@@ -50,14 +49,14 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class AdmissionQueue:
-    """Which run may begin or go on next: by priority, then in the order in which they came to wait.
+    """Orders waiting runs: by priority, then in the order in which they began to wait.
 
-    Told of every change of a run's lifecycle, it never looks at a run that cannot be the next, so that ten thousand
-    queued runs cost the ones under way nothing.
+    It must be notified of every change of a run's lifecycle, and inspects only runs that may be next, so that ten
+    thousand queued runs cost the running ones nothing.
     """
 
     def __init__(self, quotas: Quotas, has_spent: Callable[[str], bool] = lambda user_id: False) -> None:
-        """`has_spent`: whether a user may spend no more for now, so that none of the user's runs may go on."""
+        """Create an empty queue. `has_spent` returns True for users whose runs may not continue for now."""
         self._quotas = quotas
         self._has_spent = has_spent
         self._under_way: dict[RunId, Candidate] = {}
@@ -68,9 +67,9 @@ class AdmissionQueue:
         self._arrivals = 0
 
     def note(self, candidate: Candidate, lifecycle: str, place: int | None = None) -> None:
-        """A run has come into `lifecycle`: it waits for room, takes room, or does neither.
+        """Record that a run has entered `lifecycle`: it waits for room, takes room, or does neither.
 
-        `place`: what `place` said of it once; whoever waited before does not lose it.
+        `place`: an earlier result of `place`, which a run that waited before gets back.
         """
         run_id = candidate.run_id
         if lifecycle in WAITS_FOR_ROOM:
@@ -87,7 +86,7 @@ class AdmissionQueue:
             self._of_session[candidate.session_id] += 1
 
     def next_run(self) -> RunId | None:
-        """The run that may begin or go on now; None when nobody waits or there is no room."""
+        """Return the run that may start or continue now; None if no run waits or there is no room."""
         if self._is_full():
             return None
         for rank in sorted(self._waiting):
@@ -101,7 +100,7 @@ class AdmissionQueue:
         return None
 
     def may_begin(self, candidate: Candidate) -> bool:
-        """True when there is room for the run right now and nobody who waits comes before it."""
+        """Return True if there is room for the run right now and no waiting run comes before it."""
         if self._is_full() or not self._has_room(candidate.user_id, candidate.session_id):
             return False
         ahead = self.next_run()
@@ -109,11 +108,11 @@ class AdmissionQueue:
 
     @property
     def waiting(self) -> int:
-        """How many runs wait for room."""
+        """The number of runs that wait for room."""
         return len(self._where)
 
     def place(self, run_id: RunId) -> int | None:
-        """The number that a waiting run drew when it came: lower ones are next. None when it does not wait."""
+        """Return the number that a run got when it began to wait: lower ones are next. None if it does not wait."""
         if run_id not in self._where:
             return None
         rank, whose = self._where[run_id]
@@ -147,7 +146,7 @@ class AdmissionQueue:
         for counts, name in ((self._of_user, candidate.user_id), (self._of_session, candidate.session_id)):
             counts[name] -= 1
             if not counts[name]:
-                del counts[name]  # or one would stay for each session that there ever was
+                del counts[name]  # otherwise an entry would stay for each session that there ever was
 
     def _is_full(self) -> bool:
         return self._quotas.running is not None and len(self._under_way) >= self._quotas.running
@@ -168,7 +167,7 @@ def _rank(candidate: Candidate) -> int:
 
 
 class Spending:
-    """What each user's runs have spent in the last 24 hours, against the quotas."""
+    """Tracks what each user's runs have spent in the last 24 hours, against the quotas."""
 
     def __init__(self, quotas: Quotas) -> None:
         limits: dict[Spent, int | None] = {"llm_calls": quotas.llm_calls_per_day, "tokens": quotas.tokens_per_day}
@@ -176,7 +175,7 @@ class Spending:
         self._booked: dict[tuple[str, Spent], deque[tuple[int, int]]] = {}
 
     def book(self, user_id: str, llm_calls: int, tokens: int, now_ms: int) -> None:
-        """A run of the user has spent so much since it was last booked."""
+        """Add what a run of the user has spent since its last booking."""
         if user_id in UNLIMITED_USERS:
             return
         spent: dict[Spent, int] = {"llm_calls": llm_calls, "tokens": tokens}
@@ -185,7 +184,7 @@ class Spending:
                 self._booked.setdefault((user_id, name), deque()).append((now_ms, amount))
 
     def exhausted(self, user_id: str, now_ms: int) -> Exhausted | None:
-        """The quota that the user has used up, and when there is room again; None while there is some of each."""
+        """Return the quota that the user has used up, and when there is room again; None while no quota is."""
         for name, allowed in self._allowed.items():
             booked = self._booked.get((user_id, name), deque())
             while booked and booked[0][0] <= now_ms - _DAY_MS:
@@ -204,7 +203,7 @@ class Spending:
 
 
 class Exhausted(msgspec.Struct, frozen=True):
-    """A quota of a user that is used up until `room_at_ms`."""
+    """Describes a quota of a user that is used up until `room_at_ms`."""
 
     name: Spent
     spent: int
@@ -212,6 +211,6 @@ class Exhausted(msgspec.Struct, frozen=True):
     room_at_ms: int
 
     def sentence(self, user_id: str) -> str:
-        """What to tell the user."""
+        """Return the message for the user."""
         what = "model calls" if self.name == "llm_calls" else "tokens"
         return f"user '{user_id}' has spent {self.spent} {what} within 24 hours, quota {self.allowed}"

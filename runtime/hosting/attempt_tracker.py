@@ -1,9 +1,8 @@
-"""Tracks which process of an agent owns each stage attempt: what dies with a process is what that process held.
+"""Tracks which agent process owns each stage attempt, and which attempts die with a process.
 
-An attempt that nobody has spoken of is on its way, and is sent again until somebody does. From then on it belongs to
-the incarnation of the agent that took it up; an incarnation is one process, named by whatever tells it from its
-successor. One that was on its way when a process died may have been begun there, and may be why it died: it is lost,
-too.
+An attempt without a report is in flight, and is resent until there is one. From then on it belongs to the incarnation
+of the agent that started it; an incarnation is one process, with an id that differs from its successor's. An attempt
+that was in flight when a process died may have been started there, and may be why it died: it is lost, too.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ INCARNATIONS_REMEMBERED = 100
 
 
 class AttemptTracker:
-    """Attempts that were handed out and have not ended, by the incarnation that has taken them up."""
+    """Tracks issued attempts that have not ended, by the incarnation that started them."""
 
     def __init__(self) -> None:
         self._newest: dict[tuple[RunId, int, int], int] = {}
@@ -26,7 +25,7 @@ class AttemptTracker:
         self._over: dict[Address, dict[str, None]] = {}
 
     def on_issue(self, key: StageKey) -> StageKey:
-        """An attempt is handed out; returns the one before it, which nobody needs any more."""
+        """Record that an attempt is issued; return the one before it, which is no longer needed."""
         former = StageKey(key.run_id, key.hop, key.item, key.attempt - 1)
         if former.attempt:
             self._forget_holder(former)
@@ -34,16 +33,16 @@ class AttemptTracker:
         return former
 
     def on_send(self, key: StageKey, address: Address) -> None:
-        """An attempt is on its way to an agent: should that die, it may have been what it died of."""
+        """Record that an attempt is in flight to an agent; if the agent dies, the attempt is lost, too."""
         self._newest.setdefault(_visit(key), key.attempt)
         self._sent_to[key] = address
         self._sent.setdefault(address, {})[key] = None
 
     def on_report(self, key: StageKey, address: Address, incarnation: str, has_ended: bool) -> bool:
-        """An agent spoke of an attempt. False when the incarnation that spoke is over, and the attempt lost with it.
+        """Record a report on an attempt. Return False if its incarnation is over, and the attempt lost with it.
 
-        Of an attempt that nobody waits for any more it speaks late, and that counts for nothing. An end is an end,
-        whoever is dead since.
+        A late report on an attempt that is no longer awaited changes nothing. A report of the end always counts, even
+        from an incarnation that is over.
         """
         if has_ended:
             self.release(key)
@@ -57,15 +56,15 @@ class AttemptTracker:
         return True
 
     def release(self, key: StageKey) -> None:
-        """Nobody waits for the attempt any more."""
+        """Stop tracking an attempt that is no longer awaited."""
         self._forget_holder(key)
         if self._newest.get(_visit(key)) == key.attempt:
             del self._newest[_visit(key)]
 
     def on_incarnation(self, address: Address, incarnation: str) -> dict[RunId, tuple[StageKey, ...]]:
-        """The agent lives as `incarnation` now; what its other ones had is lost: run → attempts. They are named once.
+        """Record the current incarnation of an agent; return the attempts lost with earlier ones, by run, once each.
 
-        What was on its way to an agent that has died is lost as well: it may have arrived, and not have been spoken of.
+        Attempts in flight to an agent that has died are lost as well: they may have arrived without a report.
         """
         former, self._incarnations[address] = self._incarnations.get(address, incarnation), incarnation
         held = dict(self._held.get(address, {}))
@@ -84,7 +83,7 @@ class AttemptTracker:
         return lost
 
     def __len__(self) -> int:
-        """How many attempts somebody waits for."""
+        """Return the number of attempts that are awaited."""
         return len(self._newest)
 
     def _forget_holder(self, key: StageKey) -> None:
@@ -103,5 +102,5 @@ class AttemptTracker:
 
 
 def _visit(key: StageKey) -> tuple[RunId, int, int]:
-    """What all attempts of a visit have in common."""
+    """Return the visit of an attempt: run, hop and item."""
     return key.run_id, key.hop, key.item

@@ -1,6 +1,6 @@
-"""From recorded commands to what a shell is to send, set and drop; what was sent is said again until it arrives.
+"""Turns recorded commands into outputs of the host, and resends stages until they are acknowledged.
 
-A stage is sent under an id made of its key, and any report of the attempt acknowledges it.
+The message id of a stage is made of its key, and any report on the attempt acknowledges it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ log = logging.getLogger(__name__)
 
 
 class Directory(NamedTuple):
-    """Who works where: `address_of` a stage's attempt, and `stage_of` an address, None when no agent is there."""
+    """Maps attempts of stages to addresses (`address_of`) and addresses to stages (`stage_of`: None without agent)."""
 
     address_of: Callable[[PipelineConfig, StageName, StageKey], Address]
     stage_of: Callable[[Address], StageName | None]
 
 
 class CommandDispatch:
-    """Turns commands into outputs. `rules_of`: the pipeline that a run goes by.
+    """Turns commands into outputs. `rules_of` returns the pipeline of a run.
 
-    `sends_again`: whether a stage may get lost on its way; it may not within one process.
+    `sends_again`: stages may get lost and are resent; not needed within one process.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class CommandDispatch:
         self._unacknowledged: Outbox[SendStage] = Outbox(first_wait_ms=FIRST_WAIT_MS)
 
     def outputs(self, run_id: RunId, commands: Iterable[Command], now_ms: int, origin: object) -> list[Output]:
-        """What carries out the commands, in their order. What callers see is kept by the run table."""
+        """Return the outputs that carry out the commands, in order. Client events stay in the run table."""
         found: list[Output] = []
         for command in commands:
             if isinstance(command, Emit):
-                continue  # the most of them
+                continue  # the most frequent command
             if isinstance(command, RunStage):
                 found.append(self._send(run_id, command, now_ms, origin))
             elif isinstance(command, CancelStage | GiveGrant):
@@ -69,30 +69,30 @@ class CommandDispatch:
         return found
 
     def acknowledge(self, key: StageKey) -> None:
-        """The agent has the attempt, or need not have it any more: it is not sent again."""
+        """Stop resending an attempt, which its agent has received or no longer needs."""
         message_id = self._message_ids.pop(key, None)
         if message_id is not None:
             self._unacknowledged.acknowledge(message_id)
 
     def give_up(self, key: StageKey) -> None:
-        """Nobody waits for the attempt any more."""
+        """Stop resending and tracking an attempt that is no longer awaited."""
         self.acknowledge(key)
         self._attempts.release(key)
 
     def due(self, now_ms: int) -> list[SendStage]:
-        """What is to be sent again now."""
+        """Return the stages to resend now."""
         return [msgspec.structs.replace(message, origin=None) for message in self._unacknowledged.due(now_ms)]
 
     def next_due_ms(self) -> int | None:
-        """When something is to be sent again; None when everything has arrived."""
+        """Return when the next message is to be resent; None if all are acknowledged."""
         return self._unacknowledged.next_due_ms()
 
     def awaits(self, message_id: MessageId) -> bool:
-        """True while the message has not been acknowledged."""
+        """Return True while the message has not been acknowledged."""
         return message_id in self._unacknowledged
 
     def stage_of(self, address: Address) -> StageName | None:
-        """The stage whose agent lives at that address."""
+        """Return the stage whose agent has that address; None if there is none."""
         return self._directory.stage_of(address)
 
     def _send(self, run_id: RunId, command: RunStage, now_ms: int, origin: object) -> SendStage:
@@ -106,7 +106,7 @@ class CommandDispatch:
         if self._unacknowledged.put(message.message_id, message, now_ms):
             self._message_ids[key] = message.message_id
         else:
-            # The first try is the only one then, and the stage's own timeout is what is left.
+            # The message is sent once only, and if it is lost, the stage's timeout applies.
             log.warning("supervisor.outbox_full", extra={"run_id": run_id, "key": str(key)})
         return message
 

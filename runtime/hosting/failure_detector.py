@@ -1,7 +1,8 @@
-"""Who has not answered for too long. Pure: the host asks, tells what came back, and replaces whom this names.
+"""Detects processes that do not answer heartbeats.
 
-A process that is stopped is not dead: nobody but its neighbours notices. One that died is none of this: whoever is
-asked gets an error then, not silence.
+Pure: the caller sends heartbeats, reports their results, and replaces the processes that hang. A process that is
+stopped is not dead: only missed heartbeats show it. A process that died is no case of this: a heartbeat to it fails
+with an error.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ HANGS_AFTER_S = 6.0
 
 
 class Heartbeats:
-    """Questions that have no answer yet. Nobody is judged before the first answer: starting up takes its time.
+    """Tracks unanswered heartbeats. An address is not judged before its first answer, as starting up takes time.
 
-    The process that follows one that answered needs no first answer: while it starts up it cannot be asked at all.
+    The successor of a process that answered needs no first answer: while it starts up it is unreachable.
     """
 
     def __init__(self, hangs_after_s: float = HANGS_AFTER_S) -> None:
@@ -24,23 +25,23 @@ class Heartbeats:
         self._known: set[Address] = set()
 
     def ask(self, address: Address, now_s: float) -> bool:
-        """True when the address is to be asked now: it owes no answer."""
+        """Return True if a heartbeat is to be sent now, which is then pending; False if one is pending already."""
         if address in self._asked_s:
             return False
         self._asked_s[address] = now_s
         return True
 
     def answered(self, address: Address) -> None:
-        """It lives."""
+        """Record an answer."""
         self._asked_s.pop(address, None)
         self._known.add(address)
 
     def unreachable(self, address: Address) -> None:
-        """It cannot be asked right now, as when its process is being replaced."""
+        """Record that a heartbeat could not be delivered, as when the process is being replaced."""
         self._asked_s.pop(address, None)
 
     def hanging(self, now_s: float) -> list[Address]:
-        """Who has been asked longer ago than a living process would take to answer, each named once in such a time."""
+        """Return the addresses whose heartbeat has been pending for `hangs_after_s`, each once per such time."""
         late = [
             address
             for address, asked_s in self._asked_s.items()

@@ -1,6 +1,6 @@
-"""Group commit: what several callers want of a run table while one write is under way goes with the next one.
+"""Commits concurrent run-table operations in one write.
 
-Jobs run one after the other; what one of them raises is its own, and a write that fails fails all that were in it.
+Jobs run one after the other; an error of one job fails that job alone, and a failed write fails all of its jobs.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Outcome = tuple["Job[Any]", Any, Exception | None]
 
 
 class Job(Generic[Result]):
-    """Something to do to a run table, and what follows: `then` once it is recorded, `failed` when it is not.
+    """Holds an operation on a run table, with callbacks: `then` once it is recorded, `failed` if it is not.
 
-    `token`: who asked for it. `is_one_event`: it records one event at most, so that it needs nothing to hold its
-    records together when it is alone in its write.
+    `token`: identifies the caller. `is_one_event`: it records one event at most, so that alone in its write it needs no
+    batch.
     """
 
     __slots__ = ("action", "failed", "is_one_event", "then", "token")
@@ -43,27 +43,27 @@ class Job(Generic[Result]):
 
 
 class GroupCommit:
-    """The one way to a run table that is shared."""
+    """Queues jobs for a shared run table and runs them in batches."""
 
     def __init__(self, table: RunTable) -> None:
         self._table = table
         self._jobs: deque[Job[Any]] = deque()
 
     def add(self, job: Job[Any]) -> None:
-        """Take a job for the next write."""
+        """Add a job to the next write."""
         self._jobs.append(job)
 
     def withdraw(self, token: object) -> None:
-        """Whoever asked is not there any more: what has not been done is not done for them."""
+        """Drop the pending jobs of a caller that is gone."""
         self._jobs = deque(job for job in self._jobs if job.token is not token)
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait for a write."""
+        """The number of jobs that wait for a write."""
         return len(self._jobs)
 
     def write(self) -> list[Outcome]:
-        """Do the jobs that came first, 256 at most, with one write; each with its result or what it failed with."""
+        """Run the oldest jobs, 256 at most, in one write; return each with its result or its error."""
         if len(self._jobs) == 1 and self._jobs[0].is_one_event:
             return [_outcome(self._jobs.popleft())]
         taken = [self._jobs.popleft() for _ in range(min(len(self._jobs), JOBS_AT_ONCE))]
@@ -72,15 +72,15 @@ class GroupCommit:
             with self._table.together():
                 for job in taken:
                     outcomes.append(_outcome(job))
-        except Exception as failure:  # noqa: BLE001 - whoever waits for the write is to know, whatever it was
+        except Exception as failure:  # noqa: BLE001 - every caller that waits for the write gets its error
             return [(job, None, failure) for job in taken]
         return outcomes
 
 
 def collect_until_failure(steps: Iterable[Result]) -> list[Result]:
-    """What `steps` yields before the log fails, so that it is not lost. Raises StateStorageError when that is nothing.
+    """Collect what `steps` yields before the log fails. Raises StateStorageError if that is nothing.
 
-    For a job of many steps, each of which is good without those after it; the caller comes back for the rest.
+    For a job of many steps, each of which is valid without those after it; the caller runs the rest later.
     """
     done: list[Result] = []
     try:
@@ -95,5 +95,5 @@ def collect_until_failure(steps: Iterable[Result]) -> list[Result]:
 def _outcome(job: Job[Any]) -> Outcome:
     try:
         return job, job.action(), None
-    except Exception as error:  # noqa: BLE001 - it is told where the job came from
+    except Exception as error:  # noqa: BLE001 - the caller of the job gets it
         return job, None, error

@@ -1,4 +1,7 @@
-"""What a supervisor host asks its shell to do; each is handed out once what it rests on is recorded."""
+"""Defines the outputs of a supervisor host, which its shell carries out.
+
+Each is emitted only after the events that it rests on are recorded.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,18 @@ from runtime.supervision.commands import CancelStage, GiveGrant, RunStage, SetTi
 
 
 def run_message_id(key: StageKey) -> MessageId:
-    """Under which id a stage is told to run: the same, however often and by whichever process of the supervisor."""
+    """Return the message id of a stage attempt, the same for every send by every incarnation of the supervisor."""
     return MessageId(f"run:{key}")
 
 
 class WriteDue(msgspec.Struct, frozen=True, gc=False):
-    """Call `write` soon: what else comes until then goes with the same write."""
+    """Requests a call of `write` soon: inputs that arrive until then go with the same write."""
 
 
 class SendStage(msgspec.Struct, frozen=True):
-    """Tell an agent to run a stage; `due` names it again until it is acknowledged.
+    """Sends a stage to an agent; `due` returns it again until it is acknowledged.
 
-    `origin`: what the shell gave with the message that led to this.
+    `origin`: the value that the shell passed with the message that led to this.
     """
 
     message_id: MessageId
@@ -32,7 +35,7 @@ class SendStage(msgspec.Struct, frozen=True):
 
 
 class SendOnce(msgspec.Struct, frozen=True):
-    """Tell an agent something that may get lost: a grant is asked for again, a cancelled attempt counts for nothing."""
+    """Sends an agent a command that may get lost: grants are requested again, cancelled attempts do not count."""
 
     address: Address
     run_id: RunId
@@ -41,7 +44,7 @@ class SendOnce(msgspec.Struct, frozen=True):
 
 
 class ReportRecorded(msgspec.Struct, frozen=True):
-    """Tell an agent that its report is recorded and need not be sent again."""
+    """Acknowledges a report to its agent once it is recorded."""
 
     report_id: MessageId
     address: Address
@@ -50,9 +53,9 @@ class ReportRecorded(msgspec.Struct, frozen=True):
 
 
 class NotRecorded(msgspec.Struct, frozen=True):
-    """Something that happened to a run is not recorded.
+    """Signals that an event of a run could not be recorded.
 
-    With a `report_id` its sender says it again; otherwise the host tries again when the `error` is the log's.
+    With a `report_id` its sender resends it; otherwise the host retries if the `error` is the log's.
     """
 
     run_id: RunId | None
@@ -61,13 +64,13 @@ class NotRecorded(msgspec.Struct, frozen=True):
 
 
 class LeaseNotRenewed(msgspec.Struct, frozen=True):
-    """The log could not be reached; it is this owner's for as long as its lease lasts."""
+    """Signals that the log could not be reached; this owner keeps it until its lease expires."""
 
     error: StateStorageError
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """Tell whoever asked under `token` that it is recorded, or why it is not."""
+    """Answers the caller with `token`: its request is recorded, or failed with `error`."""
 
     token: object
     run_id: RunId | None
@@ -75,37 +78,37 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class StartTimer(msgspec.Struct, frozen=True):
-    """Call `on_timer` when the timer is due."""
+    """Requests a call of `on_timer` when the timer is due."""
 
     run_id: RunId
     command: SetTimer
 
 
 class DropTimers(msgspec.Struct, frozen=True, gc=False):
-    """The run is over, and so are its timers."""
+    """Drops the timers of a run that is over."""
 
     run_id: RunId
 
 
 class RetryIn(msgspec.Struct, frozen=True, gc=False):
-    """Call `on_retry` with that number in `delay_s`."""
+    """Requests a call of `on_retry` with that number in `delay_s`."""
 
     number: int
     delay_s: float
 
 
 class RunChanged(msgspec.Struct, frozen=True, gc=False):
-    """Something of a run was recorded: whoever watches it may look again."""
+    """Signals that events of a run were recorded, for its watchers."""
 
     run_id: RunId
 
 
 class Recovered(msgspec.Struct, frozen=True, gc=False):
-    """The runs of the log are taken up; what came before that goes on now."""
+    """Signals that the runs of the log are recovered; inputs held back until then are handled now."""
 
 
 class Deposed(msgspec.Struct, frozen=True):
-    """Somebody else drives these runs now: nothing that this process still says may be heard."""
+    """Signals that another owner drives these runs now: this process must send nothing more."""
 
     error: Exception
 

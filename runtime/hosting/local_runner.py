@@ -1,7 +1,8 @@
-"""Whole runs in one process, without Ray: the oracle for the actors, and the product for scripts and tests.
+"""Runs pipelines in one process, without Ray.
 
-The same host, the same agents and the same run log as on a cluster; stages are asyncio tasks, and every write is made
-at once. What the log does not take is not only tried again: whoever asked, or watches, is told.
+This is the oracle for the actors, and the runtime for scripts and tests. Host, agents and run log are the same as on a
+cluster; stages are asyncio tasks, and every write is made at once. A failed write is not only retried: callers and
+watchers get the error.
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ from runtime.supervision.events import (
 
 log = logging.getLogger(__name__)
 
-# Tells this process from another that went on with the same run before.
+# Distinguishes this process from another that drove the same run before.
 INCARNATION = secrets.token_hex(8)
 
 STAGES = Directory(lambda _config, stage, _key: Address(stage), StageName)
 
 
 class _Asked:
-    """A caller's question to the host, and its reply."""
+    """Holds the host's reply to a caller."""
 
     reply: Reply | None = None
 
@@ -116,9 +117,9 @@ class LocalRunner:
         return self._table.envelope(run_id)
 
     async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
-        """Events of a run from `after_seq` (exclusive) to its end, and what its stages are writing meanwhile.
+        """Yield the events of a run from `after_seq` (exclusive) to its end, and the texts that its stages write.
 
-        Raises what kept the run from going on, if so.
+        Raises the error that keeps the run from continuing, if there is one.
         """
         marks: Marks = {}
         while True:
@@ -136,25 +137,25 @@ class LocalRunner:
             await self._watchers.wait(run_id)
 
     async def cancel(self, run_id: RunId, reason: str = "") -> None:
-        """End a run now; what its stages had finished is kept. Raises UnknownNameError."""
+        """End a run now; the outputs of finished stages are kept. Raises UnknownNameError."""
         self._ask(lambda token: self._host.demand(token, run_id, CancelRequested(reason)))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
-        """Answer a question of a run that waits. Raises InterruptError."""
+        """Answer an interrupt of a waiting run. Raises InterruptError."""
         self._ask(lambda token: self._host.answer(token, run_id, interrupt_id, user_id, response))
 
     async def pause(self, run_id: RunId, reason: str = "") -> None:
-        """Hold a run at its next step; answering the checkpoint lets it go on. Raises UnknownNameError."""
+        """Pause a run at its next step; answering the checkpoint resumes it. Raises UnknownNameError."""
         self._ask(lambda token: self._host.demand(token, run_id, PauseRequested(reason)))
 
     async def fork(self, source: RunId, at_seq: int) -> RunId:
-        """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
+        """Start a run with the events of `source` up to `at_seq` (inclusive). Raises UnknownNameError."""
         return self._ask(lambda token: self._host.fork(token, source, at_seq))
 
     async def resume(self, run_id: RunId) -> None:
-        """Go on with a run of the log that nobody drives: what was in flight is issued again, a question stays open.
+        """Resume a run of the log that no process drives: stages in flight are reissued, interrupts stay open.
 
-        Raises UnknownNameError when the log has no such run, and SettingsError when its pipeline has changed.
+        Raises UnknownNameError if the log has no such run, and SettingsError if its pipeline has changed.
         """
         events = self._log.events(run_id)
         if not events:
@@ -165,11 +166,11 @@ class LocalRunner:
         self._ask(lambda token: self._host.submit(token, request, run_id))
 
     def envelope(self, run_id: RunId) -> Envelope:
-        """The envelope of a run as it stands."""
+        """Return the current envelope of a run."""
         return self._table.envelope(run_id)
 
     async def close(self) -> None:
-        """Stop what is still running."""
+        """Cancel stages, retries and timers, and close the agents."""
         self._timers.close()
         pending = [*self._tasks.values(), *self._retries]
         for task in pending:
@@ -189,10 +190,10 @@ class LocalRunner:
         return reply.run_id
 
     def _act(self, outputs: list[Output]) -> None:
-        """Do what the host says; what it has to write is written now."""
+        """Carry out outputs of the host; writes are made at once."""
         for output in outputs:
             if isinstance(output, WriteDue):
-                outputs += self._host.write(now_ms=0)  # nothing is sent again
+                outputs += self._host.write(now_ms=0)  # nothing is resent
             elif (act := self._acts.get(type(output))) is not None:
                 act(output)
 
@@ -215,7 +216,7 @@ class LocalRunner:
         self._watchers.show(text)
 
     def _report(self, key: StageKey, stage: StageName, *payloads: StagePayload, refused: bool = False) -> None:
-        """Have it recorded what became of an attempt. Raises why it could not be."""
+        """Record a report on an attempt. Raises the error if it could not be recorded."""
         report_id = MessageId(f"{INCARNATION}.{next(self._report_numbers)}")
         report = Report(key, Address(stage), INCARNATION, payloads, refused)
         self._act(self._host.on_report(report_id, report))
@@ -276,7 +277,7 @@ class LocalRunner:
             self._break(failure.run_id, failure.error)
 
     def _break(self, run_id: RunId, error: Exception) -> None:
-        """The run cannot go on, as when its log takes no more: whoever watches it is told."""
+        """Store the error that keeps a run from continuing, such as a failed log, and wake its watchers."""
         self._broken[run_id] = error
         self._watchers.wake(run_id)
 

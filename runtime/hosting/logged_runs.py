@@ -1,4 +1,4 @@
-"""Runs as the log has them: to go on with, to look at when they are over, or to begin another from their past."""
+"""Reads runs from the log: to continue them, to read them when finished, or to fork them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.supervision.replay import fold, with_run_id
 
 
 class LoggedRun(NamedTuple):
-    """A run's events from the first on, its request, and the rules that it goes by."""
+    """Holds a run's events from the first on, its request and its rules."""
 
     config: PipelineConfig
     request: Request
@@ -23,7 +23,7 @@ class LoggedRun(NamedTuple):
 
 
 def entry_of(config: PipelineConfig, event: Event, after: Envelope) -> Entry:
-    """What is written of an event that leaves the run as it is `after`."""
+    """Return the log entry of an event; `after` is the envelope of the run after it."""
     return Entry(config.name, event, after.lifecycle == "terminated", after.lifecycle, after.terminal_reason)
 
 
@@ -35,13 +35,13 @@ class LoggedRuns:
         self._pinned = pinned
 
     def to_go_on(self, events: list[Event]) -> LoggedRun:
-        """The run of these events. Raises SettingsError when it cannot go on under the rules that it began under."""
+        """Return the run of these events. Raises SettingsError if it cannot continue under the rules of its start."""
         first = _first(events)
         config = self._pinned.to_go_on(first, f"run {events[0].run_id} began; it cannot go on")
         return LoggedRun(config, first.request, events)
 
     def finished(self, run_id: RunId) -> LoggedRun | None:
-        """A run that is over; None when there is none, when it goes on, or when nobody has its rules."""
+        """Return a finished run; None if there is none, if it is not over, or if its rules were not stored."""
         events = self._log.events(run_id)
         first = events[0].payload if events else None
         config = self._pinned.to_read(first) if isinstance(first, RunRequested) else None
@@ -52,9 +52,9 @@ class LoggedRuns:
         return LoggedRun(config, first.request, events)
 
     def copied(self, source: RunId, at_seq: int, run_id: RunId) -> tuple[LoggedRun, list[Entry]]:
-        """The past of `source` up to event `at_seq` as that of `run_id`, and what is to be written for it.
+        """Copy the events of `source` up to `at_seq` (inclusive) for `run_id`; return the copy and its log entries.
 
-        Raises UnknownNameError when there is no such run or event, and SettingsError when its pipeline has changed.
+        Raises UnknownNameError if there is no such run or event, and SettingsError if its pipeline has changed.
         """
         events = [event for event in self._log.events(source) if event.seq <= at_seq]
         if not events or events[-1].seq != at_seq:

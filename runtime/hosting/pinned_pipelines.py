@@ -1,4 +1,4 @@
-"""The rules of the runs of one log: those of today for a run that begins, and for any other those it began under."""
+"""Selects the rules of runs: the current ones for a new run, and for any other those it started under."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.supervision.events import RunRequested
 
 
 class PinnedPipelines:
-    """Pipelines of today by name, and what the log keeps of earlier ones by hash."""
+    """Finds current pipelines by name, and earlier versions by hash in the log."""
 
     def __init__(self, pipelines: Mapping[str, PipelineConfig], run_log: RunLog) -> None:
         self._today = dict(pipelines)
@@ -20,7 +20,7 @@ class PinnedPipelines:
         self._kept: set[str] = set()
 
     def today(self, pipeline: str) -> PipelineConfig:
-        """The pipeline of that name. Raises UnknownNameError."""
+        """Return the current pipeline of that name. Raises UnknownNameError."""
         config = self._today.get(pipeline)
         if config is None:
             known = sorted(self._today)
@@ -30,16 +30,16 @@ class PinnedPipelines:
         return config
 
     def keep(self, config: PipelineConfig) -> None:
-        """Have the rules in the log before a run begins under them; it is written once. Raises StateStorageError."""
+        """Store the rules in the log, once, before a run starts under them. Raises StateStorageError."""
         if config.config_hash not in self._kept:
             self._log.keep_rules(config.config_hash, encode_pipeline(config))
             self._kept.add(config.config_hash)
 
     def to_go_on(self, first: RunRequested, what: str) -> PipelineConfig:
-        """The rules under which the run that `first` began goes on, with the agents of today.
+        """Return the rules under which the run that started with `first` continues, with the current agents.
 
-        `what` completes "pipeline 'p' has changed since …" in the SettingsError that is raised when it cannot. Raises
-        UnknownNameError when the pipeline is gone.
+        `what` completes "pipeline 'p' has changed since …" in the SettingsError that is raised if it cannot. Raises
+        UnknownNameError if the pipeline no longer exists.
         """
         current = self.today(first.request.pipeline)
         if _is_of(first, current):
@@ -54,9 +54,9 @@ class PinnedPipelines:
         return with_current_placement(pinned, current)
 
     def to_read(self, first: RunRequested) -> PipelineConfig | None:
-        """The rules that the run began under, whether it could go on or not; None when nobody has them.
+        """Return the rules that the run started under, even if it cannot continue; None if they were not stored.
 
-        Raises SettingsError when this version cannot read them.
+        Raises SettingsError if this version cannot read them.
         """
         current = self._today.get(first.request.pipeline)
         return current if current is not None and _is_of(first, current) else self._pinned(first)

@@ -1,7 +1,7 @@
-"""How often a user may ask. Decides; the door refuses.
+"""Limits how often users may submit requests.
 
-Rates are counted over a minute, an hour and a day, with a bucket for bursts; `None` switches a limit off. The local
-user and batch workers are not limited.
+Rates are counted over a minute, an hour and a day, with a token bucket for bursts; `None` switches a limit off. The
+local user and batch workers are not limited.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
 
 
 class RateLimits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Requests per span, inclusive; `burst` may come at once, refilled at the minute's pace."""
+    """Bounds requests per span, inclusive; `burst` may come at once, refilled at the rate of `per_minute`."""
 
     per_minute: int | None = 60
     per_hour: int | None = 1_000
@@ -83,9 +83,9 @@ class RateLimiter:
         return 0 if tokens >= 1 else round((1 - tokens) * refill_ms)
 
     def _tokens(self, key: tuple[str, str], limits: RateLimits, now_ms: int) -> tuple[float, float]:
-        """Tokens in a user's bucket now, and the milliseconds that one more takes."""
+        """Return the tokens in a user's bucket now, and the milliseconds that one more takes."""
         burst = limits.burst or 0
         refill_ms = _MINUTE_MS / (limits.per_minute or 60)
         tokens, at_ms = self._bucket.get(key, (float(burst), now_ms))
-        since_ms = max(0, now_ms - at_ms)  # a clock that was set back takes nothing away
+        since_ms = max(0, now_ms - at_ms)  # a clock that was set back removes no tokens
         return min(float(burst), tokens + since_ms / refill_ms), refill_ms

@@ -1,4 +1,4 @@
-"""What is to be recorded, with one write for many; what nobody would say again is tried until it is on record."""
+"""Queues operations to record in one write, and retries those that no sender would repeat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class RecordQueue:
-    """The jobs of one host. `emit` takes what its shell is to do for them."""
+    """Queues the jobs of one host. `emit` takes the outputs for its shell."""
 
     def __init__(self, table: RunTable, emit: Callable[[Output], None]) -> None:
         self._table = table
@@ -36,14 +36,14 @@ class RecordQueue:
         self.is_deposed = False
 
     def add(self, job: Job[Any]) -> None:
-        """Have the job done with the next write."""
+        """Add a job to the next write."""
         self._commit.add(job)
         if not self._is_due:
             self._is_due = True
             self._emit(WRITE_DUE)
 
     def withdraw(self, token: object) -> None:
-        """Whoever asked for it is not there any more."""
+        """Drop the pending jobs of a caller that is gone."""
         self._commit.withdraw(token)
 
     def retry_until_recorded(
@@ -55,9 +55,9 @@ class RecordQueue:
         waits_first: bool = False,
         is_one_event: bool = False,
     ) -> None:
-        """Do something that nobody would ask for again, however long the log takes.
+        """Run an operation that no sender would repeat, and retry it until the log records it.
 
-        `given_up`: it fails for another reason than the log. `waits_first`: the log has just failed.
+        `given_up` is called if it fails for another reason than the log. `waits_first`: the log has just failed.
         """
 
         def failed(error: Exception) -> None:
@@ -71,7 +71,7 @@ class RecordQueue:
         (self._retry_later if waits_first else self.add)(job)
 
     def settle(self, run_id: RunId, then: Callable[[list[Command]], None]) -> None:
-        """A record failed: find out whether it was kept after all, and go on with what followed then."""
+        """Find out whether a failed record was kept after all, and call `then` with the commands that follow."""
         if run_id in self._settling:
             return
         self._settling.add(run_id)
@@ -86,13 +86,13 @@ class RecordQueue:
         self.retry_until_recorded(None, lambda: self._table.catch_up(run_id), settled, given_up, waits_first=True)
 
     def retry(self, number: int) -> None:
-        """The time of `RetryIn` is over."""
+        """Queue the job of a `RetryIn` whose delay is over."""
         job = self._retries.pop(number, None)
         if job is not None:
             self.add(job)
 
     def write(self) -> None:
-        """Record what has come, and go on with what follows from it."""
+        """Run the queued jobs in one write, then call their callbacks."""
         if self.is_deposed:
             return
         outcomes = self._commit.write()
@@ -104,14 +104,14 @@ class RecordQueue:
             try:
                 job.then(result) if error is None else job.failed(error)
             except Exception:
-                log.exception("supervisor.job_failed")  # the others of this write are to be told all the same
-        # After whoever waited for this write has been told, so that none of them waits for the next one.
+                log.exception("supervisor.job_failed")  # the callbacks of the other jobs must run all the same
+        # After the callbacks of this write, so that none of its callers waits for the next one.
         self._is_due = self._commit.waiting > 0
         if self._is_due:
             self._emit(WRITE_DUE)
 
     def depose(self, error: FencedError) -> None:
-        """Somebody else owns the log: nothing is done any more."""
+        """Stop for good, as another owner has taken over the log."""
         self.is_deposed = True
         self._emit(Deposed(error))
 

@@ -1,4 +1,4 @@
-"""Which reports of agents a supervisor has recorded or is about to: each counts once, however often it comes."""
+"""Deduplicates reports of agents: each is recorded once, however often it arrives."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Arrival = Literal["new", "under way", "recorded"]
 
 
 class ReportInbox:
-    """Reports by id. One that could not be recorded is new when it comes again."""
+    """Tracks reports by id. One that could not be recorded is new when it arrives again."""
 
     def __init__(self) -> None:
         self._recorded = Inbox()
         self._under_way: set[MessageId] = set()
 
     def arrives(self, report_id: MessageId) -> Arrival:
-        """How far a copy of that report has got; a new one is under way from now on."""
+        """Return how far the report has got that arrives; a new one is under way from now on."""
         if report_id in self._under_way:
             return "under way"
         if self._recorded.is_duplicate(report_id):
@@ -27,10 +27,10 @@ class ReportInbox:
         return "new"
 
     def is_recorded(self, report_id: MessageId) -> None:
-        """It has been recorded, and is to be acknowledged whenever it comes again."""
+        """Mark a report as recorded; later copies need only be acknowledged."""
         self._under_way.discard(report_id)
         self._recorded.note(report_id)
 
     def has_failed(self, report_id: MessageId) -> None:
-        """It could not be recorded."""
+        """Mark a report as not recorded, so that its next copy is new."""
         self._under_way.discard(report_id)

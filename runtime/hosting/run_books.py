@@ -1,4 +1,4 @@
-"""What a run table has in memory of its runs: state, rules, how far each is recorded, and what callers may see."""
+"""Keeps the runs of a run table in memory: state, rules, last recorded event, client events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FINISHED_RUNS_KEPT = 1_000
 
 
 class RunBooks:
-    """Runs by id. Of those that are over, the last thousand are kept."""
+    """Holds runs by id; of the finished ones, the last thousand."""
 
     def __init__(self) -> None:
         self.states: dict[RunId, RunState] = {}
@@ -29,51 +29,51 @@ class RunBooks:
         return run_id in self.states
 
     def open(self, run_id: RunId, config: PipelineConfig) -> None:
-        """Begin a run under its rules, with nothing recorded."""
+        """Add a run under its rules, with nothing recorded."""
         self.rules[run_id] = config
         self.states[run_id] = new_state(run_id)
         self.logged[run_id] = 0
         self._events[run_id] = []
 
     def stand_at(self, run_id: RunId, seq: int, state: RunState) -> None:
-        """Go on from a state that was kept after event `seq`; what callers saw before is in the log alone."""
+        """Set a run to a state saved after event `seq`; earlier client events are in the log alone."""
         self.states[run_id], self.logged[run_id] = state, seq
         self._shown_from[run_id] = state.next_event_seq - 1
 
     def advance(self, event: Event, decision: Decision) -> None:
-        """An event takes effect."""
+        """Apply an event and its decision."""
         run_id = event.run_id
         self.logged[run_id] = event.seq
         self.states[run_id] = decision.state
         self._events[run_id].extend(command.event for command in decision.commands if isinstance(command, Emit))
 
     def note_finished(self, run_id: RunId) -> list[RunId]:
-        """The run is over; returns those that are to be forgotten, the oldest first."""
+        """Mark a run as finished; return the finished runs to forget, oldest first."""
         self._finished[run_id] = None
         too_many = max(0, len(self._finished) - FINISHED_RUNS_KEPT)
         return [self._finished.popitem(last=False)[0] for _ in range(too_many)]
 
     def kept(self, run_id: RunId, place: int | None) -> Kept:
-        """The run as it is, for `put_back`."""
+        """Return the current state of a run, for `put_back`."""
         return Kept(self.states[run_id], self.logged[run_id], len(self._events[run_id]), place)
 
     def put_back(self, run_id: RunId, before: Kept) -> None:
-        """What happened to the run since then was not recorded."""
+        """Undo the events of a run since `before`, which were not recorded."""
         self.states[run_id], self.logged[run_id] = before.state, before.logged
         del self._events[run_id][before.client_events :]
         self._finished.pop(run_id, None)
 
     def shown_since(self, run_id: RunId, after_seq: int) -> list[ClientEvent] | None:
-        """What callers may see from `after_seq` (exclusive) on; None when only the log has all of it."""
+        """Return the client events after `after_seq`; None if only the log has all of them."""
         shown_from = self._shown_from.get(run_id, 0)
         return None if after_seq < shown_from else self._events[run_id][max(0, after_seq - shown_from) :]
 
     @property
     def running(self) -> int:
-        """How many runs are not over."""
+        """The number of runs that are not finished."""
         return len(self.states) - len(self._finished)
 
     def forget(self, run_id: RunId) -> None:
-        """The run is not driven here any more."""
+        """Remove a run."""
         for book in (self.states, self.rules, self.logged, self._events, self._shown_from):
             book.pop(run_id, None)

@@ -1,4 +1,4 @@
-"""The quotas of one supervisor, applied to its runs: whom a door refuses, who waits, and whose runs have to stop."""
+"""Applies the quotas of one supervisor to its runs: refuses requests, queues runs, stops runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RETRY_WHEN_OVERLOADED_S = 10
 
 
 class RunQuotas:
-    """Keeps count of the runs that it is told of."""
+    """Tracks the runs of a supervisor against its quotas."""
 
     def __init__(self, quotas: Quotas, rates: RateLimiter | None, clock: Clock) -> None:
         self._quotas = quotas
@@ -29,10 +29,10 @@ class RunQuotas:
         self._overspent: dict[RunId, None] = {}
 
     def permitted(self, request: Request) -> Request:
-        """The request, asking for no more than one run may have.
+        """Return the request with its limits lowered to the ceilings of one run.
 
-        Raises RateLimitedError for a user who asks too often, or whose runs have spent a quota, and OverloadedError
-        when as many runs wait as may.
+        Raises RateLimitedError for a user who submits too often, or whose runs have used up a quota, and
+        OverloadedError if the queue of waiting runs is full.
         """
         self._refuse_when_overloaded()
         user_id, now_ms = request.user_id, self._clock.now_ms()
@@ -56,28 +56,28 @@ class RunQuotas:
             )
 
     def open(self, run_id: RunId, request: Request, priority: str) -> bool:
-        """Get to know a run; True when there is room for it right now, and nobody who waits comes before it."""
+        """Register a run; return True if there is room for it right now and no waiting run comes before it."""
         self._candidates[run_id] = Candidate(run_id, request.user_id, request.session_id, priority)
         return self._queue.may_begin(self._candidates[run_id])
 
     def must_queue(self, run_id: RunId) -> bool:
-        """True when the run may not go on right now."""
+        """Return True if the run may not continue right now."""
         return not self._queue.may_begin(self._candidates[run_id])
 
     def note(self, run_id: RunId, now: Envelope) -> None:
-        """An event has changed the run, and perhaps whether it takes up room."""
+        """Update the run's state after an event, which may change whether it takes up room."""
         self._queue.note(self._candidates[run_id], now.lifecycle)
 
     def place(self, run_id: RunId) -> int | None:
-        """Where the run stands among those that wait; None when it does not."""
+        """Return the run's place among the waiting runs; None if it does not wait."""
         return self._queue.place(run_id)
 
     def put_back(self, run_id: RunId, before: Envelope, place: int | None) -> None:
-        """What changed the run was not recorded: it is as before, at the same place among those that wait."""
+        """Undo a change that was not recorded: the run is as before, at the same place among the waiting runs."""
         self._queue.note(self._candidates[run_id], before.lifecycle, place)
 
     def book(self, run_id: RunId, before: Envelope, after: Envelope) -> None:
-        """What the run has spent between two of its states is recorded, and counts from now on."""
+        """Count the recorded spending of a run between two of its states."""
         llm_calls, tokens = spent_since(before, after)
         if not llm_calls and not tokens:
             return
@@ -87,14 +87,14 @@ class RunQuotas:
             self._overspent[run_id] = None
 
     def forget(self, run_id: RunId) -> None:
-        """The run takes up no room any more."""
+        """Remove a run, which then takes up no room."""
         self._overspent.pop(run_id, None)
         candidate = self._candidates.pop(run_id, None)
         if candidate is not None:
             self._queue.note(candidate, "terminated")
 
     def next_overspent(self) -> tuple[RunId, QuotaExhausted] | None:
-        """A run that is to be told that its user has spent a quota; each is named once for each time that it spent."""
+        """Return a run to stop because its user has used up a quota; each once for each time that it spent."""
         while self._overspent:
             run_id = next(iter(self._overspent))
             del self._overspent[run_id]
@@ -105,17 +105,17 @@ class RunQuotas:
         return None
 
     def tell_again(self, run_id: RunId) -> None:
-        """The run was named by `next_overspent`, and that could not be recorded."""
+        """Have `next_overspent` return the run again, as its event could not be recorded."""
         if run_id in self._candidates:
             self._overspent[run_id] = None
 
     def next_run(self) -> RunId | None:
-        """The waiting run that may begin or go on now."""
+        """Return the waiting run that may start or continue now; None if there is none."""
         return self._queue.next_run()
 
     @property
     def has_candidates(self) -> bool:
-        """True when a run waits for room, or is to be told that its user has spent a quota."""
+        """True if a run waits for room, or is to be stopped because its user has used up a quota."""
         return bool(self._queue.waiting or self._overspent)
 
     def _exhausted(self, user_id: str) -> Exhausted | None:

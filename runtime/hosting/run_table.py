@@ -1,7 +1,7 @@
-"""The runs that one supervisor drives: decide, keep the record, and only then hand out commands.
+"""Drives the runs of one supervisor: decides, records, and only then returns commands.
 
-Every `SupervisorHost` owns one `RunTable` and carries out what it returns. It is not thread-safe. What it remembers of
-runs is in `RunBooks`, what became of writes that failed in `UnconfirmedRecords`, and who may begin in `RunQuotas`.
+Every `SupervisorHost` owns one `RunTable` and carries out the commands that it returns. It is not thread-safe. The
+state of runs is in `RunBooks`, failed writes are in `UnconfirmedRecords`, admission is in `RunQuotas`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NO_QUOTAS = Quotas()
 
 
 class RunTable:
-    """Runs by id, their states and the events that callers see."""
+    """Drives runs by id, with their states and client events."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class RunTable:
         owner: str | None = None,
         epoch: int | None = None,
     ) -> None:
-        """With an `owner` the log is taken over: what its former owner still tries to write is refused.
+        """Take over the log if there is an `owner`: later writes of its former owner are refused.
 
-        Who has taken it over already, with a lease, gives the `epoch` instead.
+        A caller that has taken it over already, with a lease, gives the `epoch` instead.
         """
         self._pinned = PinnedPipelines(pipelines, run_log)
         self._room = RunQuotas(quotas, rates, clock)
@@ -78,12 +78,12 @@ class RunTable:
         self._unconfirmed = UnconfirmedRecords()
 
     def submit(self, request: Request, run_id: RunId | None = None) -> tuple[RunId, list[Command]]:
-        """Accept a request: its first record is kept when this returns. Over the quotas it waits to be admitted.
+        """Accept a request: its first event is recorded before this returns. Over the quotas it waits for admission.
 
-        A run id that is known already changes nothing. Raises UnknownNameError for a pipeline that is not there,
-        RateLimitedError for a user who asks too often or has spent a quota, OverloadedError when too many wait,
-        InputError for limits that the pipeline does not have and for what cannot be put on the wire, and
-        StateStorageError when nothing could be written.
+        A run id that is known already changes nothing. Raises UnknownNameError for an unknown pipeline,
+        RateLimitedError for a user who submits too often or has used up a quota, OverloadedError if too many runs wait,
+        InputError for limits that the pipeline does not have and for requests that cannot be encoded, and
+        StateStorageError if nothing could be written.
         """
         config = self._pinned.today(request.pipeline)
         try:
@@ -106,11 +106,11 @@ class RunTable:
             raise
 
     def recover(self) -> Iterator[tuple[RunId, list[Command]]]:
-        """Take up the unfinished runs of the log, oldest first; the commands issue again what was in flight.
+        """Recover the unfinished runs of the log, oldest first; the commands reissue what was in flight.
 
-        A host that owns the log calls it once at its start, before anything else, and again from the beginning when
-        the log fails meanwhile. A run goes on under the rules that it began under; one that cannot, because its rules
-        were not kept or because today's agents do not fit them any more, stays in the log untouched.
+        A host that owns the log calls it once at its start, before anything else, and again from the beginning if the
+        log fails meanwhile. A run continues under the rules that it started under; one that cannot, because its rules
+        were not stored or are incompatible with the current agents, stays in the log untouched.
         """
         for row in self._log.unfinished():
             if row.run_id in self._books:
@@ -121,7 +121,7 @@ class RunTable:
                 log.error("run.not_taken_up", extra={"run_id": row.run_id, "reason": error.message})
 
     def catch_up(self, run_id: RunId) -> list[Command]:
-        """What is owed since a record failed that was kept after all. Raises StateStorageError as long as nobody knows.
+        """Return the commands of failed records that were kept after all. Raises StateStorageError while that is open.
 
         A host calls it some time after `handle` or `answer` raised; any later event of the run does the same.
         """
@@ -129,10 +129,10 @@ class RunTable:
         return self._settled(run_id)
 
     def admit(self) -> Iterator[tuple[RunId, list[Command]]]:
-        """Let waiting runs begin or go on as far as the quotas allow, by priority, and stop whose user has spent one.
+        """Start or continue waiting runs by priority within the quotas, and stop runs of users who used up a quota.
 
-        A host calls it after every event. One run after the other, so that what one of them is given is not lost when
-        the next cannot be recorded.
+        A host calls it after every event. It yields run by run, so that the commands of one are not lost if the next
+        cannot be recorded.
         """
         while (overspent := self._room.next_overspent()) is not None:
             run_id, exhausted = overspent
@@ -146,7 +146,7 @@ class RunTable:
             yield admitted, self.handle(admitted, RunAdmitted())
 
     def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> list[Command]:
-        """Take a person's answer. Raises InterruptError that says why it cannot be taken; nothing is changed then."""
+        """Record a user's answer. Raises InterruptError with the reason if it is refused; nothing is changed then."""
         self._make_sure(run_id)
         envelope = self._state(run_id).envelope
         now_ms = self._clock.now_ms()
@@ -158,10 +158,10 @@ class RunTable:
         return self.handle(run_id, InterruptAnswered(interrupt_id, user_id, response, self._room.must_queue(run_id)))
 
     def fork(self, source: RunId, at_seq: int, run_id: RunId | None = None) -> tuple[RunId, list[Command]]:
-        """A new run with the same past as `source` up to event `at_seq` (inclusive), and a future of its own.
+        """Start a run with the events of `source` up to `at_seq` (inclusive).
 
-        A run id that is known already changes nothing. Raises UnknownNameError when there is no such run or event, and
-        SettingsError when its pipeline has changed and it cannot go on under the rules that it began under.
+        A run id that is known already changes nothing. Raises UnknownNameError if there is no such run or event, and
+        SettingsError if its pipeline has changed and it cannot continue under the rules that it started under.
         """
         if run_id is not None and run_id in self._books:
             return run_id, []
@@ -179,11 +179,11 @@ class RunTable:
             raise
 
     def handle(self, run_id: RunId, payload: Payload) -> list[Command]:
-        """Record what happened and return what is to be done about it.
+        """Record an event and return the commands that follow from it.
 
-        Deciding is pure, so it comes first: what changes nothing (late, doubled, of an unknown run) is not recorded,
-        and nothing is handed out or remembered before the record is kept. Raises StateStorageError when it may not have
-        been kept: the host says it again later, and is then given what an event led to that was kept after all.
+        Deciding is pure, so it comes first: an event that changes nothing (late, doubled, of an unknown run) is not
+        recorded, and no state changes and no command is returned before the record is kept. Raises StateStorageError if
+        it may not have been kept: the host repeats it later, and gets the commands if it was kept after all.
         """
         self._make_sure(run_id)
         if self._unconfirmed.is_replayed(run_id, payload, self._batch):
@@ -217,9 +217,9 @@ class RunTable:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Record all that is handled inside with one write. Nothing of it may be handed out before this ends.
+        """Record all events handled inside in one write. Their commands may not be carried out before this ends.
 
-        Raises StateStorageError when it may not have been kept: then all of it is as `handle` leaves what failed.
+        Raises StateStorageError if it may not have been kept: all of its events are then as after a failed `handle`.
         """
         self._batch = batch = RunBatch()
         try:
@@ -236,15 +236,15 @@ class RunTable:
                 self._recorded(run_id, before.state, before.logged)
 
     def _recorded(self, run_id: RunId, before: RunState, logged_before: int) -> None:
-        """What happened to a run since then is on record."""
+        """Book the spending of a run since `before`, and save a snapshot if one is due, after a write."""
         state, config_hash = self._books.states[run_id], self._books.rules[run_id].config_hash
         self._room.book(run_id, before.envelope, state.envelope)
         self._snapshots.keep_when_due(run_id, logged_before, self._books.logged[run_id], state, config_hash)
 
     def _take_back(self, batch: RunBatch) -> None:
-        """Leave every run as it was before the batch, and owe again what was handed out in it."""
+        """Restore every run to its state before a failed batch, and requeue the pending commands handed out in it."""
         for run_id in batch.opened:
-            self._forget(run_id)  # whoever asked asks again, under the same id; the log says then whether it was kept
+            self._forget(run_id)  # the caller repeats it with the same id; the log then shows whether it was kept
         for run_id, before in batch.before.items():
             if run_id not in self._books:
                 continue
@@ -269,7 +269,7 @@ class RunTable:
         return decision.commands
 
     def _make_sure(self, run_id: RunId) -> None:
-        """After a record failed, read what the log has: an event that was kept after all takes effect now."""
+        """Read the log after a record failed: an event that was kept after all takes effect now."""
         if run_id not in self._unconfirmed:
             return
         books = self._books
@@ -281,7 +281,7 @@ class RunTable:
         self._unconfirmed.confirmed(run_id)
 
     def _take_up_standing(self, run_id: RunId) -> list[Command]:
-        """Drive a run of the log from its newest snapshot, or from its beginning where there is none of use."""
+        """Recover a run of the log from its newest snapshot, or from its first event if there is no usable one."""
         standing = self._snapshots.newest(run_id)
         if standing is None:
             return self._take_up(self._log.events(run_id))
@@ -298,7 +298,7 @@ class RunTable:
         return self._adopt(run_id, may_wait=False)
 
     def _take_up(self, events: list[Event], may_wait: bool = False) -> list[Command]:
-        """Drive a run of the log from where it stands; where it `may_wait`, as soon as there is room for it."""
+        """Recover a run from its events; if it `may_wait`, it continues as soon as there is room for it."""
         run = self._logged_runs.to_go_on(events)
         if self._remember(run).envelope.lifecycle == "terminated":
             return []
@@ -314,7 +314,7 @@ class RunTable:
             raise
 
     def _remember(self, run: LoggedRun) -> RunState:
-        """Take a run of the log into the table as it stands."""
+        """Add a run of the log to the table in its current state."""
         run_id = run.events[0].run_id
         self._open(run_id, run.config, run.request)
         for event, _, decision in decisions(run.config, run.events):
@@ -322,20 +322,20 @@ class RunTable:
         return self._books.states[run_id]
 
     def envelope(self, run_id: RunId) -> Envelope:
-        """The envelope of a run as it stands. Raises UnknownNameError."""
+        """Return the current envelope of a run. Raises UnknownNameError."""
         return self._state(run_id).envelope
 
     def is_over(self, run_id: RunId) -> bool:
-        """True when the run has ended. Raises UnknownNameError."""
+        """Return whether the run has ended. Raises UnknownNameError."""
         return self._state(run_id).envelope.lifecycle == "terminated"
 
     def client_events(self, run_id: RunId, after_seq: int = 0) -> list[ClientEvent]:
-        """What callers may see of a run, from `after_seq` (exclusive) on. Raises UnknownNameError."""
+        """Return the client events of a run after `after_seq`. Raises UnknownNameError."""
         self._state(run_id)
         known = self._books.shown_since(run_id, after_seq)
         if known is not None:
             return known
-        # Of what was before the snapshot, the log tells.
+        # Client events from before the snapshot are in the log.
         return [
             event
             for event in client_events_of(self._books.rules[run_id], self._log.events(run_id))
@@ -343,20 +343,20 @@ class RunTable:
         ]
 
     def at_work(self, run_id: RunId) -> dict[str, StageName]:
-        """The attempts that are under way, by key, with their stages; none of a run that is not in the table."""
+        """Return the stages of the attempts in flight, by key; none for a run that is not in the table."""
         state = self._books.states.get(run_id)
         return {} if state is None else {key: entry.stage for key, entry in state.in_flight.items()}
 
     def rules_of(self, run_id: RunId) -> PipelineConfig:
-        """The rules that a run began under. Raises UnknownNameError."""
+        """Return the rules that a run started under. Raises UnknownNameError."""
         self._state(run_id)
         return self._books.rules[run_id]
 
     def check_owner(self) -> None:
-        """Raise FencedError when somebody else took the log over; a host asks at every heartbeat.
+        """Raise FencedError if another owner took the log over; a host checks it at every heartbeat.
 
-        A deposed owner that has nothing to write would never learn of it otherwise, and keep the new one from being
-        heard.
+        A deposed owner with nothing to write would never notice otherwise, and keep messages of the new one from being
+        accepted.
         """
         if self._epoch is not None:
             self._log.check_owner(self._epoch)
@@ -368,16 +368,16 @@ class RunTable:
 
     @property
     def running(self) -> int:
-        """How many runs are not over."""
+        """The number of runs that are not finished."""
         return self._books.running
 
     @property
     def has_candidates(self) -> bool:
-        """True when `admit` may have something to say."""
+        """True if `admit` may have a run to start, continue or stop."""
         return self._room.has_candidates
 
     def _open(self, run_id: RunId, config: PipelineConfig, request: Request) -> bool:
-        """Make room in the table for a run; True when the quotas have room for it as well."""
+        """Add a run to the table; return True if the quotas have room for it, too."""
         self._books.open(run_id, config)
         if self._batch is not None:
             self._batch.opened.append(run_id)
@@ -387,7 +387,7 @@ class RunTable:
         state = self._books.states.get(run_id)
         if state is not None:
             return state
-        # One that is over may not be in the table any more, or never was in this one.
+        # A finished run may have been removed from the table, or was never in it.
         finished = self._logged_runs.finished(run_id)
         if finished is None:
             raise UnknownNameError(f"no run '{run_id}' is known here", name=run_id, known=[])

@@ -1,4 +1,4 @@
-"""Lets callers wait for news of a run: what is recorded of it, and the texts that its stages are writing meanwhile."""
+"""Lets callers wait for news of a run: recorded events, and the texts that its stages are writing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class RunWatchers:
-    """Who watches the runs of one table, on one event loop."""
+    """Serves the watchers of the runs of one table, on one event loop."""
 
     def __init__(self, table: RunTable, clock: Clock) -> None:
         self._table = table
@@ -25,7 +25,7 @@ class RunWatchers:
         self._waiting: dict[RunId, set[asyncio.Future[None]]] = {}
 
     def news(self, run_id: RunId, after_seq: int, marks: Marks | None) -> list[ClientEvent]:
-        """Events after `after_seq`, and what is new of the texts to who has what `marks` say. Raises UnknownNameError.
+        """Return the events after `after_seq`, and the texts beyond `marks`. Raises UnknownNameError.
 
         Without `marks` there are no texts.
         """
@@ -37,7 +37,7 @@ class RunWatchers:
     async def news_within(
         self, run_id: RunId, after_seq: int, timeout_s: float, marks: Marks | None
     ) -> tuple[list[ClientEvent], bool]:
-        """The news, and whether the run is over; the first one is waited for. Raises UnknownNameError."""
+        """Wait at most `timeout_s` for news; return them and whether the run is over. Raises UnknownNameError."""
         if not self.news(run_id, after_seq, marks) and not self._table.is_over(run_id):
             try:
                 await asyncio.wait_for(self.wait(run_id), timeout_s)
@@ -46,7 +46,7 @@ class RunWatchers:
         return self.news(run_id, after_seq, marks), self._table.is_over(run_id)
 
     async def wait(self, run_id: RunId) -> None:
-        """Return when something has happened to the run."""
+        """Wait for the next `wake` of the run: an event was recorded, a stage showed a text, or the run broke."""
         waiting = self._waiting.setdefault(run_id, set())
         happened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting.add(happened)
@@ -58,13 +58,13 @@ class RunWatchers:
                 del self._waiting[run_id]
 
     def wake(self, run_id: RunId) -> None:
-        """Let whoever waits for the run look again."""
+        """Wake all callers that wait for the run."""
         for happened in self._waiting.pop(run_id, ()):
             if not happened.done():
                 happened.set_result(None)
 
     def changed(self, run_id: RunId) -> None:
-        """Something of the run was recorded."""
+        """Drop texts of stages that are no longer at work, and wake watchers, after an event was recorded."""
         if run_id in self._written:
             at_work = self._table.at_work(run_id)
             self._texts.keep(run_id, at_work)
@@ -73,7 +73,7 @@ class RunWatchers:
         self.wake(run_id)
 
     def show(self, text: StageText) -> None:
-        """A stage has written so much."""
+        """Show the text that a stage has written so far, if the stage is at work."""
         run_id = text.key.run_id
         stage = self._table.at_work(run_id).get(str(text.key))
         if stage is not None and self._texts.show(stage, text, self._clock.now_ms()):

@@ -1,4 +1,4 @@
-"""Snapshots of long runs: who takes one up reads its newest state and what came after, not its whole past."""
+"""Takes snapshots of long runs, so that recovery reads the newest state and only the events after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DECODER = msgspec.msgpack.Decoder(RunState)
 
 
 class Standing(NamedTuple):
-    """The state of a run after its event `seq`, under the rules of `config_hash`."""
+    """Holds the state of a run after its event `seq`, under the rules of `config_hash`."""
 
     seq: int
     state: RunState
@@ -28,7 +28,7 @@ class Standing(NamedTuple):
 
 
 class RunSnapshots:
-    """Keeps a state each time that a run's log has grown by `every` events."""
+    """Saves a snapshot each time that a run's log has grown by `every` events."""
 
     def __init__(self, run_log: RunLog, epoch: int | None, every: int = SNAPSHOT_EVERY) -> None:
         self._log = run_log
@@ -36,7 +36,7 @@ class RunSnapshots:
         self._every = every
 
     def keep_when_due(self, run_id: RunId, seq_before: int, seq: int, state: RunState, config_hash: str) -> None:
-        """Keep the state if the log has come to the next snapshot; a failure is no harm, as the log has everything."""
+        """Save the state if a snapshot is due; a failure is only logged, as the events suffice. Raises FencedError."""
         if seq_before // self._every == seq // self._every or state.envelope.lifecycle == "terminated":
             return
         snapshot = Snapshot(run_id, seq, msgspec.msgpack.encode(state), config_hash)
@@ -48,7 +48,7 @@ class RunSnapshots:
             log.warning("run.no_snapshot", extra={"run_id": run_id, "reason": error.message})
 
     def newest(self, run_id: RunId) -> Standing | None:
-        """The newest state that was kept; None when there is none that this version can read."""
+        """Return the newest saved state; None if there is none that this version can read."""
         kept = self._log.snapshot(run_id)
         if kept is None:
             return None

@@ -1,11 +1,11 @@
-"""One supervisor without I/O: what agents, callers, timers and processes say goes in, what to do about it comes out.
+"""Implements a supervisor without I/O: inputs from agents, callers and timers, outputs for a shell.
 
     on_report, on_timer, submit …  →  a job for the run table  →  write  →  frames, replies, timers to set
 
-Every input returns what its shell is to do (`runtime.hosting.host_outputs`). Nothing is sent, replied or acknowledged
-before what it rests on is recorded; what nobody would say again is tried until it is. No event loop, thread or clock is
-in here: the shell calls `write` when `WriteDue` says so, and says what time it is on a clock that never goes back. The
-run log is reached through the run table alone, in `write`.
+Every input returns outputs for its shell (`runtime.hosting.host_outputs`). Nothing is sent, replied or acknowledged
+before the events that it rests on are recorded; inputs that no sender would repeat are retried until they are. There is
+no event loop, thread or clock in here: the shell calls `write` on `WriteDue`, and passes the time of a monotonic clock.
+The run log is reached through the run table alone, in `write`.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ Asked = tuple[RunId, list[Command]]
 
 
 def _no_lease() -> None:
-    """Nobody else can take a log that is in this process alone."""
+    """Renew nothing: no other owner can take over a log that only this process uses."""
 
 
 class SupervisorHost:
-    """Decides for one supervisor through its `RunTable`. `renew_lease` raises FencedError when somebody took over.
+    """Decides for one supervisor through its `RunTable`. `renew_lease` raises FencedError if another owner took over.
 
-    `sends_again`: what is sent may get lost on its way.
+    `sends_again`: messages may get lost and are resent.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class SupervisorHost:
     # What goes in.
 
     def begin(self, takes_up: bool) -> list[Output]:
-        """Take up the unfinished runs of the log, if it `takes_up` any; whoever asks meanwhile waits for that."""
+        """Recover the unfinished runs of the log if `takes_up` is set; requests are held back until that is done."""
         if takes_up:
             self._take_up_some()
         else:
@@ -84,11 +84,11 @@ class SupervisorHost:
         return self._taken()
 
     def submit(self, token: object, request: Request, run_id: RunId | None = None) -> list[Output]:
-        """Accept a request; who was told that it failed asks again under the same id."""
+        """Accept a request; a caller whose request failed repeats it with the same id."""
         return self._ask(token, run_id, lambda: self._table.submit(request, run_id), is_said_again=True)
 
     def fork(self, token: object, source: RunId, at_seq: int, run_id: RunId | None = None) -> list[Output]:
-        """Begin a run with the past of another, up to event `at_seq` (inclusive)."""
+        """Start a run with the events of another, up to `at_seq` (inclusive)."""
         return self._ask(
             token, run_id, lambda: self._table.fork(source, at_seq, run_id), is_said_again=True, is_one_event=False
         )
@@ -96,11 +96,11 @@ class SupervisorHost:
     def answer(
         self, token: object, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse
     ) -> list[Output]:
-        """Take a person's answer to a question of a run."""
+        """Record a user's answer to an interrupt of a run."""
         return self._ask(token, run_id, lambda: (run_id, self._table.answer(run_id, interrupt_id, user_id, response)))
 
     def demand(self, token: object, run_id: RunId, payload: Payload) -> list[Output]:
-        """Do to a run what a caller wants; the reply is UnknownNameError when there is no such run."""
+        """Record a caller's event for a run; the reply is an UnknownNameError if there is no such run."""
 
         def action() -> Asked:
             self._table.envelope(run_id)
@@ -109,13 +109,13 @@ class SupervisorHost:
         return self._ask(token, run_id, action)
 
     def withdraw(self, token: object) -> list[Output]:
-        """Whoever asked is not there any more: what has not been done yet is not done."""
+        """Drop the pending jobs of a caller that is gone."""
         self._held = [job for job in self._held if job.token is not token]
         self._records.withdraw(token)
         return self._taken()
 
     def on_report(self, report_id: MessageId, report: Report, origin: object = None) -> list[Output]:
-        """Record what an agent says of an attempt, once; `origin` comes back with what follows from it."""
+        """Record an agent's report on an attempt, once; the outputs that follow from it carry `origin`."""
         arrival = self._inbox.arrives(report_id)
         run_id = report.key.run_id
         if arrival == "recorded":
@@ -134,29 +134,29 @@ class SupervisorHost:
         return self._taken()
 
     def on_incarnation(self, address: Address, incarnation: str, origin: object = None) -> list[Output]:
-        """An agent lives in that process now: what a former one had is lost."""
+        """Record the current process of an agent; attempts of a former one are lost."""
         self._lose(address, self._attempts.on_incarnation(address, incarnation), origin)
         return self._taken()
 
     def on_refused(self, address: Address, key: StageKey) -> list[Output]:
-        """The bus expects nobody at the address that an attempt was sent to."""
+        """Fail an attempt whose address the bus does not know."""
         self._dispatch.give_up(key)
         error = f"the bus could not hand the stage to {address}: nobody is expected there"
         self._record_event(key.run_id, StageFailed(key, "internal", error))
         return self._taken()
 
     def on_timer(self, run_id: RunId, timer_id: str) -> list[Output]:
-        """A timer of a run is due."""
+        """Record that a timer of a run is due."""
         self._record_event(run_id, TimerFired(timer_id))
         return self._taken()
 
     def on_retry(self, number: int) -> list[Output]:
-        """What `RetryIn` asked to be called."""
+        """Queue the job of a `RetryIn` whose delay is over."""
         self._records.retry(number)
         return self._taken()
 
     def on_heartbeat(self) -> list[Output]:
-        """Stay the owner of the log; and let runs begin that wait for what time alone gives back."""
+        """Renew the lease, and admit runs that waited for quotas that only time restores."""
         try:
             self._renew_lease()
         except FencedError as error:
@@ -167,21 +167,21 @@ class SupervisorHost:
         return self._taken()
 
     def write(self, now_ms: int) -> list[Output]:
-        """Record what has come since the last write, and say what follows from it."""
+        """Record the inputs since the last write, and return the outputs that follow from them."""
         self._now_ms = now_ms
         self._records.write()
         return self._taken()
 
     def due(self, now_ms: int) -> list[SendStage]:
-        """What no agent has acknowledged for so long that it is to be sent again."""
+        """Return the unacknowledged stages that are to be resent now."""
         return [] if self._records.is_deposed else self._dispatch.due(now_ms)
 
     def next_due_ms(self) -> int | None:
-        """When `due` has something to say; None when everything has arrived."""
+        """Return when the next stage is to be resent; None if all are acknowledged."""
         return self._dispatch.next_due_ms()
 
     def awaits(self, message_id: MessageId) -> bool:
-        """True while a message is neither acknowledged nor called off."""
+        """Return True while a message is neither acknowledged nor cancelled."""
         return self._dispatch.awaits(message_id)
 
     # What follows.
@@ -225,7 +225,7 @@ class SupervisorHost:
         self._admit()
 
     def _lose(self, address: Address, lost: dict[RunId, tuple[StageKey, ...]], origin: object) -> None:
-        """What a process had is to be done by another; nobody else would say so."""
+        """Record attempts as lost with their process, so that they are reissued; no other sender reports that."""
         stage = self._dispatch.stage_of(address)
         if stage is None:
             return
@@ -235,7 +235,7 @@ class SupervisorHost:
             self._record_event(run_id, ActorLost(stage, keys), origin)
 
     def _record_event(self, run_id: RunId, payload: Payload, origin: object = None) -> None:
-        """Record something that nobody would say again, however long the log takes."""
+        """Record an event that no sender would repeat, and retry until the log has it."""
 
         def then(commands: list[Command]) -> None:
             self._carry_out(run_id, commands, origin)
@@ -244,7 +244,7 @@ class SupervisorHost:
         self._records.retry_until_recorded(run_id, lambda: self._table.handle(run_id, payload), then, is_one_event=True)
 
     def _settle_after(self, error: Exception, run_id: RunId) -> None:
-        """Whoever said it was told that it failed, and it may be on record after all."""
+        """Find out whether an event whose write failed was recorded after all."""
         if isinstance(error, StateStorageError):
             self._records.settle(run_id, lambda commands: self._carry_out(run_id, commands))
 
@@ -253,7 +253,7 @@ class SupervisorHost:
         self._outputs.append(RunChanged(run_id))
 
     def _admit(self) -> None:
-        """Let waiting runs begin or go on as far as the quotas allow."""
+        """Start or continue waiting runs while the quotas allow it."""
         if self._is_admitting or not self._table.has_candidates:
             return
         self._is_admitting = True
@@ -271,7 +271,7 @@ class SupervisorHost:
         self._records.retry_until_recorded(None, lambda: collect_until_failure(self._table.admit()), then, given_up)
 
     def _take_up_some(self) -> None:
-        """Take up a number of runs with one write; none when all are taken up."""
+        """Recover up to `TAKEN_UP_AT_ONCE` runs in one write, and repeat until none is left."""
 
         def action() -> list[Asked]:
             return collect_until_failure(itertools.islice(self._table.recover(), TAKEN_UP_AT_ONCE))
@@ -295,7 +295,7 @@ class SupervisorHost:
         self._admit()
 
     def _add(self, job: Job[Any]) -> None:
-        """Have it done with the next write, but not before the runs of the log are known."""
+        """Add a job to the next write; hold it back until the runs of the log are recovered."""
         if self.is_recovered:
             self._records.add(job)
         else:

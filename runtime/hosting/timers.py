@@ -1,4 +1,4 @@
-"""Timers of runs on an event loop: each fires once at its instant, and a finished run's timers are dropped."""
+"""Runs the timers of runs on an event loop: each fires once, and timers of finished runs are dropped."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class Timers:
         self._tasks: dict[RunId, set[asyncio.Task[None]]] = {}
 
     def set(self, run_id: RunId, command: SetTimer) -> None:
-        """Take up a timer; an instant that has passed fires at once."""
+        """Start a timer; one that is already due fires at once."""
         task = asyncio.create_task(self._wait(run_id, command))
         tasks = self._tasks.setdefault(run_id, set())
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
     def drop(self, run_id: RunId) -> None:
-        """Forget the timers of a run, save one that is firing right now."""
+        """Cancel the timers of a run, except one that is firing right now."""
         for task in self._tasks.pop(run_id, set()):
             if task is not asyncio.current_task():
                 task.cancel()
 
     def close(self) -> None:
-        """Forget every timer."""
+        """Cancel every timer."""
         for run_id in list(self._tasks):
             self.drop(run_id)
 

@@ -1,4 +1,4 @@
-"""Records that may or may not have been kept: what is to be found out, and what follows for whom when they were."""
+"""Tracks records whose write failed but may have been kept, and the commands that follow if so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.supervision.events import BudgetRequested, Payload, ToolCalled
 
 
 class UnconfirmedRecords:
-    """By run: payloads whose write failed, commands that nobody has been given yet, and payloads that come again."""
+    """Tracks by run: payloads whose write failed, pending commands, and payloads that senders will repeat."""
 
     def __init__(self) -> None:
         self._unconfirmed: dict[RunId, list[Payload]] = {}
@@ -19,26 +19,26 @@ class UnconfirmedRecords:
         self._replayed: dict[RunId, list[Payload]] = {}
 
     def __contains__(self, run_id: object) -> bool:
-        """True when the log is to be asked what it has of the run."""
+        """Return True if the log must be read to find out what it has of the run."""
         return run_id in self._unconfirmed
 
     def failed(self, run_id: RunId, payloads: list[Payload]) -> None:
-        """Their write failed, and they may be on record after all."""
+        """Record that the write of these payloads failed; the log may have them after all."""
         self._unconfirmed[run_id] = payloads
 
     def was_kept(self, run_id: RunId, payload: Payload, commands: Iterable[Command]) -> None:
-        """The log has that event of the run: what follows from it is owed to whoever comes next."""
+        """Record that the log has this event of the run; its commands are returned by the next `take_pending`."""
         self._pending_commands.setdefault(run_id, []).extend(commands)
         if isinstance(payload, ToolCalled | BudgetRequested) and payload in self._unconfirmed[run_id]:
-            # Whoever said it says it again, and means the same one.
+            # Its sender repeats it and means the same one.
             self._replayed.setdefault(run_id, []).append(payload)
 
     def confirmed(self, run_id: RunId) -> None:
-        """The log has been asked."""
+        """Record that the log has been read for the run."""
         del self._unconfirmed[run_id]
 
     def is_replayed(self, run_id: RunId, payload: Payload, batch: RunBatch | None) -> bool:
-        """True when that is on record already, and is said again; once for each."""
+        """Return True if the payload repeats one that is recorded already; once for each such record."""
         if payload not in self._replayed.get(run_id, ()):
             return False
         self._replayed[run_id].remove(payload)
@@ -47,14 +47,14 @@ class UnconfirmedRecords:
         return True
 
     def take_pending(self, run_id: RunId, batch: RunBatch | None) -> list[Command]:
-        """What the run is owed; a batch that fails owes it again."""
+        """Return and clear the pending commands of the run; `requeue` restores them if the batch fails."""
         pending = self._pending_commands.pop(run_id, [])
         if batch is not None and pending:
             batch.settled.setdefault(run_id, []).extend(pending)
         return pending
 
     def requeue(self, batch: RunBatch, run_ids: Iterable[RunId]) -> None:
-        """The batch failed: what was handed out in it is owed again to the runs that are still there."""
+        """Restore the pending commands and replays that a failed batch took from these runs."""
         for run_id in run_ids:
             replayed = [payload for replayed_of, payload in batch.replayed if replayed_of == run_id]
             if replayed:
@@ -63,6 +63,6 @@ class UnconfirmedRecords:
                 self._pending_commands[run_id] = [*batch.settled[run_id], *self._pending_commands.get(run_id, [])]
 
     def forget(self, run_id: RunId) -> None:
-        """The run is not driven here any more."""
+        """Remove a run that is no longer driven here."""
         for book in (self._unconfirmed, self._replayed, self._pending_commands):
             book.pop(run_id, None)

@@ -1,4 +1,4 @@
-"""What happens to several runs and is recorded with one write: kept together, or taken back together."""
+"""Collects events of several runs for one write, and what is needed to undo them together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.supervision.state import RunState
 
 
 class Kept(NamedTuple):
-    """How far a run is recorded: its state, its last event, how many events callers may see; its place in the queue."""
+    """Holds what a run was before a batch: state, last event, number of client events, place in the queue."""
 
     state: RunState
     logged: int
@@ -24,10 +24,10 @@ class Kept(NamedTuple):
 
 
 class RunBatch(msgspec.Struct):
-    """Entries that wait for their write, and what it takes to undo them.
+    """Collects entries for one write, and the data to undo them.
 
-    `before`: each run as it was. `opened`: runs that the table did not have. `settled`: what was owed to callers from
-    earlier, and handed to them in this batch; `replayed`: what they repeated in it that was on record already.
+    `before`: each run before the batch. `opened`: runs that the batch added to the table. `settled`: pending commands
+    of earlier events that were handed out in this batch; `replayed`: payloads in it that were recorded already.
     """
 
     entries: list[Entry] = []
@@ -38,7 +38,7 @@ class RunBatch(msgspec.Struct):
     replayed: list[tuple[RunId, Payload]] = []
 
     def add(self, entry: Entry, before: Kept) -> None:
-        """Take an event that has been decided on; `before`: the run as it was until then."""
+        """Add an event that has been decided on; `before`: the run before it."""
         run_id = entry.event.run_id
         self.before.setdefault(run_id, before)
         self.payloads.setdefault(run_id, []).append(entry.event.payload)
@@ -46,6 +46,6 @@ class RunBatch(msgspec.Struct):
 
 
 def spent_since(before: Envelope, after: Envelope) -> tuple[int, int]:
-    """Model calls and tokens that a run has spent between two of its states."""
+    """Return the model calls and tokens that a run has spent between two of its states."""
     calls, tokens = after.usage.llm_calls, after.usage.tokens_in + after.usage.tokens_out
     return calls - before.usage.llm_calls, tokens - before.usage.tokens_in - before.usage.tokens_out

@@ -56,5 +56,5 @@ def absolute(path: str) -> Path:
     """Resolve a path of a model file against the folder that jeeves was started in."""
     try:
         return Path(path).expanduser().resolve()
-    except (RuntimeError, ValueError):  # a home of nobody, or a name that no file can have
+    except (RuntimeError, ValueError):  # an unknown home folder, or an invalid file name
         return Path(path)

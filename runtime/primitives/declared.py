@@ -1,4 +1,4 @@
-"""Loads declarations by name ("module:NAME"): plain data that can be sent to any process."""
+"""Loads declarations by name ("module:NAME"); names are plain data and can be sent to any process."""
 
 from __future__ import annotations
 

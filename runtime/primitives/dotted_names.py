@@ -1,4 +1,4 @@
-"""Takes dotted names of things in code apart."""
+"""Splits dotted names of symbols in code."""
 
 from __future__ import annotations
 

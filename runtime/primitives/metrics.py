@@ -1,6 +1,7 @@
-"""Declares every metric, once.
+"""Declares every metric.
 
-Counters, the export at `GET /metrics` and the table of docs/metrics.md follow from these declarations. The order here is that of the document. How to add one: docs/guides/add-a-metric.md.
+Counters, the export at `GET /metrics` and the table of docs/metrics.md follow. The order here is that of the document.
+How to add one: docs/guides/add-a-metric.md.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ class WorkTable:
                 self._lose(lease)
 
     def may_have_changed(self, worker: WorkerId, now_ms: int) -> bool:
-        """Return True when `dequeue` may return a task, or raise."""
+        """Return whether `dequeue` may return a task or raise."""
         self.advance(now_ms)
         return any(self._ready.get(queue) for queue in self._known(worker).queues)
 
