@@ -18,10 +18,8 @@ TO_DO = (
     "actors/capabilities/code_analysis/answers",
     "actors/capabilities/code_analysis/question",
     "actors/capabilities/code_analysis/ranking",
-    "actors/supervisor_actor.py",
     "runtime/codebase/tools",
     "runtime/hosting",
-    "runtime/simulator/supervisor.py",
     "serve",
 )
 
