@@ -20,7 +20,6 @@ TO_DO = (
     "actors/capabilities/code_analysis/ranking",
     "runtime/codebase/tools",
     "runtime/hosting",
-    "serve",
 )
 
 QUESTION_WORD = re.compile(r"(What|Who|Whose|Whom|Whoever|Which|Where|How|Whether|When|Why)\b")
