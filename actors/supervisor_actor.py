@@ -1,8 +1,8 @@
-"""The supervisor as an actor: a `SupervisorHost` on Ray, over a run log that is owned by lease.
+"""Runs a `SupervisorHost` as a Ray actor, over a run log that it owns by lease.
 
-Doors call `submit`, `wait_events`, `envelope` and `cancel`; agents reach it over the bus. What comes in goes to the
-host, and what the host returns is done by the `HostShell`. When its process dies, the next one takes the log over and
-goes on with every run in it: nothing that matters is kept here alone.
+Doors call methods such as `submit`, `wait_events`, `envelope` and `cancel`; agents reach it over the bus. Inputs go to
+the host, and the `HostShell` executes its outputs. When the process dies, the next one takes the log over and continues
+every run in it: no essential state is held only here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _REQUEST_DECODER = msgspec.msgpack.Decoder(Request)
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What the settings say of quotas and rates."""
+    """Holds the quotas and rate limits of the settings."""
 
     quotas: Quotas = Quotas()
     rates: RateLimits = RateLimits()
@@ -53,10 +53,10 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Ownership(msgspec.Struct, frozen=True):
-    """Which log a supervisor keeps, and on whose behalf.
+    """Describes the run log that a supervisor acquires, and the system that it belongs to.
 
-    `log_names`: the first that nobody else owns is taken. `system_id` tells whether a former owner was the same
-    supervisor before its process died. `adopts`: it goes on with what others left unfinished in that log.
+    `log_names`: the first log without another owner is acquired. `system_id` identifies a former owner as the same
+    supervisor before its process died. `adopts`: continue the runs that other owners left unfinished in that log.
     """
 
     system_id: str
@@ -68,7 +68,7 @@ class Ownership(msgspec.Struct, frozen=True):
 
 
 class SupervisorActor(Participant):
-    """Drives every run of its shard. `watched`: actor names of those whose processes it keeps an eye on."""
+    """Drives every run of its shard. `watched`: names of the actors whose processes it watches by heartbeat."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class SupervisorActor(Participant):
         self.endpoint.bind()
 
     async def stay_alive(self) -> None:
-        """The bus is here: whatever the log holds is gone on with, and the others are watched."""
+        """Take up the runs of the log and watch the other actors; never return, as the bus holds this call."""
         self._begin()
         await super().stay_alive()
 
@@ -117,9 +117,9 @@ class SupervisorActor(Participant):
     async def wait_events(
         self, run_id: RunId, after_seq: int, timeout_s: float, marks: bytes | None = None
     ) -> tuple[bytes, bool]:
-        """Client events after `after_seq` as MessagePack, and whether the run is over; waits for the first one.
+        """Return client events after `after_seq` as MessagePack, and whether the run is over; wait for the first one.
 
-        Who says what it has of the texts that are being written (`marks`) gets what is new of them, too.
+        `marks`: what the caller has of the texts being written; if given, new text is returned, too.
         """
         await self._ready()
         seen = None if marks is None else decode_marks(marks)
@@ -127,7 +127,7 @@ class SupervisorActor(Participant):
         return msgspec.msgpack.encode(events), is_over
 
     async def envelope(self, run_id: RunId) -> bytes:
-        """The envelope of a run as it stands."""
+        """Return the current envelope of a run."""
         await self._ready()
         return encode_envelope(self._table.envelope(run_id))
 
@@ -136,27 +136,27 @@ class SupervisorActor(Participant):
         await self._demand(run_id, CancelRequested(reason))
 
     async def pause(self, run_id: RunId, reason: str) -> None:
-        """Hold a run at its next step. Raises UnknownNameError."""
+        """Pause a run at its next step. Raises UnknownNameError."""
         await self._demand(run_id, PauseRequested(reason))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: bytes) -> None:
-        """Answer a question of a run that waits. Raises InterruptError."""
+        """Answer the question of a waiting run. Raises InterruptError."""
         await self._ready()
         decoded = _RESPONSE_DECODER.decode(response)
         await self._shell.ask(lambda token: self._host.answer(token, run_id, interrupt_id, user_id, decoded))
 
     async def fork(self, source: RunId, at_seq: int, run_id: RunId) -> RunId:
-        """A new run with the past of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
+        """Create a run with the history of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
         await self._ready()
         return await self._shell.ask(lambda token: self._host.fork(token, source, at_seq, run_id))
 
     async def running(self) -> int:
-        """How many runs are not over."""
+        """Return the number of runs that are not over."""
         await self._ready()
         return self._table.running
 
     async def release(self) -> None:
-        """The system goes down in order: another may take the log at once."""
+        """Release the log at an orderly shutdown, so that another owner may take it at once."""
         self._owner.release()
 
     async def _demand(self, run_id: RunId, payload: Payload) -> None:
@@ -164,14 +164,14 @@ class SupervisorActor(Participant):
         await self._shell.ask(lambda token: self._host.demand(token, run_id, payload))
 
     async def _ready(self) -> None:
-        """Wait until the runs of the log are taken up: before, nobody knows what there is."""
+        """Wait until the runs of the log are recovered: until then, which runs exist is unknown."""
         self._begin()
         await self._shell.recovered.wait()
 
     def _begin(self) -> None:
         if not self._has_begun:
             self._has_begun = True
-            # Who follows itself goes on with what it had, also where it leaves alone what others did not finish.
+            # A restarted supervisor continues its own runs even if it does not adopt those of other owners.
             self._shell.act(self._host.begin(takes_up=self._told.adopts or was_restarted()))
             self._shell.spawn(self._shell.send_again())
             self._shell.spawn(self._beat())
@@ -198,11 +198,11 @@ class SupervisorActor(Participant):
         if incarnation is None:
             self._watch.ask_soon(address)
         else:
-            # Not asked: who dies as soon as it has work may be gone before it answers.
+            # No heartbeat: a process that dies as soon as it gets work may be gone before it answers.
             self._lives(address, str(incarnation))
 
     def _lives(self, address: Address, incarnation: str) -> None:
-        """Somebody answered, and says in which process."""
+        """Report to the host in which incarnation an actor runs."""
         self._shell.act(self._host.on_incarnation(address, incarnation, contextvars.copy_context()))
 
 

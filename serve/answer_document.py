@@ -1,4 +1,4 @@
-"""Builds the answer document that `ask --json`, `batch` and the HTTP service return, and derives the exit status.
+"""Builds the answer document of `ask --json`, `batch` and the HTTP service, and its exit status.
 
 The shape is versioned and stable; docs/answers.md describes every field.
 """

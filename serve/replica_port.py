@@ -1,4 +1,4 @@
-"""Restricts the port that every Ray Serve replica opens for calls of other deployments to its node's address.
+"""Binds the port on which a Ray Serve replica takes calls of other deployments to its node's address.
 
 Ray Serve opens it on all interfaces and accepts pickled calls from anyone who connects: on a laptop, that is everyone
 in the same network. Other processes of the cluster connect to the node's own address, so that is enough.

@@ -1,4 +1,4 @@
-"""Cancels, pauses and answers runs on behalf of a person, on any host that drives them.
+"""Lets a person cancel, pause and answer runs, on any host that drives them.
 
 Hosts silently ignore late and duplicate requests, as messages may arrive twice. A person gets an error instead: every
 function here raises UnknownNameError for an unknown run, and RunStateError for a run that is not in a suitable state.

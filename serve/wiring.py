@@ -1,4 +1,4 @@
-"""The only place that puts everything together: settings → pipelines, capabilities → a runtime that answers.
+"""Assembles the runtime that answers, from settings, pipelines and capabilities; no other module does.
 
 Capabilities are found by entry point (group `jeeves.capabilities`) and only those that the settings name are used.
 """
@@ -35,7 +35,7 @@ ENTRY_POINT_GROUP = "jeeves.capabilities"
 
 
 def pipeline_files(settings: Settings) -> dict[str, Path]:
-    """Pipeline name → its file: those of `config_dir` before those that ship."""
+    """Return the file of each pipeline by name; a file in `config_dir` precedes a shipped one."""
     found: dict[str, Path] = {}
     for folder in (settings.config_dir, shipped_config_dir()):
         for path in sorted((folder / "pipelines").glob("*.yaml")) if folder else ():
@@ -44,7 +44,7 @@ def pipeline_files(settings: Settings) -> dict[str, Path]:
 
 
 def load_named_pipeline(settings: Settings, name: str) -> PipelineConfig:
-    """One pipeline, validated. Raises UnknownNameError and DocumentFaults."""
+    """Load and validate one pipeline. Raises UnknownNameError, SettingsError and DocumentFaults."""
     files = pipeline_files(settings)
     if name not in files:
         known = sorted(files)
@@ -56,17 +56,17 @@ def load_named_pipeline(settings: Settings, name: str) -> PipelineConfig:
 
 
 def warm_pipeline_names(settings: Settings) -> tuple[str, ...]:
-    """The pipelines that a long-lived system keeps ready: the default one, and those that the settings add."""
+    """Return the pipelines that a long-lived system keeps ready: the default one, and those that the settings add."""
     return tuple(dict.fromkeys((settings.default_pipeline, *settings.warm_pipelines)))
 
 
 def installed_capabilities() -> dict[str, str]:
-    """Name of each capability that a package brings → its "module:NAME"."""
+    """Return the "module:NAME" of each capability that an installed package declares, by name."""
     return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
 def capability_spec(settings: Settings, pipeline: PipelineConfig) -> str:
-    """ "module:NAME" of the capability that works in `pipeline`. Raises SettingsError."""
+    """Return the "module:NAME" of the capability that `pipeline` needs. Raises SettingsError."""
     wanted = pipeline.capability_id
     if wanted not in settings.capabilities:
         listed = ", ".join(settings.capabilities)
@@ -78,7 +78,7 @@ def capability_spec(settings: Settings, pipeline: PipelineConfig) -> str:
 
 
 def index_options(settings: Settings) -> IndexOptions:
-    """What may go into code indexes."""
+    """Return the options of code indexes: which files they may include."""
     section = settings.code_index
     return IndexOptions(
         WalkOptions(
@@ -91,12 +91,12 @@ def index_options(settings: Settings) -> IndexOptions:
 
 
 def index_service(settings: Settings) -> IndexService:
-    """The index service of this process."""
+    """Create the index service of this process."""
     return IndexService(settings.state_dir / "index", index_options(settings))
 
 
 def agent_settings(settings: Settings) -> dict[str, Any]:
-    """What capabilities are told of the settings, as plain data."""
+    """Return the settings that capabilities receive, as plain data."""
     section = settings.code_index
     vectors = str(settings.state_dir / "index" / "vectors.sqlite") if section.embeddings else None
     told: dict[str, Any] = {"allow_secrets": section.allow_secrets, "vectors": vectors}
@@ -110,7 +110,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
 
 
 def models_file(settings: Settings) -> ModelsFile | None:
-    """The model file that the settings name, None when they name none. Raises UnknownNameError and DocumentFaults."""
+    """Return the model file that the settings name, or None. Raises UnknownNameError and DocumentFaults."""
     named = settings.models.file
     if named is None:
         return None
@@ -124,12 +124,12 @@ def models_file(settings: Settings) -> ModelsFile | None:
 
 
 def config_folders(settings: Settings) -> list[Path]:
-    """Where configuration is looked for, first one first."""
+    """Return the folders that are searched for configuration, in order of precedence."""
     return [folder for folder in (settings.config_dir, shipped_config_dir()) if folder is not None]
 
 
 def bus_middleware(settings: Settings) -> tuple[dict[str, Any], ...]:
-    """What looks at messages on the bus, in the words of `runtime.bus.builtin_middleware.build_chain`."""
+    """Return the middleware of the bus in the form that `runtime.bus.builtin_middleware.build_chain` takes."""
     breaker = settings.bus.breaker
     options: dict[str, dict[str, Any]] = {
         "circuit_breaker": {
@@ -144,7 +144,7 @@ def bus_middleware(settings: Settings) -> tuple[dict[str, Any], ...]:
 def local_runner(
     settings: Settings, pipeline: PipelineConfig, index: IndexService, log: RunLog | None = None
 ) -> LocalRunner:
-    """A runner in this process for one pipeline, with a log of its own unless it is given one."""
+    """Create a runner in this process for one pipeline; without a `log`, open one for it."""
     clock = SystemClock()
     queries = LocalQueries()
     queries.register(index.queries())
@@ -163,7 +163,7 @@ def local_runner(
 
 
 def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:
-    """The fields of `actors.system.SystemSpec`, made without importing Ray."""
+    """Return the fields of `actors.system.SystemSpec`, without importing Ray."""
     walk = index_options(settings).walk
     return {
         "pipelines": [as_wire(pipeline) for pipeline in pipelines],

@@ -19,7 +19,6 @@ TO_DO = (
     "actors/capabilities/code_analysis/answers",
     "actors/capabilities/code_analysis/question",
     "actors/capabilities/code_analysis/ranking",
-    "actors/supervisor_actor.py",
     "runtime/codebase/tools",
     "runtime/simulator/supervisor.py",
     "serve",

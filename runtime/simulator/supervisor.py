@@ -1,7 +1,8 @@
-"""The supervisor as a process: the shell that puts a `SupervisorHost` into the world; its timers die with it.
+"""Simulates the process of a supervisor, which drives a `SupervisorHost`; its timers die with it.
 
-Messages go in, and what the host returns is sent, set and replied. Where the plan says so a write waits for a while, so
-that it records what several messages led to. When the log says that somebody else has taken over, the process ends.
+Messages go to the host; its outputs are sent, replied, or set as timers. A write is delayed by the plan's `gathers_ms`,
+so that it records the effects of several messages. When the log shows that another owner has taken over, the process
+ends.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ OpenHost = Callable[[RunTable], SupervisorHost]
 
 
 def open_host(table: RunTable) -> SupervisorHost:
-    """The host that ships, over a table of the simulator."""
+    """Return the host that ships, over a table of the simulator."""
     return SupervisorHost(table, AGENTS, table.check_owner)
 
 
 class Supervisor(Process):
-    """One life of a supervisor. `open_table` takes the log over; `host_over` makes the host that it drives."""
+    """Runs one incarnation of a supervisor. `open_table` takes the log over; `host_over` creates the host."""
 
     def __init__(
         self,
@@ -109,14 +110,14 @@ class Supervisor(Process):
             self._act(self._host.begin(takes_up=True))
 
     def die(self, down_ms: int = LEASE_MS) -> None:
-        """Be gone; somebody else is there in `down_ms`, if nobody is yet."""
+        """End this process; a successor starts after `down_ms`, unless there is one by then."""
         super().die()
         self._on_death(self, down_ms)
 
     def receive(self, message: Message) -> None:
         if self._host is None:
             return
-        # The heartbeat, made up for when there is something to do: only an owner may speak.
+        # A due heartbeat precedes the message, since only the owner of the log may send.
         if self.world.now_ms >= self._checked_ms + HEARTBEAT_MS:
             self._checked_ms = self.world.now_ms
             self._act(self._host.on_heartbeat())
@@ -124,7 +125,7 @@ class Supervisor(Process):
             self._act(self._takes[message.kind](self._host, message))
 
     def envelope(self, run_id: RunId) -> Envelope:
-        """A run as this supervisor has it."""
+        """Return the envelope of a run as this supervisor has it."""
         assert self._table is not None
         return self._table.envelope(run_id)
 
@@ -135,12 +136,12 @@ class Supervisor(Process):
         return host.on_report(message.id, message.body)
 
     def _hello(self, host: SupervisorHost, message: Message) -> list[Output]:
-        """An agent is back from the dead."""
+        """Acknowledge the restart of an agent and report its incarnation to the host."""
         self._acknowledge(message.source, message.id)
         return self._lives(host, *message.body)
 
     def _lives(self, host: SupervisorHost, agent: Address, life: int) -> list[Output]:
-        """What a watch would find out: in which life the agent is, the newest that anybody has heard of."""
+        """Report the newest known incarnation of an agent to the host, as a watch would."""
         newest = self._newest[agent] = max(life, self._newest.get(agent, 0))
         return host.on_incarnation(agent, str(newest))
 

@@ -1,4 +1,4 @@
-"""Answers `jeeves batch --mode locate` with ranked places, in this process, without agents or a run log."""
+"""Answers `jeeves batch --mode locate` with ranked places, without agents or a run log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tracks which processes of this machine work on a batch, so that the tasks of a killed one return at once.
+"""Tracks which local processes work on a batch, so that the tasks of a killed one return at once.
 
 Each process holds a lock on its own file while it lives. Processes of other machines are not visible here: their tasks
 return when their leases expire.

@@ -1,7 +1,8 @@
-"""Writes OUT of `jeeves batch`: one JSON document per line and id, even if several processes write and some are killed.
+"""Writes OUT of `jeeves batch`: one JSON document per line and id.
 
-The file is authoritative for what has been answered; queues only distribute the work. A writer locks the file, reads
-what others have written since, and removes a last line that was cut off by a kill.
+That holds even if several processes write and some are killed. The file is authoritative for what has been answered;
+queues only distribute the work. A writer locks the file, reads what others have written since, and removes a last line
+that was cut off by a kill.
 """
 
 from __future__ import annotations

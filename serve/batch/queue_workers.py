@@ -1,4 +1,4 @@
-"""Runs the workers of one queue in this process: lease a task, renew the lease while working, report the outcome.
+"""Runs the workers of one queue in this process: they lease tasks, renew leases and report outcomes.
 
 Every task ends as done, with its result, or as dead, with its last error. Any `WorkQueue` will do, including one that
 outlives this process and is shared with workers of other processes. The outcome is reported before the queue forgets

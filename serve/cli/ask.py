@@ -1,4 +1,4 @@
-"""`jeeves ask`: one question, answered with citations."""
+"""Runs `jeeves ask`: answers one question, with citations."""
 
 from __future__ import annotations
 
@@ -89,8 +89,10 @@ def _hide(display: Display) -> None:
 
 
 def print_document(document: dict[str, Any], as_json: bool) -> None:
-    """Print the answer on standard output; on standard error, why rules replaced the model and how to answer a waiting
-    run."""
+    """Print the answer on standard output, and notes on standard error.
+
+    The notes: why rules replaced the model, and how to answer a waiting run.
+    """
     if "interrupt" in document:
         if not as_json:
             sys.stderr.write(described(document["interrupt"]))

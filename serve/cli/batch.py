@@ -1,4 +1,4 @@
-"""`jeeves batch`: answers many questions from a file of JSON lines concurrently; restartable.
+"""Runs `jeeves batch`: answers many questions from a file of JSON lines concurrently; restartable.
 
 The lines are tasks of a work queue in the store (`serve.batch.shared_work`). A line whose failure is not due to its
 input is retried, and becomes a document with `error` after its last failure; the others are not affected.

@@ -1,4 +1,4 @@
-"""`jeeves bench`: runs reproducible benchmarks."""
+"""Runs `jeeves bench`: reproducible benchmarks."""
 
 from __future__ import annotations
 

@@ -44,13 +44,13 @@ class QuietDisplay:
         return None
 
     def event(self, event: ClientEvent) -> None:
-        """Nothing is shown."""
+        """Show nothing."""
 
     def indexing(self, done: int, total: int) -> None:
-        """Nothing is shown."""
+        """Show nothing."""
 
     def status(self, text: str) -> None:
-        """Nothing is shown."""
+        """Show nothing."""
 
 
 class LiveDisplay:

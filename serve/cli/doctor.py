@@ -1,4 +1,4 @@
-"""`jeeves doctor`: checks what is installed, reachable or missing, and names the command that fixes it."""
+"""Runs `jeeves doctor`: checks the installation, and names the command that fixes a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jeeves envelope`: offers the kernel to programs in any language, as JSON on standard input and output.
+"""Runs `jeeves envelope`: offers the kernel to any language, as JSON on standard input and output.
 
     create        {pipeline, raw_input, …}                 → the envelope of a new run
     process       {request, events: [{at_ms, payload}]}    → the envelope after them, and the commands of the last one

@@ -1,4 +1,4 @@
-"""Formats the explanation of an answer as Markdown: the plan of each round, the attempts of its steps, its route."""
+"""Formats the explanation of an answer as Markdown: plan, attempts and route of each round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jeeves gc`: deletes old state."""
+"""Runs `jeeves gc`: deletes old state."""
 
 from __future__ import annotations
 

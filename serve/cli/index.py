@@ -1,4 +1,4 @@
-"""`jeeves index`: updates the index of a repository, with a progress bar, and prints its statistics."""
+"""Runs `jeeves index`: updates the index of a repository, shows progress, and prints statistics."""
 
 from __future__ import annotations
 

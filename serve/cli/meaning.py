@@ -21,7 +21,7 @@ def meaning(settings: Settings) -> dict[str, int] | None:
 
 
 def told_of_meaning(state: dict[str, int] | None) -> str:
-    """Return the same as a line of text."""
+    """Return the state that `meaning` returns as a line of text."""
     if state is None:
         return "meaning: not used; install the extra `embeddings`, or set code_index.embeddings\n"
     making = f", {state['made']} of {state['wanted']} requested computed" if state["wanted"] else ""

@@ -1,4 +1,4 @@
-"""`jeeves runs`: shows, explains, forks and controls runs; reads the run logs, whether a system is up or not."""
+"""Runs `jeeves runs`: reads, explains and forks runs from their logs, whether a system is up or not."""
 
 from __future__ import annotations
 

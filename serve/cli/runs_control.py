@@ -1,4 +1,4 @@
-"""`jeeves runs watch`, `cancel`, `pause` and `resume`: controls runs.
+"""Runs `jeeves runs watch`, `cancel`, `pause` and `resume`.
 
 They use the system that `jeeves up` keeps; `resume` continues a run that no system drives from its log, in this
 process.
@@ -180,7 +180,7 @@ async def _carried_on(
 
 
 def _to_answer(envelope: Envelope, interrupt_id: str | None, response: InterruptResponse) -> Interrupt | None:
-    """Return the question that the answer is for; None for a run whose process died at work, and that needs no answer.
+    """Return the question that the answer is for; None for a run whose process died at work and that needs no answer.
 
     Everything that could refuse the answer is checked here, before the run is resumed.
     """

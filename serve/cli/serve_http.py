@@ -1,4 +1,4 @@
-"""`jeeves serve`: runs the HTTP service in the foreground, on Ray Serve."""
+"""Runs `jeeves serve`: the HTTP service in the foreground, on Ray Serve."""
 
 from __future__ import annotations
 

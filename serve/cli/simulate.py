@@ -1,4 +1,7 @@
-"""`jeeves simulate`: runs the kernel under seeded faults; with a protection switched off, to show that it can fail."""
+"""Runs `jeeves simulate`: tests the kernel under seeded faults.
+
+With a protection switched off, it shows that the tests can fail.
+"""
 
 from __future__ import annotations
 

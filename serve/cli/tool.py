@@ -1,4 +1,4 @@
-"""`jeeves tool`: calls one tool on a repository, in the way agents do."""
+"""Runs `jeeves tool`: calls one tool on a repository, in the way agents do."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _remembered(settings: Settings, root: str, symbol: str) -> list[Relation]:
-    """What the entity graph of the repository knows of a symbol, as the agents are told; nothing makes a store."""
+    """Return the relations of a symbol in the repository's entity graph; a store that is absent is not created."""
     from runtime.codebase.knowledge.relation_store import RELATIONS
     from runtime.primitives.clock import SystemClock
     from runtime.store.opening import has_database, open_store

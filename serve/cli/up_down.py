@@ -1,4 +1,4 @@
-"""`jeeves up`, `down` and `status`: controls the warm system, which stays up between questions."""
+"""Runs `jeeves up`, `down` and `status`, for the warm system that stays up between questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`jeeves validate`: reports all faults of pipelines, settings, model files and prompts, with file, line and key."""
+"""Runs `jeeves validate`: reports all faults in configuration, with file, line and key.
+
+Checks pipelines, settings, model files and prompts.
+"""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ Values = list[tuple[Sequence[str], float]]
 
 
 class RequestMetrics:
-    """Counters of one replica, in a registry of their own."""
+    """Counts the requests of one replica, in a registry of its own."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
@@ -67,11 +67,11 @@ class RequestMetrics:
         }
 
     def in_flight(self) -> AbstractContextManager[None]:
-        """Counts a question while it is being answered."""
+        """Return a context manager that counts a question while it is being answered."""
         return self._gauges[IN_FLIGHT].track_inprogress()
 
     def answered(self, document: dict[str, Any], latency_s: float) -> None:
-        """Book an answer document."""
+        """Record an answer document."""
         self._count(REQUESTS, 1, document["terminal_reason"] or "waiting")
         self._histograms[REQUEST_S].observe(latency_s)
         self._count(HOPS, document["usage"]["hops"])
@@ -83,18 +83,18 @@ class RequestMetrics:
 
 
 class BusMetrics(Collector):
-    """The bus's counters as they were when it was last asked; they begin anew when the bus is restarted."""
+    """Exports the bus's counters as of the last `update`; they restart at zero with the bus."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._stats: Mapping[str, Any] | None = None
         registry.register(self)
 
     def update(self, stats: Mapping[str, Any] | None) -> None:
-        """Take up what the bus says (the shape of `Dispatcher.stats`), or None when it does not answer."""
+        """Store the statistics of the bus (the shape of `Dispatcher.stats`), or None if it does not answer."""
         self._stats = stats
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """The families that Prometheus is shown; without an answer of the bus only that it is not up."""
+        """Yield the metric families for Prometheus; if the bus did not answer, only that it is not up."""
         yield _gauge(BUS_UP, [((), float(self._stats is not None))])
         if self._stats is None:
             return
@@ -106,7 +106,7 @@ class BusMetrics(Collector):
 
 
 class ModelMetrics(Collector):
-    """What the agents' processes have counted of their model calls, those of processes that are gone included."""
+    """Exports the model-call metrics of the agents' processes, including those that have ended."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._gone = ModelStats()
@@ -115,7 +115,7 @@ class ModelMetrics(Collector):
         registry.register(self)
 
     def update(self, by_life: Mapping[str, ModelStats]) -> None:
-        """Take up what each process says now; of one that says nothing, the last word counts."""
+        """Store each process's statistics; a process that is missing keeps its last ones, circuit breakers excepted."""
         self._breakers = together(by_life.values()).breakers
         self._lives.update(by_life)
         silent = [life for life in self._lives if life not in by_life]
@@ -123,7 +123,7 @@ class ModelMetrics(Collector):
             self._gone = together([self._gone, self._lives.pop(life)])
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily]:
-        """The families that Prometheus is shown."""
+        """Yield the metric families for Prometheus."""
         counted = together([self._gone, *self._lives.values()])
         for counter in metrics_of("models", CounterMetric):
             samples = counted.counters[counter.name]
@@ -172,7 +172,7 @@ def _messages(stats: Mapping[str, Any]) -> Values:
 
 
 def _breakers(stats: Mapping[str, Any]) -> Values:
-    """Types that fail now, worst first, and no more of them than a label may have values."""
+    """Return the state of each failing message type, worst first, at most as many as a label may have values."""
     failing: Mapping[str, Mapping[str, Any]] = stats["middleware"].get("circuit_breaker", {})
     states = [(BREAKER_STATES[breaker["state"]], type_) for type_, breaker in failing.items()]
     worst = sorted(states, key=lambda pair: (-pair[0], pair[1]))[:MAX_VALUES_PER_LABEL]

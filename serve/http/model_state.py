@@ -1,4 +1,4 @@
-"""Whether the models that agents reason with answer: what `GET /ready` says of them."""
+"""Checks whether the models that agents reason with answer, for `GET /ready`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWERS = "answers"
 
 
 class ModelState:
-    """Asks the deployments that roles use. `backends`: deployment → how it is reached."""
+    """Checks the deployments that roles use. `backends`: deployment → the backend that reaches it."""
 
     def __init__(self, models: ModelsFile, backends: Mapping[str, ModelBackend]) -> None:
         self._models = models
@@ -27,9 +27,9 @@ class ModelState:
 
     @classmethod
     def open(cls, told: Mapping[str, Any], contributed: Iterable[str] = ()) -> ModelState:
-        """For a model file as plain data, and the providers beside the kernel's own that it may name.
+        """Open the backends of a model file, given as plain data; `contributed`: providers beside the kernel's own.
 
-        No keys are needed: an endpoint that refuses an asker answers.
+        No keys are needed: an endpoint that refuses the request does answer.
         """
         providers, clock = all_providers(contributed), SystemClock()
         models, backends = read_models(told, providers), dict[str, ModelBackend]()
@@ -39,12 +39,12 @@ class ModelState:
         return cls(models, backends)
 
     async def look(self) -> dict[str, str]:
-        """Deployment → `answers`, or why it does not."""
+        """Return the state of each deployment: `answers`, or the reason why it does not."""
         said = await asyncio.gather(*(self._said(backend) for backend in self._backends.values()))
         return dict(zip(self._backends, said, strict=True))
 
     def roles_without(self, said: Mapping[str, str]) -> list[str]:
-        """The roles none of whose deployments answers."""
+        """Return the roles of which no deployment answers."""
         return [
             name
             for name, role in self._models.roles.items()

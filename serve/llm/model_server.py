@@ -90,7 +90,7 @@ class ModelServer(LLMServer):
         return msgspec.msgpack.encode(await all_at_once(_REQUESTS.decode(data), stream))
 
     async def in_process(self, data: bytes) -> bytes:
-        """Run them through this deployment's own path, in its process: the baseline of the handle's overhead."""
+        """Run requests through this deployment's own path, in its process: the baseline of the handle's overhead."""
 
         async def stream(request: ModelRequest) -> AsyncGenerator[tuple[str, int], None]:
             async for pieces in self.answer(msgspec.msgpack.encode(request)):
@@ -100,8 +100,10 @@ class ModelServer(LLMServer):
         return msgspec.msgpack.encode(await all_at_once(_REQUESTS.decode(data), stream))
 
     async def stats(self) -> dict[str, int]:
-        """Return the running and waiting requests, and totals: requests, prompt tokens, those found in the prefix
-        cache, answer tokens."""
+        """Return the process id, the numbers of running and waiting requests, and totals since the start.
+
+        Totals: requests, prompt tokens, those found in the prefix cache, answer tokens.
+        """
         return {
             "pid": os.getpid(),
             "running": int(self._engine().get_num_unfinished_requests()),
@@ -173,10 +175,11 @@ def _sampling(request: ModelRequest) -> SamplingParams:
 
 
 def deploy(models: ModelsFile) -> list[str]:
-    """Bring up every vLLM deployment that a role uses, on the connected cluster, and return their applications' names
-    once each has a replica that answers.
+    """Deploy every vLLM deployment that a role uses, on the connected cluster, and return their applications' names.
 
-    Raises ClusterError when the cluster lacks what they ask for, and when one does not come up."""
+    Returns once each has a replica that answers. Raises ClusterError if the cluster lacks resources that they request,
+    or if one does not come up.
+    """
     problems = lacking(models, ray.cluster_resources())  # type: ignore[no-untyped-call]
     if problems:
         told = "; ".join(problems)

@@ -1,6 +1,7 @@
-"""Computes the cluster resources of a vLLM deployment from its model file alone, without vLLM, Ray or a GPU.
+"""Computes the cluster resources of a vLLM deployment from its model file alone.
 
-`jeeves validate` prints them, and a test compares them with those of Ray's own builder for the same deployment.
+That needs no vLLM, Ray or GPU. `jeeves validate` prints them, and a test compares them with those of Ray's own builder
+for the same deployment.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ MOST_WAITING = 10_000
 
 
 def lacking(models: ModelsFile, resources: Mapping[str, float]) -> list[str]:
-    """Return what a cluster with these `ray.cluster_resources()` lacks for the minimum number of replicas: a sentence
-    for each deployment used by a role, or one for all if only their sum does not fit."""
+    """Return what a cluster with these `ray.cluster_resources()` lacks for the minimum number of replicas.
+
+    A sentence for each deployment that a role uses, or one for all if only their sum does not fit.
+    """
     problems = []
     in_all: defaultdict[str, float] = defaultdict(float)
     for name, deployment in models.used_of(VllmDeployment).items():
@@ -46,7 +49,7 @@ def _short(asked: Mapping[str, float], resources: Mapping[str, float]) -> str:
 
 
 def described(models: ModelsFile, providers: Providers) -> list[str]:
-    """A line for each deployment: what it is and what it asks for."""
+    """Return a line for each deployment: what it is and what it asks for."""
     return [providers[each.backend].told(name, each) for name, each in models.deployments.items()]
 
 

@@ -1,8 +1,9 @@
-"""Compares the throughput of an engine with that behind our client and a Ray Serve handle, in one run on one replica.
+"""Compares an engine's throughput with that behind our client and a Ray Serve handle.
 
-The bare engine is driven inside the replica's process, without client, handle, scheduling or messages; so is the
-deployment's own path, with scheduling and messages but neither client nor handle. Rounds alternate, so that other load
-affects all variants. Time to first text is measured, not to first token, which may be half a character.
+All variants are measured in one run on one replica. The bare engine is driven inside the replica's process, without
+client, handle, scheduling or messages; so is the deployment's own path, with scheduling and messages but neither client
+nor handle. Rounds alternate, so that other load affects all variants. Time to first text is measured, not to first
+token, which may be half a character.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Reports medians over all rounds of that many concurrent requests. `share`: our tokens/s over the bare
-    engine's, with streamed answers; `whole_share`: with answers that are not streamed. Times to first text:
-    behind client and handle, of the deployment's own path in its process, the difference of these two, and of the
-    bare engine."""
+    """Reports medians over all rounds of `concurrent` requests each.
+
+    `share`: our tokens/s over the bare engine's, with streamed answers; `whole_share`: with answers that are not
+    streamed. Times to first text: behind client and handle, of the deployment's own path in its process, the difference
+    of these two, and of the bare engine.
+    """
 
     concurrent: int
     requests_per_s: float

@@ -1,4 +1,4 @@
-"""Creates the tiny model of the tests: two layers of random weights and its own tokenizer, some 1.2 MB.
+"""Creates the tests' tiny model: two layers of random weights and its own tokenizer, some 1.2 MB.
 
     python -m serve.llm.tiny_model FOLDER
 

@@ -128,7 +128,7 @@ async def follow(
 
 
 async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrupt: OnInterrupt) -> bool:
-    """Present a question that is still open and submit the answer; False: the run is left waiting."""
+    """Present a question that is still open and submit the answer; return False if the run is left waiting."""
     interrupt = envelope.interrupt
     if interrupt is None or interrupt.id != interrupt_id or envelope.lifecycle != "waiting":
         return True

@@ -1,7 +1,7 @@
-"""Runs the process behind `jeeves up`: keeps the actors, listens on a Unix socket, ends on `stop` or a signal.
+"""Runs the process behind `jeeves up`, which keeps the actors and listens on a Unix socket.
 
-Started as `python -P -m serve.runtimes.daemon` with the settings as JSON on standard input. It owns its cluster, which
-ends with it.
+It ends on `stop` or a signal. Started as `python -P -m serve.runtimes.daemon` with the settings as JSON on standard
+input. It owns its cluster, which ends with it.
 """
 
 from __future__ import annotations

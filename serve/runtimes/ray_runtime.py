@@ -1,4 +1,4 @@
-"""Answers questions on Ray: in a cluster for one command, or in one that `jeeves up` and `jeeves serve` keep."""
+"""Answers questions on Ray: in a cluster for one command, or in one that `up` and `serve` keep."""
 
 from __future__ import annotations
 

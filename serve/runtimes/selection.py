@@ -1,4 +1,4 @@
-"""Selects the runtime that answers: the warm system if it fits, else one that is started for the command."""
+"""Selects the runtime that answers: the warm system if it fits, else one started for the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connects to a warm system: its Unix socket, the record of the process that listens there, and the client.
+"""Connects to a warm system: its Unix socket, the record of the listening process, and the client.
 
 The protocol is one JSON object per line. A client sends one request; the reply is any number of `event`, `indexing`
 and `interrupt` lines, followed by one line with the result, or `error`. The client replies to each `interrupt` line
@@ -173,7 +173,7 @@ class WarmRuntime:
         return document
 
     async def answer(self, run_id: str, interrupt_id: str | None, response: InterruptResponse) -> int:
-        """Answer the question of a run that waits; the number of the last event before the answer."""
+        """Answer the question of a waiting run; return the number of the last event before the answer."""
         answer = msgspec.to_builtins(response)
         request = {"op": "answer", "run_id": run_id, "interrupt_id": interrupt_id, "answer": answer}
         return int((await self._exchange(request))["after_seq"])
