@@ -19,7 +19,7 @@ from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.settings import Settings
-from runtime.store.backends.registry import backend_of
+from runtime.store.backends.backend_registry import backend_of
 from runtime.store.opening import open_run_log, run_log_names
 from runtime.store.options import StoreOptions, store_options
 from runtime.store.run_log import Lease, RunLog, RunSummary, SqlRunLog

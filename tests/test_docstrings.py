@@ -19,9 +19,6 @@ TO_DO = (
     "actors/capabilities/code_analysis/answers",
     "actors/capabilities/code_analysis/question",
     "actors/capabilities/code_analysis/ranking",
-    "runtime/codebase/tools",
-    "runtime/simulator/supervisor.py",
-    "serve",
 )
 
 QUESTION_WORD = re.compile(r"(What|Who|Whose|Whom|Whoever|Which|Where|How|Whether|When|Why)\b")

@@ -36,11 +36,21 @@ class CodeTool(Tool, frozen=True, kw_only=True):
 
     `place`: position in lists, smaller numbers first. `example`: arguments that show its use in documentation.
     `remembered_of`: the parameter for whose symbol it gets the remembered relations, empty if it needs none.
+    `reduced`: argument → its value, or its upper limit, in the retry of a call that took too long; a tool without them
+    is not retried. `capped_by`: parameter → the context bound that limits it.
     """
 
     place: int = _AFTER_OURS
     example: dict[str, Any] = msgspec.field(default_factory=dict)
     remembered_of: str = ""
+    reduced: dict[str, Any] = msgspec.field(default_factory=dict)
+    capped_by: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def default_of(self, parameter: str) -> object:
+        """Return the default of a parameter, None for a required one."""
+        defaults = {field.name: field.default for field in msgspec.structs.fields(self.parameters)}
+        default = defaults.get(parameter, msgspec.NODEFAULT)
+        return None if default is msgspec.NODEFAULT else default
 
 
 def by_fields(function: Callable[..., ToolResult]) -> Callable[[Any, Any], ToolResult]:
@@ -82,9 +92,15 @@ def _tool_of(module: object, place: str) -> CodeTool:
     return tool
 
 
+def code_tool(name: str) -> CodeTool | None:
+    """Return the declaration of a tool, None for a name that is not a tool over a codebase."""
+    return next((tool for tool in code_tools() if tool.name == name and isinstance(tool, CodeTool)), None)
+
+
 def remembered_of(tool: str) -> str:
     """Return the parameter of a tool for whose symbol it gets the remembered relations; empty if it needs none."""
-    return next((one.remembered_of for one in code_tools() if one.name == tool and isinstance(one, CodeTool)), "")
+    declared = code_tool(tool)
+    return "" if declared is None else declared.remembered_of
 
 
 def table_of(tools: Iterable[Tool]) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from runtime.run.envelope import Envelope
-from runtime.simulator.records import Record
+from runtime.simulator.run_history import Record
 from runtime.simulator.simulated_system import System
 from runtime.supervision.events import ActorLost, RunAdopted
 

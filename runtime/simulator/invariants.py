@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from runtime.run.envelope import InterruptResponse
 from runtime.run.stage_view import decode_view
 from runtime.simulator.differential import Finding, ended_too_early, level_of, other_result
-from runtime.simulator.records import Record, read
+from runtime.simulator.run_history import Record, read
 from runtime.simulator.simulated_system import System
 from runtime.supervision.events import InterruptAnswered, ToolCalled
 

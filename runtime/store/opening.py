@@ -10,7 +10,7 @@ from runtime.database.database import Database
 from runtime.database.store_part import AnyPart, StorePart
 from runtime.errors import DuplicateHandlerError
 from runtime.primitives.clock import Clock
-from runtime.store.backends.registry import backend_of
+from runtime.store.backends.backend_registry import backend_of
 from runtime.store.options import StoreOptions
 from runtime.store.run_log_part import RUN_LOGS
 from runtime.store.sql_run_log import SqlRunLog

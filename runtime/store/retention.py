@@ -16,7 +16,7 @@ from runtime.database.store_part import AnyPart, Counted, Dropped, SweepTask
 from runtime.errors import StateStorageError
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId
-from runtime.store.backends.registry import backend_of
+from runtime.store.backends.backend_registry import backend_of
 from runtime.store.opening import databases_of, open_database, open_run_log, run_log_names
 from runtime.store.options import StoreOptions
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import re
 
-from runtime.codebase.files.languages import all_words, languages
 from runtime.codebase.language_parts.language import PathKind
+from runtime.codebase.language_registry import all_words, languages
 
 # Prefix of a pattern that must not match code: `history.py` is not a list of changes.
 _NOT_CODE = r"^(?!.*\.({code})$)"

@@ -20,7 +20,7 @@ from typing import Literal
 
 import pathspec
 
-from runtime.codebase.files.languages import language_of
+from runtime.codebase.language_registry import language_of
 from runtime.errors import RepositoryError
 
 SkipReason = Literal[

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runtime.codebase.files.languages import language_named, language_of_content, languages
 from runtime.codebase.files.path_kinds import is_listed_only
 from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.files.walk import FileEntry
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.language_registry import language_named, language_of_content, languages
 from runtime.codebase.parsing.chunks import COMMENT_MARKS, Chunk, cut
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.parsing.parse import parse

@@ -17,12 +17,12 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runtime.codebase.files.languages import languages_digest
 from runtime.codebase.files.source_text import SourceText, from_bytes, is_binary
 from runtime.codebase.files.walk import FileEntry, WalkOptions, resolve_root, walk
 from runtime.codebase.index import rows, tables
 from runtime.codebase.index.lock import writer_lock
 from runtime.codebase.index.stats import IndexStats, collect_stats, skipped_counts
+from runtime.codebase.language_registry import languages_digest
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.errors import RepositoryError, StateStorageError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from runtime.codebase.files.languages import language_named
 from runtime.codebase.language_parts.head_comments import HeadDoc
+from runtime.codebase.language_registry import language_named
 
 MAX_HEAD_LINES = 80
 

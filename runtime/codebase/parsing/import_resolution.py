@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from runtime.codebase.files.languages import language_named
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+from runtime.codebase.language_registry import language_named
 
 
 class ImportResolver:

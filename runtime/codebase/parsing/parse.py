@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.codebase.files.languages import language_named
 from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.language_registry import language_named
 from runtime.codebase.parsing.python_symbols import extract_python
 from runtime.codebase.parsing.syntax import FileSyntax
 from runtime.codebase.parsing.tag_symbols import extract_tags

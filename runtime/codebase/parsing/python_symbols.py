@@ -13,7 +13,7 @@ from bisect import bisect_right
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from runtime.codebase.files.languages import load_grammar
+from runtime.codebase.language_registry import load_grammar
 from runtime.codebase.languages.python import PYTHON
 from runtime.codebase.parsing.syntax import SOME_OBJECT, FileSyntax, Import, Reference, Symbol
 

@@ -17,9 +17,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runtime.codebase.files.languages import load_grammar, tags_query
 from runtime.codebase.files.source_text import split_lines
 from runtime.codebase.language_parts.language import Language
+from runtime.codebase.language_registry import load_grammar, tags_query
 from runtime.codebase.parsing.definition_heads import doc_comment, signature_of, whole_definition
 from runtime.codebase.parsing.lost_types import unparsed_types
 from runtime.codebase.parsing.syntax import (

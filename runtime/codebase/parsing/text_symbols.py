@@ -6,9 +6,9 @@ estimates: a symbol ends where the next one of the same or a lower indent begins
 
 from __future__ import annotations
 
-from runtime.codebase.files.languages import language_named
 from runtime.codebase.files.source_text import split_lines
 from runtime.codebase.language_parts.outlines import Opening
+from runtime.codebase.language_registry import language_named
 from runtime.codebase.parsing.syntax import FileSyntax, Symbol
 
 MAX_NAME_CHARS = 120

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from runtime.codebase.files.languages import language_named
+from runtime.codebase.language_registry import language_named
 from runtime.primitives.dotted_names import last_part
 
 LEAST_LETTERS = 3

@@ -10,10 +10,10 @@ import posixpath
 import re
 from collections.abc import Collection
 
-from runtime.codebase.files.languages import all_words, language_at, may_call
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord
+from runtime.codebase.language_registry import all_words, language_at, may_call
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 from runtime.codebase.resolution.builtin_methods import is_named_like
 from runtime.primitives.dotted_names import last_part

@@ -12,10 +12,10 @@ import posixpath
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from runtime.codebase.files.languages import language_at
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord
+from runtime.codebase.language_registry import language_at
 from runtime.codebase.resolution.class_family import ClassFamily
 from runtime.codebase.resolution.python_uses import PythonFile, Use
 from runtime.primitives.dotted_names import last_part

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from runtime.codebase.files.languages import load_grammar
+from runtime.codebase.language_registry import load_grammar
 from runtime.codebase.languages.python import PYTHON
 from runtime.codebase.resolution.python_nodes import (
     BINDING_PARENTS,

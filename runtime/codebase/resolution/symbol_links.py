@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from runtime.codebase.files.languages import all_words, language_at, may_call
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.files.words import index_terms, looks_like_identifier
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord, around
+from runtime.codebase.language_registry import all_words, language_at, may_call
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
 from runtime.codebase.resolution.builtin_methods import is_named_like
 from runtime.codebase.resolution.call_targets import own_object

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runtime.codebase.files.languages import all_words, languages
 from runtime.codebase.files.words import split_identifier, stem
+from runtime.codebase.language_registry import all_words, languages
 
 MAX_BRANCH_LINES = 8
 MAX_COMMENT_LINES = 3

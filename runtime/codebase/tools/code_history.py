@@ -19,9 +19,9 @@ from runtime.codebase.files.paths import is_denied
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.commit_history import BlamedLine, Commit
 from runtime.codebase.git.git_process import Git
+from runtime.codebase.tool_parts.citing import cite
+from runtime.codebase.tool_parts.fallbacks import find_file, find_symbols
 from runtime.codebase.tool_registry import CodeTool, Line, Path, Text, by_fields
-from runtime.codebase.tools.citing import cite
-from runtime.codebase.tools.fallbacks import find_file, find_symbols
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
 from runtime.tools.result import Attempt, ToolStatus
@@ -223,6 +223,7 @@ TOOL = CodeTool(
     description="Commits, authors and uncommitted changes of a file, lines or a symbol.",
     parameters=ExplainCodeHistory,
     run=by_fields(explain_code_history),
+    reduced={"max_commits": 3, "origin": False},
     cost=5,
     place=50,
     example={"path": "pkg/app.py"},

@@ -22,9 +22,9 @@ from runtime.codebase.files.paths import is_denied
 from runtime.codebase.files.words import CODE_NOISE, index_terms
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
+from runtime.codebase.tool_parts.citing import cite
+from runtime.codebase.tool_parts.fallbacks import find_symbols, same_name, similar_paths
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
-from runtime.codebase.tools.citing import cite
-from runtime.codebase.tools.fallbacks import find_symbols, same_name, similar_paths
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
 from runtime.tools.result import Attempt, ToolStatus
@@ -206,6 +206,7 @@ TOOL = CodeTool(
     description="Tests, documents, similar and co-changing files.",
     parameters=FindRelated,
     run=by_fields(find_related),
+    reduced={"max_results": 3},
     cost=5,
     place=60,
     example={"path": "pkg/app.py"},

@@ -10,10 +10,10 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.records import IndexedFile
+from runtime.codebase.tool_parts.citing import cite
+from runtime.codebase.tool_parts.look_up import MAX_HITS, bounded, listed, numbered, of_file
 from runtime.codebase.tool_registry import CodeTool, Path, by_fields
-from runtime.codebase.tools.citing import cite
 from runtime.codebase.tools.find_related import similar_files
-from runtime.codebase.tools.look_up import MAX_HITS, bounded, listed, numbered, of_file
 
 
 class FindSimilarFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

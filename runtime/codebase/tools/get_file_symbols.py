@@ -6,8 +6,8 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.records import IndexedFile
+from runtime.codebase.tool_parts.look_up import MAX_PATHS, OfFile, listed, of_file, symbol_row
 from runtime.codebase.tool_registry import CodeTool, by_fields
-from runtime.codebase.tools.look_up import MAX_PATHS, OfFile, listed, of_file, symbol_row
 
 
 def get_file_symbols(codebase: Codebase, path: str) -> ToolResult:

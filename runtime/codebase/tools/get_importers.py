@@ -9,9 +9,9 @@ import msgspec
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.tool_parts.citing import cite
+from runtime.codebase.tool_parts.look_up import MAX_PATHS, listed, numbered
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
-from runtime.codebase.tools.citing import cite
-from runtime.codebase.tools.look_up import MAX_PATHS, listed, numbered
 
 
 class GetImporters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

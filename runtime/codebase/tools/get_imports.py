@@ -8,9 +8,9 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.records import IndexedFile
+from runtime.codebase.tool_parts.citing import cite
+from runtime.codebase.tool_parts.look_up import MAX_PATHS, OfFile, listed, numbered, of_file
 from runtime.codebase.tool_registry import CodeTool, by_fields
-from runtime.codebase.tools.citing import cite
-from runtime.codebase.tools.look_up import MAX_PATHS, OfFile, listed, numbered, of_file
 
 
 def get_imports(codebase: Codebase, path: str) -> ToolResult:

@@ -11,9 +11,9 @@ from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
+from runtime.codebase.tool_parts.citing import cite
+from runtime.codebase.tool_parts.look_up import MAX_PATHS, listed, with_git
 from runtime.codebase.tool_registry import CodeTool, Line, Path, by_fields
-from runtime.codebase.tools.citing import cite
-from runtime.codebase.tools.look_up import MAX_PATHS, listed, with_git
 from runtime.errors import RepositoryError
 
 

@@ -11,8 +11,8 @@ from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
+from runtime.codebase.tool_parts.look_up import listed, with_git
 from runtime.codebase.tool_registry import CodeTool, Path, by_fields
-from runtime.codebase.tools.look_up import listed, with_git
 
 
 class GitDiff(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,8 +11,8 @@ import msgspec
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.tool_parts.look_up import MAX_PATHS, bounded, listed
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
-from runtime.codebase.tools.look_up import MAX_PATHS, bounded, listed
 
 
 class GlobFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,9 +13,9 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import TEXT_SEARCH_TIMEOUT_S, Codebase
 from runtime.codebase.search.text_search import FoundText
+from runtime.codebase.tool_parts.citing import cite
+from runtime.codebase.tool_parts.look_up import MAX_HITS, bounded, listed, numbered
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
-from runtime.codebase.tools.citing import cite
-from runtime.codebase.tools.look_up import MAX_HITS, bounded, listed, numbered
 from runtime.errors import RepositoryError, ToolArgumentsError
 
 

@@ -24,8 +24,8 @@ from runtime.codebase.index.records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.search.named_values import VALUES, values_for
+from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
-from runtime.codebase.tools.citing import cite, cite_chunk, cite_symbol
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
 
@@ -329,6 +329,8 @@ TOOL = CodeTool(
     description="Find where a thing is: symbols, then text, then ranked code.",
     parameters=Locate,
     run=by_fields(locate),
+    reduced={"max_results": 5},
+    capped_by={"max_results": "max_grep_results"},
     cost=3,
     place=10,
     example={"query": "where are retries bounded?"},

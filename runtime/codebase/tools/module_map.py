@@ -10,14 +10,14 @@ import msgspec
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.files.languages import all_words
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import ImportRecord, IndexedFile, SymbolRecord, around
+from runtime.codebase.language_registry import all_words
 from runtime.codebase.parsing.head_docs import head_doc
 from runtime.codebase.resolution.symbol_links import dotted_path
+from runtime.codebase.tool_parts.citing import cite, cite_symbol
+from runtime.codebase.tool_parts.fallbacks import same_name, similar_paths
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
-from runtime.codebase.tools.citing import cite, cite_symbol
-from runtime.codebase.tools.fallbacks import same_name, similar_paths
 from runtime.errors import RepositoryError
 from runtime.tools.result import ToolStatus
 
@@ -242,6 +242,8 @@ TOOL = CodeTool(
     description="Files, symbols, imports and importers of a folder or file.",
     parameters=MapModule,
     run=by_fields(map_module),
+    reduced={"max_depth": 2},
+    capped_by={"max_depth": "max_tree_depth"},
     cost=4,
     place=30,
     example={"path": "pkg"},

@@ -1,6 +1,6 @@
 """Declares the tool `read_code`: lines of a file, by path or by symbol.
 
-For a path or a symbol that does not exist, the two fallbacks of `runtime.codebase.tools.fallbacks` are tried.
+For a path or a symbol that does not exist, the two fallbacks of `runtime.codebase.tool_parts.fallbacks` are tried.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied
 from runtime.codebase.index.records import SymbolRecord
+from runtime.codebase.tool_parts.citing import cite
+from runtime.codebase.tool_parts.fallbacks import find_file, find_symbols
 from runtime.codebase.tool_registry import CodeTool, Line, Path, Text, by_fields
-from runtime.codebase.tools.citing import cite
-from runtime.codebase.tools.fallbacks import find_file, find_symbols
 from runtime.errors import RepositoryError
 from runtime.tools.result import ToolStatus
 
@@ -126,6 +126,7 @@ TOOL = CodeTool(
     description="Lines of a file, by path or by symbol.",
     parameters=ReadCode,
     run=by_fields(read_code),
+    reduced={"max_lines": 40},
     place=80,
     example={"symbol": "Depot.open"},
 )

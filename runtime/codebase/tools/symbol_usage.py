@@ -15,15 +15,15 @@ import msgspec
 from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.files.languages import language_at
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
 from runtime.codebase.knowledge.relation import Relation, RelationKind
+from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
 from runtime.codebase.resolution.symbol_links import importers_of_symbol, normal_name
+from runtime.codebase.tool_parts.citing import cite, cite_symbol
+from runtime.codebase.tool_parts.remembered_relations import relations_that_hold
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
-from runtime.codebase.tools.citing import cite, cite_symbol
-from runtime.codebase.tools.remembered_relations import relations_that_hold
 from runtime.primitives.dotted_names import last_part
 
 MAX_RESULTS = 500
@@ -320,6 +320,8 @@ TOOL = CodeTool(
     description="Definitions, callers, importers, tests and callees of a symbol.",
     parameters=ExploreSymbolUsage,
     run=by_fields(explore_symbol_usage),
+    reduced={"max_results": 5},
+    capped_by={"max_results": "max_symbol_results"},
     cost=4,
     remembered_of="symbol",
     place=20,

@@ -18,9 +18,9 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import Callee, SymbolRecord
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS
+from runtime.codebase.tool_parts.citing import cite, cite_symbol
+from runtime.codebase.tool_parts.fallbacks import similar_paths
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
-from runtime.codebase.tools.citing import cite, cite_symbol
-from runtime.codebase.tools.fallbacks import similar_paths
 from runtime.errors import RepositoryError
 from runtime.tools.result import ToolStatus
 
@@ -222,6 +222,8 @@ TOOL = CodeTool(
     description="What an entry point reaches along its calls.",
     parameters=TraceEntryPoint,
     run=by_fields(trace_entry_point),
+    reduced={"max_depth": 1},
+    capped_by={"max_depth": "max_traversal_depth"},
     cost=5,
     place=40,
     example={"entry": "main"},

@@ -9,8 +9,8 @@ import msgspec
 from runtime.codebase.attempt_log import tokens_of
 from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.tool_parts.look_up import Row
 from runtime.codebase.tool_registry import CodeTool, Path, by_fields
-from runtime.codebase.tools.look_up import Row
 from runtime.codebase.tools.module_map import map_module
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis.agents.context_limits import CAPPED, capped, may_read, slices_cut, tree_cut
+from actors.capabilities.code_analysis.agents.context_limits import capped, may_read, slices_cut, tree_cut
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from runtime.codebase.tool_registry import CodeTool, code_tool, code_tools
 from serve.answer_document import exit_status
 from tests.capabilities.code_analysis.support import AnalysisHarness, Produced, cited, pipeline, reasoning, with_agents
 from tests.capabilities.code_analysis.test_analysis_pipeline import critic_saying
@@ -33,6 +34,32 @@ BOUNDS = {
     "max_stages": 5,
     "max_session_context_tokens": 10000,
 }
+
+
+CAPPED = {
+    (tool.name, parameter): bound
+    for tool in code_tools()
+    if isinstance(tool, CodeTool)
+    for parameter, bound in tool.capped_by.items()
+}
+
+
+def test_four_parameters_of_tools_have_a_bound_of_their_own_and_the_default_that_it_lowers() -> None:
+    bounded = {
+        ("locate", "max_results"): "max_grep_results",
+        ("explore_symbol_usage", "max_results"): "max_symbol_results",
+    }
+    deep = {("map_module", "max_depth"): "max_tree_depth", ("trace_entry_point", "max_depth"): "max_traversal_depth"}
+    assert {**bounded, **deep} == CAPPED
+    defaults = {bound: declared(tool).default_of(parameter) for (tool, parameter), bound in CAPPED.items()}
+    limits = {"max_grep_results": 20, "max_symbol_results": 50, "max_tree_depth": 15, "max_traversal_depth": 3}
+    assert defaults == limits
+
+
+def declared(tool: str) -> CodeTool:
+    found = code_tool(tool)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("name", NAMES)

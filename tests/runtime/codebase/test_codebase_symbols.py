@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.codebase.files.languages import language_of, language_of_content, languages
 from runtime.codebase.files.source_text import from_bytes
+from runtime.codebase.language_registry import language_of, language_of_content, languages
 from runtime.codebase.parsing.parse import parse
 from runtime.codebase.parsing.syntax import FileSyntax, Symbol
 

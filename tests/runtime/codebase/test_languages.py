@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import runtime.codebase
-from runtime.codebase.files.languages import languages, records_by_name
 from runtime.codebase.language_parts.language import Language
+from runtime.codebase.language_registry import languages, records_by_name
 from runtime.codebase.parsing.chunks import Chunk, cut
 from runtime.codebase.parsing.definition_heads import doc_comment
 from runtime.codebase.parsing.syntax import Symbol

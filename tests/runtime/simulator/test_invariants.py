@@ -14,8 +14,8 @@ from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.run.stage_view import StageView
 from runtime.simulator import differential, invariants
 from runtime.simulator.faults import NO_FAULTS
-from runtime.simulator.records import Record, read
 from runtime.simulator.reports import Answer
+from runtime.simulator.run_history import Record, read
 from runtime.simulator.scenarios import Person, PlannedRun, Scenario
 from runtime.simulator.scripts import StageScript
 from runtime.simulator.simulated_system import System

@@ -16,7 +16,7 @@ from runtime.memory.cache import CACHE
 from runtime.memory.sessions import SESSIONS
 from runtime.primitives.clock import FakeClock
 from runtime.settings import StoreSettings
-from runtime.store.backends.registry import BACKENDS
+from runtime.store.backends.backend_registry import BACKENDS
 from runtime.store.opening import databases_of, open_run_log, open_store, store_queries
 from runtime.store.options import StoreOptions
 from runtime.store.parts import PARTS, all_parts

@@ -11,29 +11,26 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from runtime.codebase.tool_registry import code_tool
 
 CHARS_PER_TOKEN = 4
 
-# (tool, parameter) → the context bound that caps it. A parameter that a step omits has the tool's default, so it is set
-# only where the bound is lower.
-CAPPED: dict[tuple[str, str], str] = {
-    ("locate", "max_results"): "max_grep_results",
-    ("explore_symbol_usage", "max_results"): "max_symbol_results",
-    ("map_module", "max_depth"): "max_tree_depth",
-    ("trace_entry_point", "max_depth"): "max_traversal_depth",
-}
-_DEFAULTS = {"max_grep_results": 20, "max_symbol_results": 50, "max_tree_depth": 15, "max_traversal_depth": 3}
-
 
 def capped(tool: str, arguments: Mapping[str, Any], bounds: Mapping[str, int]) -> dict[str, Any] | None:
-    """Return a call's arguments within the bounds; None when a bound of 0 forbids the call."""
+    """Return a call's arguments within the bounds; None when a bound of 0 forbids the call.
+
+    A parameter that a step omits has the tool's default, so it is set only where the bound is lower.
+    """
     within = dict(arguments)
-    for (capped_tool, parameter), bound in CAPPED.items():
-        if tool != capped_tool or bound not in bounds:
+    declared = code_tool(tool)
+    if declared is None:
+        return within
+    for parameter, bound in declared.capped_by.items():
+        if bound not in bounds:
             continue
         if bounds[bound] < 1:
             return None
-        asked = within.get(parameter, _DEFAULTS[bound])
+        asked = within.get(parameter, declared.default_of(parameter))
         if isinstance(asked, int) and asked > bounds[bound]:
             within[parameter] = bounds[bound]
     return within
@@ -41,7 +38,8 @@ def capped(tool: str, arguments: Mapping[str, Any], bounds: Mapping[str, int]) -
 
 def forbids(tool: str, bounds: Mapping[str, int]) -> str:
     """Return the bound that forbade a call of a tool: one of 0, otherwise the limit of files per query."""
-    of_tool = [bound for (capped_tool, _), bound in CAPPED.items() if capped_tool == tool]
+    declared = code_tool(tool)
+    of_tool = () if declared is None else declared.capped_by.values()
     return next((bound for bound in of_tool if bounds.get(bound, 1) < 1), "max_files_per_query")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from runtime.codebase.citation import ToolResult
+from runtime.codebase.tool_registry import code_tool
 from runtime.tools.result import Attempt
 
 REDUCED = "reduced_scope"
@@ -19,21 +20,12 @@ SKIPPED = "skipped"
 
 Call = Callable[[dict[str, Any]], Awaitable[ToolResult]]
 
-# tool → the arguments that reduce its scope. The scope of a tool without an entry cannot be reduced.
-_LESS: dict[str, dict[str, Any]] = {
-    "locate": {"max_results": 5},
-    "explore_symbol_usage": {"max_results": 5},
-    "map_module": {"max_depth": 2},
-    "trace_entry_point": {"max_depth": 1},
-    "explain_code_history": {"max_commits": 3, "origin": False},
-    "find_related": {"max_results": 3},
-    "read_code": {"max_lines": 40},
-}
-
 
 def reduced(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return arguments with a smaller scope, never a larger one; None when they cannot be reduced."""
-    less = {name: min(arguments.get(name, most), most) for name, most in _LESS.get(tool, {}).items()}
+    declared = code_tool(tool)
+    limits = {} if declared is None else declared.reduced
+    less = {name: min(arguments.get(name, most), most) for name, most in limits.items()}
     fewer = {**arguments, **less}
     return None if fewer == dict(arguments) or not less else fewer
 

@@ -13,9 +13,9 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.paths import is_denied, readable_path
 from runtime.codebase.git.git_process import Git
 from runtime.codebase.index.records import IndexedFile, SymbolRecord
+from runtime.codebase.tool_parts.citing import cite_symbol
+from runtime.codebase.tool_parts.fallbacks import find_file
 from runtime.codebase.tool_registry import Path
-from runtime.codebase.tools.citing import cite_symbol
-from runtime.codebase.tools.fallbacks import find_file
 from runtime.errors import RepositoryError
 from runtime.tools.result import Attempt, ToolStatus
 
