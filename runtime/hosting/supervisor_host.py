@@ -73,8 +73,6 @@ class SupervisorHost:
         self._now_ms = 0
         self.is_recovered = False
 
-    # What goes in.
-
     def begin(self, takes_up: bool) -> list[Output]:
         """Recover the unfinished runs of the log if `takes_up` is set; requests are held back until that is done."""
         if takes_up:
@@ -183,8 +181,6 @@ class SupervisorHost:
     def awaits(self, message_id: MessageId) -> bool:
         """Return True while a message is neither acknowledged nor cancelled."""
         return self._dispatch.awaits(message_id)
-
-    # What follows.
 
     def _ask(
         self,
