@@ -10,12 +10,10 @@ from actors.capabilities.code_analysis.agents import critic, intent, plan_policy
 from actors.capabilities.code_analysis.agents.integration import integrate
 from actors.capabilities.code_analysis.agents.perception import perceive
 from actors.capabilities.code_analysis.agents.traverser import gather_groups, traverse
-from actors.capabilities.code_analysis.models.reasoners import (
-    critique_by_model,
-    intent_by_model,
-    plan_by_model,
-    synthesis_by_model,
-)
+from actors.capabilities.code_analysis.models.model_critique import critique_by_model
+from actors.capabilities.code_analysis.models.model_intent import intent_by_model
+from actors.capabilities.code_analysis.models.model_plan import plan_by_model
+from actors.capabilities.code_analysis.models.model_synthesis import synthesis_by_model
 from actors.capabilities.code_analysis.models.rule_fallback import model_or_rules
 from actors.capabilities.code_analysis.tools.services import open_services
 from actors.capabilities.code_analysis.tools.toolset import TOOLS

@@ -12,7 +12,7 @@ import pytest
 
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.evidence.facts import Fact
-from actors.capabilities.code_analysis.models.reasoners import claims_of, unsupported_names
+from actors.capabilities.code_analysis.models.model_synthesis import claims_of, unsupported_names
 from actors.capabilities.code_analysis.models.schemas import (
     CriticAnswer,
     IntentAnswer,
