@@ -6,6 +6,7 @@ Which fault of the host each of them catches is in docs/decisions/007-one-superv
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
@@ -34,6 +35,7 @@ PAIR = PipelineBuilder("pair", capability="sample").stage("a", default_next="b",
 AGENT_A, AGENT_B = Address("agent:pair.a"), Address("agent:pair.b")
 PATIENCE_S = 20
 SAID_AGAIN_AFTER_S = 1
+USERS = itertools.count(1)
 
 Found = TypeVar("Found")
 
@@ -132,7 +134,9 @@ def log_refuses(state_dir: Path, run_id: RunId) -> Iterator[None]:
         log.close()
 
 
-def request(user_id: str, **script: dict[str, Any]) -> Request:
+def request(user_id: str | None = None, **script: dict[str, Any]) -> Request:
+    """A request of a user who has made no other, unless one is named: a user has one run at a time."""
+    user_id = user_id or f"user-{next(USERS)}"
     return Request(
         "pair", "why?", user_id=user_id, metadata={"script": {stage: [step] for stage, step in script.items()}}
     )
@@ -155,9 +159,9 @@ async def line_in(file: Path, line: str) -> None:
         await asyncio.sleep(0.02)
 
 
-async def at_work(system: Any, user_id: str, **script: dict[str, Any]) -> RunId:
+async def at_work(system: Any, request: Request) -> RunId:
     """A run whose first stage has started."""
-    run_id: RunId = await system.submit(request(user_id, **script))
+    run_id: RunId = await system.submit(request)
 
     async def started() -> None:
         async for event in system.watch(run_id):
@@ -186,7 +190,7 @@ def tool_calls_of(state_dir: Path, run_id: RunId) -> int:
 
 async def test_a_report_that_comes_again_is_acknowledged_again_and_counts_once(system: Any, state_dir: Path) -> None:
     await system.ready()
-    run_id = await at_work(system, "ada", a={"hang": 0})
+    run_id = await at_work(system, request(a={"hang": 0}))
     async with in_place_of(AGENT_A) as agent:
         for times in (1, 2, 3):
             await agent.report_tool_call(run_id, "said-again")
@@ -198,7 +202,7 @@ async def test_a_report_that_comes_again_is_acknowledged_again_and_counts_once(s
 
 async def test_a_report_that_cannot_be_recorded_is_not_acknowledged(system: Any, state_dir: Path) -> None:
     await system.ready()
-    refused, other = [await at_work(system, user_id, a={"hang": 0}) for user_id in ("ada", "ben")]
+    refused, other = [await at_work(system, request(a={"hang": 0})) for _ in range(2)]
     async with in_place_of(AGENT_A) as agent:
         with log_refuses(state_dir, refused):
             await agent.report_tool_call(refused, "refused")
@@ -216,10 +220,7 @@ async def test_no_stage_begins_before_it_is_recorded_that_it_may(system: Any, st
     await system.ready()
     notes, records = tmp_path / "notes", tmp_path / "records"
     gates = [tmp_path / "gate-of-the-refused", tmp_path / "gate-of-the-other"]
-    refused, other = [
-        await at_work(system, user_id, a=work(notes, gate, records), b=work(notes))
-        for user_id, gate in zip(("ada", "ben"), gates, strict=True)
-    ]
+    refused, other = [await at_work(system, request(a=work(notes, gate, records), b=work(notes))) for gate in gates]
     with log_refuses(state_dir, refused):
         gates[0].touch()
         await line_in(records, f"{refused} 1 0 1")
@@ -235,7 +236,7 @@ async def test_no_stage_begins_before_it_is_recorded_that_it_may(system: Any, st
 async def test_a_stage_that_was_lost_on_its_way_is_sent_again(system: Any, tmp_path: Path) -> None:
     await system.ready()
     async with in_place_of(AGENT_B) as agent:
-        run_id = await system.submit(request("ada", a={"give": {}}, b=work(tmp_path / "notes")))
+        run_id = await system.submit(request(a={"give": {}}, b=work(tmp_path / "notes")))
         assert await soon(agent.stand_in.taken.remote(RUN_STAGE, 1)) == [f"run:{run_id}/2/0/1"]
     assert await ended(system, run_id) == ("completed", "a b")
     assert lines_of(tmp_path / "notes") == [f"{run_id} 2 0 1"]
@@ -244,7 +245,7 @@ async def test_a_stage_that_was_lost_on_its_way_is_sent_again(system: Any, tmp_p
 async def test_a_run_that_waits_for_room_begins_when_the_one_before_it_ends(system: Any, tmp_path: Path) -> None:
     await system.ready()
     notes, gate = tmp_path / "notes", tmp_path / "gate"
-    first = await at_work(system, "ada", a=work(notes, gate), b=work(notes))
+    first = await at_work(system, request("ada", a=work(notes, gate), b=work(notes)))
     second = await system.submit(request("ada", a=work(notes), b=work(notes)))
     assert (await system.envelope(second)).lifecycle == "ready"
     gate.touch()
