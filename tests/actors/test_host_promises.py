@@ -106,7 +106,7 @@ async def in_place_of(address: Address) -> AsyncIterator[Post]:
 
     agent, bus = actor(address), actor("bus")
     process_id = await agent.process_id.remote()
-    stand_in = ray.remote(StandIn).options(num_cpus=0, max_concurrency=100).remote(process_id)
+    stand_in: Any = ray.remote(StandIn).options(num_cpus=0, max_concurrency=100).remote(process_id)
     await bus.connect.remote(address, stand_in, process_id, (), ())
     try:
         yield Post(stand_in, process_id)
