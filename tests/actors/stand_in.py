@@ -30,12 +30,12 @@ class StandIn:
         """Return the id of the agent's process."""
         return self._process_id
 
-    async def taken(self, type_: str, at_least: int) -> list[str | None]:
-        """Wait for a number of frames of that type; return the correlation ids of all of them."""
+    async def taken(self, type_: str, about: str, at_least: int) -> list[str | None]:
+        """Wait for a number of frames of that type and correlation id; return the ids of all frames of that type."""
 
         def found() -> list[str | None]:
             return [frame.header.correlation_id for frame in self._frames if frame.header.type == type_]
 
         async with self._news:
-            await self._news.wait_for(lambda: len(found()) >= at_least)
+            await self._news.wait_for(lambda: found().count(about) >= at_least)
             return found()
