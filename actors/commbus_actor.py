@@ -84,6 +84,7 @@ class CommBusActor:
         self._frames_to[address] = Batcher(handle.on_frames.remote)
         self._process[address] = process_id
         if is_successor:
+            parked = self._table.still_wanted(parked, ENDPOINT_LOST)
             self._hand_over_all(self._dispatcher.on_replaced(address, parked))
             self._publish_lost(address, for_good=False, successor=process_id)
         self._spawn(self._watch(address, handle, process_id))

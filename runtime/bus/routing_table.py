@@ -80,6 +80,19 @@ class RoutingTable:
             self.subscribe(address, type_)
         return [data for data in self._parked.pop(address, ()) if not self._is_superseded(address, data)]
 
+    def still_wanted(self, parked: list[bytes], loss_event: str) -> list[bytes]:
+        """Return what was parked for a process that died and its successor may have.
+
+        Left out are commands that are resent by somebody who is told of the loss by `loss_event`, and then issues anew
+        what is wanted: the former process may have died of them.
+        """
+        told = self._subscribers.get(loss_event, [])
+
+        def is_wanted(header: Header) -> bool:
+            return header.source not in told or not _is_repeated(header)
+
+        return [data for data in parked if is_wanted(decode_header(data)[0])]
+
     def subscribe(self, address: Address, type_: str) -> None:
         """Send events of that type to `address` as well; a second call changes nothing."""
         if address not in self._subscribers.setdefault(type_, []):

@@ -153,16 +153,22 @@ def system_spec(state_dir: Path, pipelines: tuple[PipelineConfig, ...] = PIPELIN
 class ClusterUp:
     """A cluster of this process with one system on it; a context manager. Ray is imported on entering."""
 
-    def __init__(self, state_dir: Path, pipelines: tuple[PipelineConfig, ...] = PIPELINES) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        pipelines: tuple[PipelineConfig, ...] = PIPELINES,
+        limits: dict[str, Any] | None = None,
+    ) -> None:
         self._state_dir = state_dir
         self._pipelines = pipelines
+        self._limits = limits or {}
 
     def __enter__(self) -> Any:
         from actors.cluster import start_local
         from actors.system import SystemSpec, start_system
 
         self._cluster = start_local(RaySettings(), self._state_dir)
-        return start_system(SystemSpec(**system_spec(self._state_dir, self._pipelines)))
+        return start_system(SystemSpec(**system_spec(self._state_dir, self._pipelines), limits=self._limits))
 
     def __exit__(self, *_: object) -> None:
         self._cluster.shutdown()

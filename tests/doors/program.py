@@ -19,6 +19,9 @@ JEEVES = Path(sys.executable).with_name("jeeves")
 QUICK_S = 60.0
 PATIENT_S = 120.0
 
+STOPPED_IS_NOT_HANGING = {"JEEVES_SUPERVISOR__HANGS_AFTER_S": "600"}
+"""Settings of a system whose processes a test stops for as long as some commands take: none is replaced for that."""
+
 T = TypeVar("T")
 
 

@@ -16,7 +16,7 @@ import pytest
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.store.run_log import SqliteRunLog
-from tests.doors.program import JEEVES, Outcome, Program, processes_that_mention, wait_until
+from tests.doors.program import JEEVES, STOPPED_IS_NOT_HANGING, Outcome, Program, processes_that_mention, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.doors.test_warm import is_agent, signal_all
 
@@ -177,7 +177,7 @@ def warm_repo(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def warm(folder: Path) -> Iterator[Program]:
     """The program with a system that is up and has the reviewed pipeline ready."""
-    program = Program(folder / "state", JEEVES_DEFAULT_PIPELINE="code_analysis_reviewed")
+    program = Program(folder / "state", JEEVES_DEFAULT_PIPELINE="code_analysis_reviewed", **STOPPED_IS_NOT_HANGING)
     program.run("up").answers()
     yield program
     program.run("down").answers()
@@ -232,11 +232,13 @@ def test_a_run_that_the_system_does_not_know_is_said_to_be_unknown(warm: Program
 def test_a_paused_run_waits_until_it_is_resumed(warm: Program, warm_repo: Path) -> None:
     # The agents are held, so that the run cannot be over before it is paused.
     held = [pid for pid in processes_that_mention(str(warm.state_dir)) if is_agent(pid)]
+    endpoints = warm.run("status", "--json").answers().document["bus"]["endpoints"]
+    assert len(held) == sum(name.startswith("agent:") for name in endpoints)
     signal_all(held, signal.SIGSTOP)
     try:
         before = len(runs_of(warm))
         asking = warm.start("ask", QUESTION, "--repo", str(warm_repo), "--json")
-        wait_until(lambda: len(runs_of(warm)) > before, 30)
+        wait_until(lambda: len(runs_of(warm)) > before)
         run_id = runs_of(warm)[0]
         paused = warm.run("runs", "pause", run_id, "--reason", "lunch").answers()
         assert f"jeeves runs resume {run_id}" in paused.out

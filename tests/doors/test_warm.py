@@ -20,7 +20,7 @@ from runtime.primitives.ids import RunId
 from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.events import CancelRequested
 from tests.doors.evidence_checker import document_faults
-from tests.doors.program import Program, processes_that_mention, wait_until
+from tests.doors.program import STOPPED_IS_NOT_HANGING, Program, processes_that_mention, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 
 pytestmark = pytest.mark.ray
@@ -39,7 +39,7 @@ def warm_repo(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def warm(folder: Path) -> Iterator[Program]:
     """The program with a system that is up."""
-    program = Program(folder / "state")
+    program = Program(folder / "state", **STOPPED_IS_NOT_HANGING)
     program.run("up").answers()
     yield program
     program.run("down").answers()

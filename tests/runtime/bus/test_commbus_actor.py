@@ -17,7 +17,7 @@ from runtime.bus.frames import Frame, Header, Kind, decode_frame, encode_frame, 
 from runtime.bus.queries import error_from_wire, error_to_wire
 from runtime.errors import BusError, CircuitOpenError, HandlerLostError, JeevesError, SettingsError
 from runtime.primitives.clock import FakeClock
-from runtime.primitives.ids import Address, new_message_id
+from runtime.primitives.ids import Address, MessageId, new_message_id
 from tests.runtime.bus.memory_bus import settle
 
 ASKER, HANDLER, EXPECTED = Address("asker"), Address("handler"), Address("expected")
@@ -133,6 +133,33 @@ async def test_an_endpoint_that_is_restarted_gets_what_could_not_be_handed_over(
     second = await connect(bus, HANDLER, ("t",))
     await settle()
     assert (len(first.got), len(second.got)) == (0, 1)
+
+
+async def test_what_was_resent_to_a_process_that_died_is_not_given_to_the_next_when_the_sender_is_told_of_it() -> None:
+    bus = CommBusActor({})
+    await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
+    first = await connect(bus, HANDLER)
+    first.lose(for_good=False)
+    await settle()
+    untold = Address("untold")
+    parked = [
+        Header(new_message_id(), "command", "t", source, HANDLER, correlation_id=about)
+        for source, about in ((ASKER, MessageId("m1")), (ASKER, None), (untold, MessageId("m2")))
+    ]
+    assert await deliver(bus, *(encode_frame(Frame(header)) for header in parked)) == ["accepted"] * 3
+    second = await connect(bus, HANDLER)
+    await settle()
+    assert [got.header.message_id for got in second.got] == [header.message_id for header in parked[1:]]
+
+
+async def test_what_was_resent_before_an_endpoint_first_came_up_waits_for_it() -> None:
+    bus = CommBusActor({EXPECTED: ()})
+    await connect(bus, ASKER, hears=(ENDPOINT_LOST,))
+    header = Header(new_message_id(), "command", "t", ASKER, EXPECTED, correlation_id=MessageId("m1"))
+    await deliver(bus, encode_frame(Frame(header)))
+    handle = await connect(bus, EXPECTED)
+    await settle()
+    assert [got.header.message_id for got in handle.got] == [header.message_id]
 
 
 async def test_a_command_that_kills_whoever_takes_it_is_given_up_at_the_fourth_death() -> None:
