@@ -315,6 +315,7 @@ sys.stdin.readline()
     assert "session_2020-01-01_00-00-09_000000_4194305" not in kept
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_one_process_after_another_can_own_clusters_and_join_them_with_the_token_only(
     start_driver: Any, tmp_path: Path

@@ -228,6 +228,7 @@ def test_through_ray_the_answer_is_the_same(ray_jeeves: Program, jeeves: Program
     assert through_ray == in_process
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_agents_that_die_meanwhile_change_neither_answer_nor_output(ray_jeeves: Program, repo: Path) -> None:
     process = ray_jeeves.start("ask", QUESTION, "--repo", repo, "--json")

@@ -231,6 +231,7 @@ def test_after_a_kill_everything_is_answered_once(batch: Batch, repo: Path) -> N
     assert sorted(batch.answers) == sorted(line["id"] for line in many)
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_through_ray_the_answers_are_the_same(batch: Batch, ray_jeeves: Program, repo: Path) -> None:
     batch.write(lines_for(repo, QUESTIONS))

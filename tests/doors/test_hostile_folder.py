@@ -75,6 +75,7 @@ def test_through_ray_too_a_question_asked_inside_the_folder_runs_nothing_of_it(
     check(ray_jeeves.run("ask", QUESTION, "--json", cwd=hostile), hostile, marker, before)
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_the_environment_of_another_cluster_and_of_the_folder_leads_ray_nowhere(
     ray_jeeves: Program, hostile: Path, marker: Path

@@ -269,6 +269,7 @@ def test_a_system_that_cannot_come_up_says_why(ray_jeeves: Program) -> None:
     ray_jeeves.run("status").answers(1)
 
 
+@pytest.mark.long
 def test_two_that_start_at_the_same_time_get_one_system_and_down_ends_all_of_it(ray_jeeves: Program) -> None:
     starting = [ray_jeeves.start("up") for _ in range(2)]
     said = [process.communicate(timeout=120) for process in starting]

@@ -238,6 +238,7 @@ words = st.lists(fragments | st.sampled_from(["refund", "money", "bank"]), max_s
 one_line = words.map(lambda text: " ".join(text.replace('"""', "").replace("\\", "").split()))
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(one_line, one_line, one_line, words)
 @example(

@@ -440,6 +440,7 @@ def one_claim(code: str = "", **place: Any) -> dict[str, Any]:
     return quiet(synthesizer={"definition": [claim]}, keep_claims=False)
 
 
+@pytest.mark.long
 @settings(max_examples=3 * settings().max_examples // 2)
 @given(plan=noise, hops=st.sampled_from([45, 45, 45, 5, 6, 10, 11]))
 @example(plan=quiet(meddle="replace"), hops=45)
