@@ -8,18 +8,17 @@ returns.
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from runtime.bus.queries import QueryClient
-from runtime.errors import SettingsError
 from runtime.llm.prompts import PromptRegistry
 from runtime.llm.stage_llm import StageLlm
 from runtime.pipeline.config import AgentConfig
 from runtime.primitives.clock import Clock
+from runtime.primitives.declared import declared
 from runtime.primitives.ids import StageKey
 from runtime.run.bounds import Grant
 from runtime.run.envelope import InterruptRequest
@@ -143,11 +142,4 @@ class Capability(msgspec.Struct, frozen=True):
 
 def load_capability(spec: str) -> Capability:
     """Load the capability that `"module:NAME"` names. Raises SettingsError when there is none."""
-    module_name, _, attribute = spec.partition(":")
-    try:
-        found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise SettingsError(f"capability '{spec}' cannot be loaded: {error}", spec=spec) from error
-    if not isinstance(found, Capability):
-        raise SettingsError(f"'{spec}' is a {type(found).__name__}, not a Capability", spec=spec)
-    return found
+    return declared(spec, Capability, "capability")
