@@ -15,6 +15,16 @@ from runtime.errors import JeevesError
 
 def main() -> None:
     """Run the `jeeves` script."""
+    try:
+        _run()
+    except SystemExit as ended:
+        # Commands that start work which may not stop have imported this.
+        if (process_end := sys.modules.get("serve.cli.process_end")) is not None:
+            process_end.leave(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
+        raise
+
+
+def _run() -> None:
     debugging = bool(os.environ.get("JEEVES_DEBUG"))
     # Without a handler, Python prints warnings and errors of the log: here they are one line, or not shown at all.
     logging.getLogger().addHandler(logging.StreamHandler() if debugging else logging.NullHandler())
