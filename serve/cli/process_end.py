@@ -1,8 +1,8 @@
 """Ends the process of a command although work of it does not stop.
 
-Python waits for every thread before it exits, and `asyncio.run` for every task. A hook that ignores its cancellation, or
-a stuck thread, would keep a command from ending after its answer is printed. Such work gets five seconds; then the
-process ends without it, with the command's own exit status.
+Python waits for every thread before it exits, and `asyncio.run` for every task. A hook that ignores its cancellation, or a
+stuck thread, would keep a command from ending after its answer is printed. Such work gets five seconds; then the
+process ends without it, with the exit status of the command.
 """
 
 from __future__ import annotations
