@@ -1,7 +1,7 @@
 """Ends the process of a command although work of it does not stop.
 
-Python waits for every thread before it exits, and `asyncio.run` for every task. A hook that ignores its cancellation, or a
-stuck thread, would keep a command from ending after its answer is printed. Such work gets five seconds; then the
+Python waits for every thread before it exits, and `asyncio.run` for every task. A hook that ignores its cancellation,
+or a stuck thread, would keep a command from ending after its answer is printed. Such work gets five seconds; then the
 process ends without it, with the exit status of the command.
 """
 
