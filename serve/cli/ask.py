@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from serve.answer_document import Ask, exit_status
 from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
 from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
+from serve.cli.process_end import run_to_end
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
 from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import say, say_json, say_markdown, warn, warn_line
@@ -57,7 +57,7 @@ def ask(
         clarify=wait,
     )
     with reporting_rebuilt_files(settings):
-        status = asyncio.run(_answer(settings, asked, as_json, with_clarifications=wait))
+        status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)
     raise typer.Exit(status)
 
 

@@ -16,6 +16,16 @@ from serve.cli.terminal import print_traceback, warn_line
 
 def main() -> None:
     """Run the `jeeves` script."""
+    try:
+        _run()
+    except SystemExit as ended:
+        # Commands that start work which may not stop have imported this.
+        if (process_end := sys.modules.get("serve.cli.process_end")) is not None:
+            process_end.leave(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
+        raise
+
+
+def _run() -> None:
     debugging = bool(os.environ.get("JEEVES_DEBUG"))
     sys.excepthook = print_traceback
     # Without a handler, Python prints warnings and errors of the log: here they are one line, or not shown at all.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from runtime.settings import Settings, load_settings
 from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.replay import explain, fold
 from serve.cli import runs_control
+from serve.cli.process_end import run_to_end
 from serve.cli.terminal import say_encoded_json, say_json, say_line
 from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run, runs_of_session
 from serve.wiring import index_service, load_named_pipeline, local_runner
@@ -108,7 +108,7 @@ def fork(
     """Fork a run: copy its history up to an event, and continue independently in this process."""
     settings = load_settings(config)
     run = recorded_run(settings, RunId(run_id))
-    envelope = asyncio.run(_forked(settings, load_named_pipeline(settings, run.rules.name), RunId(run_id), at))
+    envelope = run_to_end(_forked(settings, load_named_pipeline(settings, run.rules.name), RunId(run_id), at))
     say_line(f"{envelope.run_id} {envelope.terminal_reason or envelope.lifecycle}")
 
 

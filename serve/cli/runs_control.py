@@ -29,6 +29,7 @@ from runtime.supervision.replay import client_events_of as client_events
 from runtime.supervision.replay import fold
 from serve.answer_document import LOCAL_USER, asked_in, document_of, exit_status
 from serve.cli.ask import print_document
+from serve.cli.process_end import run_to_end
 from serve.cli.terminal import say_encoded_json, say_line
 from serve.run_control import check_response, open_question
 from serve.run_logs import log_to_go_on_with, recorded_run
@@ -94,7 +95,7 @@ def resume(
     """
     settings = load_settings(config)
     response = response_of(text, approve, reject, modify)
-    document = asyncio.run(_resumed(settings, RunId(run_id), interrupt, response))
+    document = run_to_end(_resumed(settings, RunId(run_id), interrupt, response))
     print_document(document, as_json)
     raise typer.Exit(exit_status(document))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from runtime.codebase.knowledge.relation import Relation
 from runtime.errors import ToolArgumentsError
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import checked_repository
+from serve.cli.process_end import run_to_end
 from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import say_json
 
@@ -32,7 +32,7 @@ def tool(
     settings = load_settings(config)
     given = _arguments(arguments)
     with reporting_rebuilt_files(settings):
-        result = asyncio.run(_call(settings, name, given, checked_repository(repo)))
+        result = run_to_end(_call(settings, name, given, checked_repository(repo)))
     say_json(result, indent=2 if sys.stdout.isatty() else None)
     if result["status"] not in _FOUND:
         raise typer.Exit(2 if result["status"] in _REFUSED else 3)
