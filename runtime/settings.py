@@ -13,8 +13,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -67,6 +68,32 @@ Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Identifiers = Annotated[tuple[Identifier, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)]
 MiddlewareName = Literal["deduplication", "tracing", "logging", "metrics", "circuit_breaker"]
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_split_at_commas)]
+
+
+def _network(value: str) -> str:
+    try:
+        return str(ip_network(value))
+    except ValueError as error:
+        raise PydanticCustomError("no_network", "Not an address or network: {why}", {"why": str(error)}) from error
+
+
+Networks = Annotated[
+    tuple[Annotated[str, AfterValidator(_network)], ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)
+]
+LimitedKind = Literal["user", "token", "address"]
+LimitedKinds = Annotated[tuple[LimitedKind, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)]
+
+
+def _rated_principal(value: str) -> str:
+    kind, _, name = value.partition(":")
+    if kind not in get_args(LimitedKind) or not name:
+        allowed = ", ".join(f"{kind}:NAME" for kind in get_args(LimitedKind))
+        raise PydanticCustomError("no_principal", "Should name a principal: {allowed}", {"allowed": allowed})
+    return value
+
+
+RatedPrincipal = Annotated[str, AfterValidator(_rated_principal)]
+Endpoint = Literal["chat", "runs", "run", "events", "cancel", "answer", "fork"]
 
 
 def _without_unset(model: type[BaseModel], data: Any) -> Any:
@@ -152,10 +179,11 @@ class SupervisorSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """Sets the address of the HTTP service."""
+    """Sets the address of the HTTP service, and the proxies whose X-Forwarded-For is believed."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
+    trusted_proxies: Networks = ()
 
 
 Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none)]
@@ -169,6 +197,7 @@ class QuotaSettings(_Section):
     running_per_user: Limit = None
     running_per_session: Limit = None
     queued: Limit = 10_000
+    queued_per_user: Limit = 1_000
     llm_calls_per_day: Limit = None
     tokens_per_day: Limit = None
     run_tool_calls: Limit = 50
@@ -212,12 +241,18 @@ class BusSettings(_Section):
 
 
 class LimitSettings(_Section):
-    """Limits what is accepted from callers; `rates_by_user` overrides `rates` for the users that it names."""
+    """Limits what is accepted from callers.
+
+    `limited`: the kinds of principals to which rates, daily quotas and ceilings apply. `rates_by_user` overrides
+    `rates` for the principals that it names, of whatever kind; `rates_by_endpoint` overrides both.
+    """
 
     max_question_chars: int = Field(default=20_000, ge=1)
+    limited: LimitedKinds = ("token", "address")
     quotas: QuotaSettings = QuotaSettings()
     rates: RateSettings = RateSettings()
-    rates_by_user: dict[str, RateSettings] = {}
+    rates_by_user: dict[RatedPrincipal, RateSettings] = {}
+    rates_by_endpoint: dict[Endpoint, RateSettings] = {}
 
 
 class ModelSettings(_Section):

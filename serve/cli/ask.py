@@ -18,6 +18,7 @@ from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
 from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person, shown
+from serve.principals import at_terminal
 from serve.runtimes.answering import AskCallbacks
 
 
@@ -49,6 +50,7 @@ def ask(
         repo=checked_repository(repo),
         pipeline=pipeline or settings.default_pipeline,
         session_id=session,
+        user_id=at_terminal().user_id,
         limits=limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls),
         deadline_s=deadline_s,
         explain=explain,

@@ -27,6 +27,7 @@ from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
 from serve.cli.inputs import checked_question, checked_repository, with_models
+from serve.principals import at_terminal, for_batch
 from serve.runtimes.answering import AskRuntime
 
 MAX_CONCURRENCY = 64
@@ -110,12 +111,14 @@ def read_lines(source: Path) -> tuple[list[Line], bytes]:
 async def _run(settings: Settings, job: _Job, resume: bool) -> int:
     """Work off the batch and return how many lines were answered here."""
     runtime = await _open(settings, job)
+    user_id = for_batch(at_terminal()).user_id
 
     async def answer(line: Line) -> dict[str, Any]:
         ask = Ask(
             question=checked_question(line.question, settings),
             repo=checked_repository(job.repo_root / line.repo),
             pipeline=job.pipeline,
+            user_id=user_id,
             id=line.id,
             priority="low",
         )

@@ -50,7 +50,8 @@ def list_runs(
         sys.stdout.write(json.dumps([msgspec.to_builtins(run) for run in newest]) + "\n")
         return
     for run in newest:
-        told = f"{run.run_id}  {_time(run.started_at_ms)}  {run.pipeline:24} {run.events} events  {_state(run)}"
+        what = f"{run.pipeline:24} {run.user_id:16} {run.events} events  {_state(run)}"
+        told = f"{run.run_id}  {_time(run.started_at_ms)}  {what}"
         sys.stdout.write(shown(told) + "\n")
 
 
