@@ -23,6 +23,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     SecretStr,
     ValidationError,
     model_validator,
@@ -132,9 +133,15 @@ def _unlimited_is_none(value: Any) -> Any:
     return None if value == "unlimited" else value
 
 
+# In JSON too, since a key without a value means the default.
+_UNLIMITED = PlainSerializer(lambda value: "unlimited" if value is None else value, when_used="json")
+
+
 MAX_DAYS = 36_500
 Days = Annotated[
-    Annotated[float, Field(ge=0, le=MAX_DAYS, allow_inf_nan=False)] | None, BeforeValidator(_unlimited_is_none)
+    Annotated[float, Field(ge=0, le=MAX_DAYS, allow_inf_nan=False)] | None,
+    BeforeValidator(_unlimited_is_none),
+    _UNLIMITED,
 ]
 
 
@@ -186,8 +193,8 @@ class HttpSettings(_Section):
     trusted_proxies: Networks = ()
 
 
-Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none)]
-Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimited_is_none)]
+Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
+Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
 
 
 class QuotaSettings(_Section):
