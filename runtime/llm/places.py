@@ -39,6 +39,9 @@ class Places(Protocol):
     def place(self, deployment: str, user_id: str) -> AbstractAsyncContextManager[None]:
         """Hold a place while the block runs. Raises ModelBusyError if none can be asked for."""
 
+    async def close(self) -> None:
+        """Give back what is held, as the process ends."""
+
 
 class LocalPlaces:
     """Counts the calls of this process alone. `places`: deployment → calls at once."""
@@ -49,6 +52,9 @@ class LocalPlaces:
     def place(self, deployment: str, user_id: str) -> AbstractAsyncContextManager[None]:
         """Hold a place while the block runs."""
         return self._shares[deployment].place(user_id)
+
+    async def close(self) -> None:
+        """Do nothing: places end with the process."""
 
 
 class SharedPlaces:
