@@ -25,9 +25,7 @@ STOPPED_IS_NOT_HANGING = {"JEEVES_SUPERVISOR__HANGS_AFTER_S": "600"}
 TREE = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
 """Where the code under test is, if that is not where it is installed."""
 
-UNHURRIED = {
-    f"JEEVES_LIMITS__RATES__{limit}": "unlimited" for limit in ("PER_MINUTE", "PER_HOUR", "PER_DAY", "BURST")
-}
+UNHURRIED = {f"JEEVES_LIMITS__RATES__{limit}": "unlimited" for limit in ("PER_MINUTE", "PER_HOUR", "PER_DAY", "BURST")}
 """Settings of a service whose one client is a test, which asks more often than a person."""
 
 T = TypeVar("T")

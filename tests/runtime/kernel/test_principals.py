@@ -83,7 +83,15 @@ def test_everyone_controls_their_own_runs_and_the_terminal_those_of_clients(
 
 @pytest.mark.parametrize(
     ("user_id", "limited"),
-    [(ANN, False), ("batch:ann", False), ("local", False), ("batch", False), (CLIENT, True), (TOKEN, True), ("u", True)],
+    [
+        (ANN, False),
+        ("batch:ann", False),
+        ("local", False),
+        ("batch", False),
+        (CLIENT, True),
+        (TOKEN, True),
+        ("u", True),
+    ],
 )
 def test_http_principals_and_foreign_names_are_limited(user_id: str, limited: bool) -> None:
     assert is_limited(user_id) is limited
