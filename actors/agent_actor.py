@@ -82,7 +82,7 @@ class AgentActor(Participant):
         self._epochs = [0] * shards
         self._texts = TextSender(clock, self._send_text)
         loaded = load_capability(capability)
-        models, prompts = open_models(settings, loaded.id, clock, has_cluster=True)
+        models, prompts = open_models(settings, loaded.id, clock, has_cluster=True, queries=self.endpoint)
         self._agent = Agent(
             *(agent_config, loaded, reasoner, settings, clock, self.endpoint), models=models, prompts=prompts
         )

@@ -110,7 +110,10 @@ class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_de
 
 
 class InterruptAnswered(msgspec.Struct, frozen=True, tag="interrupt_answered", omit_defaults=True):
-    """Records a person's answer; `user_id` must own the run. `queued`: the run continues once there is room for it."""
+    """Records a person's answer; `user_id` must be allowed to control the run.
+
+    `queued`: the run continues once there is room for it.
+    """
 
     interrupt_id: InterruptId
     user_id: str
