@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol
 
-from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
+from runtime.supervision.commands import EVENT_FAMILIES, TEXT_EVENTS, ClientEvent
 from serve.cli.questions import shown
 
 DRAFT_LINES = 6
@@ -88,6 +88,8 @@ class LiveDisplay:
             self._finished.append(f"{mark} {event.stage} {event.data['duration_ms']} ms")
             self._current = ""
             self._drafts = {place: text for place, text in self._drafts.items() if place[0] != event.hop}
+        elif event.type.partition(".")[0] not in EVENT_FAMILIES:
+            self._current = f"{event.stage}: {event.type}"
         self._draw()
 
     def indexing(self, done: int, total: int) -> None:
