@@ -5,6 +5,7 @@ An event holds the instant at which it happened, so that deciding needs no clock
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -17,6 +18,10 @@ from runtime.run.policy_verdict import PolicyVerdict
 
 FailureKind = Literal["tool", "model", "internal", "timeout", "budget"]
 Bound = Literal["llm_calls", "tokens"]
+
+# Hooks' own events: how many a visit of a stage may have, and the form of their names.
+MAX_EMITTED = 32
+EMITTED_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class StageUsage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -146,6 +151,15 @@ class ToolCalled(msgspec.Struct, frozen=True, tag="tool_called", omit_defaults=T
     duration_ms: int = 0
 
 
+class StageEmitted(msgspec.Struct, frozen=True, tag="stage_emitted", omit_defaults=True):
+    """Records an event that a hook made for callers; `number` counts those of one attempt from 1."""
+
+    key: StageKey
+    name: str
+    number: int
+    data: dict[str, Any] = {}
+
+
 Payload = (
     RunRequested
     | RunAdmitted
@@ -161,6 +175,7 @@ Payload = (
     | CancelRequested
     | ActorLost
     | ToolCalled
+    | StageEmitted
 )
 
 
