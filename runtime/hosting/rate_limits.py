@@ -73,8 +73,8 @@ class RateLimiter:
     """Counts requests per principal. Overrides: endpoint before principal before its kind before default.
 
     `by_user`: by `user_id`, or `KIND:*`. `limited`: the kinds that have rates without being named there. `most`
-    principals have counters of their own, the rest share `cells` in each row; beyond `most_times` held in all, times are
-    merged.
+    principals have counters of their own, the rest share `cells` in each row; beyond `most_times` held in all, times
+    are merged.
     """
 
     def __init__(

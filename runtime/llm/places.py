@@ -1,4 +1,4 @@
-"""Limits concurrent calls of models: within this process, or over all processes of a system by queries.
+"""Limits concurrent calls of models, in this process or over all processes of a system.
 
 `model.enter` {claim} → {granted}: waits a while for a place and is then asked again. `model.leave` {deployment, ticket}
 → {}. `model.renew` {claims} → {}. What they do is decided by `runtime.llm.place_table`.
@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import secrets
@@ -175,10 +176,8 @@ class PlaceService:
         return {}
 
     async def _wait(self, granted: asyncio.Event, at_most_s: float) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):  # leases may have ended meanwhile
             await wait_at_most(self._clock, at_most_s, granted.wait())
-        except TimeoutError:
-            pass  # leases may have ended meanwhile
 
     def _wake(self, tickets: Iterable[str]) -> None:
         for ticket in tickets:
