@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.tools.result import Attempt, ToolStatus
@@ -50,6 +50,7 @@ class AttemptLog:
         *,
         truncated: bool = False,
         error: str | None = None,
+        at_fault: Literal["tool", "request"] = "tool",
     ) -> ToolResult:
         """Return the result of the call; its tokens are estimated from its data."""
         return ToolResult(
@@ -61,6 +62,7 @@ class AttemptLog:
             error,
             int((time.monotonic() - self._started_s) * 1000),
             tokens_of(data),
+            at_fault,
         )
 
 
