@@ -36,7 +36,7 @@ class CallOutcome(msgspec.Struct, frozen=True):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Sets the worst figures of a level: the least successes in a hundred calls, and the longest mean time of a call."""
+    """Sets the worst figures of a level: the fewest successes in a hundred calls, and the longest mean time."""
 
     health: Health
     least_percent: int

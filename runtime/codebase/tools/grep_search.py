@@ -65,7 +65,9 @@ def grep_search(
     if found.timed_out:
         told = f"the search for {pattern!r} took longer than {TEXT_SEARCH_TIMEOUT_S:g} s and was ended; simplify the "
         told += "pattern or name a scope"
-        return log.result("partial" if rows else "timeout", data, citations, truncated=True, error=told, at_fault="request")
+        return log.result(
+            "partial" if rows else "timeout", data, citations, truncated=True, error=told, at_fault="request"
+        )
     return listed(log, data, citations, found.more, bool(rows))
 
 

@@ -127,6 +127,7 @@ TOOL = CodeTool(
     parameters=ReadCode,
     run=by_fields(read_code),
     reduced={"max_lines": 40},
+    isolation="in_process",
     place=80,
     example={"symbol": "Depot.open"},
 )

@@ -324,6 +324,7 @@ TOOL = CodeTool(
     capped_by={"max_results": "max_symbol_results"},
     cost=4,
     remembered_of="symbol",
+    isolation="in_process",
     place=20,
     example={"symbol": "Depot.open"},
 )
