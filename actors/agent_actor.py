@@ -1,9 +1,14 @@
-"""Hosts one agent as an actor: takes stages from the bus, runs them, reports to the supervisor."""
+"""Hosts one agent as an actor: takes stages from the bus, runs them, reports to the supervisor.
+
+A stage that is still running five seconds after its cancellation costs this process: it exits, Ray starts another, and
+the supervisor issues the other stages of the process again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from typing import Any
 
 import msgspec
@@ -15,6 +20,7 @@ from runtime.agents.capability import load_capability
 from runtime.agents.live_text import STAGE_TEXT, StageText, TextSender
 from runtime.agents.reporter import RECORDED, Reporter
 from runtime.agents.stage_runner import Agent
+from runtime.agents.stop_watchdog import STOP_PATIENCE_S, StopWatchdog
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame
 from runtime.bus.outbox import NewestAttempts
@@ -33,6 +39,7 @@ GRANT_TIMEOUT_S = 30.0
 log = logging.getLogger(__name__)
 
 REMEMBERED_VISITS = 10_000
+STUCK_EXIT_STATUS = 70
 
 _RUN_DECODER = msgspec.msgpack.Decoder(RunStage)
 _GRANT_DECODER = msgspec.msgpack.Decoder(GiveGrant)
@@ -81,6 +88,7 @@ class AgentActor(Participant):
         )
         self._newest = NewestAttempts(REMEMBERED_VISITS)
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
+        self._watchdog = StopWatchdog(self._exit_stuck)
         self._grants: dict[str, asyncio.Future[Grant]] = {}
         self.endpoint.bind()
 
@@ -121,6 +129,7 @@ class AgentActor(Participant):
         finally:
             self._texts.over(command.key)
             self._working.pop(key, None)
+            self._watchdog.ended(key)
 
     async def _send_text(self, text: StageText) -> None:
         run_id = text.key.run_id
@@ -144,8 +153,15 @@ class AgentActor(Participant):
     def _stop(self, key: StageKey) -> None:
         work = self._working.get(str(key))
         if work is not None:
+            self._watchdog.told(str(key))
             work[1].set()
             work[0].cancel()
+
+    def _exit_stuck(self, stages: list[str]) -> None:
+        """End this process at once, without its exit handlers: they would wait for what does not stop."""
+        fields = {"address": self.endpoint.address, "stages": stages, "patience_s": STOP_PATIENCE_S}
+        log.critical("stage.does_not_stop", extra=fields)
+        os._exit(STUCK_EXIT_STATUS)
 
     async def _request_grant(self, asked: BudgetRequested) -> Grant:
         """Request a further grant from the supervisor; no answer in time is a refusal, so that a stage never hangs.

@@ -19,7 +19,13 @@
     │   │   └── OwnedError         the lease is taken: `holder` and `until_ms`
     │   ├── OverloadedError        the queue of runs is full; retry after `retry_after_s`
     │   ├── ClusterError
-    │   └── VersionMismatchError
+    │   ├── VersionMismatchError
+    │   └── ProcessError           a call in a worker process gave no value: `target`
+    │       ├── ProcessTimeoutError  it took longer than `timeout_s` and was killed
+    │       ├── ProcessKilledError   it was called off
+    │       ├── ProcessMemoryError   it needed more than `memory_bytes`
+    │       ├── ProcessDiedError     it ended by itself: `status`, negative for a signal
+    │       └── ProcessCallError     the function raised `problem`, no error of this tree; `traceback`
     ├── WireError                  bytes that are no frame of ours
     ├── BusError
     │   ├── NoHandlerError
@@ -191,6 +197,42 @@ class VersionMismatchError(MachineError):
     """Reports that a running system has another code version than this program."""
 
     code = "version_mismatch"
+
+
+class ProcessError(MachineError):
+    """Reports that a call in a worker process gave no value; `target` is the function."""
+
+    code = "process"
+
+
+class ProcessTimeoutError(ProcessError):
+    """Reports a call that took longer than `timeout_s`; its process was killed with its children."""
+
+    code = "process_timeout"
+
+
+class ProcessKilledError(ProcessError):
+    """Reports a call that was called off; its process was killed with its children."""
+
+    code = "process_killed"
+
+
+class ProcessMemoryError(ProcessError):
+    """Reports a call that needed more than the `memory_bytes` of its process, which was killed."""
+
+    code = "process_memory"
+
+
+class ProcessDiedError(ProcessError):
+    """Reports a process that ended by itself before it answered; `status` is negative for a signal."""
+
+    code = "process_died"
+
+
+class ProcessCallError(ProcessError):
+    """Reports a call that failed with a `problem` outside of this tree; the process is kept."""
+
+    code = "process_call"
 
 
 class WireError(JeevesError):

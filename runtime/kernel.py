@@ -1,4 +1,4 @@
-"""Exports what authors of capabilities and programs that embed the kernel need; nothing else has to be imported.
+"""Exports what authors of capabilities and programs that embed the kernel need, as one import.
 
     from runtime.kernel import AgentHooks, Capability, StageContext, StageResult, StageView
 

@@ -17,6 +17,7 @@ from typing import Any
 from runtime.agents.live_text import Marks, StageText, TextSender, with_event
 from runtime.agents.reporter import Report, StagePayload
 from runtime.agents.stage_runner import Agent
+from runtime.agents.stop_watchdog import STOP_PATIENCE_S
 from runtime.errors import UnknownNameError
 from runtime.hosting.admission import Quotas
 from runtime.hosting.command_dispatch import Directory
@@ -171,12 +172,15 @@ class LocalRunner:
         return self._table.envelope(run_id)
 
     async def close(self) -> None:
-        """Cancel stages, retries and timers, and close the agents."""
+        """Cancel stages, retries and timers, and close the agents; stages that do not stop in time are left."""
         self._timers.close()
         pending = [*self._tasks.values(), *self._retries]
         for task in pending:
             task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
+        if pending:
+            _, left = await asyncio.wait(pending, timeout=STOP_PATIENCE_S)
+            if left:
+                log.error("stage.does_not_stop", extra={"stages": sorted(task.get_name() for task in left)})
         for agents in self._agents.values():
             for agent in agents.values():
                 await agent.close()
@@ -200,7 +204,9 @@ class LocalRunner:
 
     def _start(self, send: SendStage) -> None:
         command = send.command
-        self._tasks[str(command.key)] = asyncio.create_task(self._stage(send.run_id, command))
+        self._tasks[str(command.key)] = asyncio.create_task(
+            self._stage(send.run_id, command), name=f"stage '{command.stage}' ({command.key})"
+        )
 
     def _tell(self, tell: SendOnce) -> None:
         key = str(tell.command.key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import typer
 
 from runtime.errors import JeevesError
 from runtime.settings import Settings, load_settings, open_state_dir
+from serve.cli.terminal import say_json, say_line
 
 Verdict = Literal["ok", "missing", "failed"]
 
@@ -41,11 +41,11 @@ def doctor(
     settings = load_settings(config)
     checks = [check for look in LOOKS for check in look(settings)]
     if as_json:
-        sys.stdout.write(json.dumps([msgspec.to_builtins(check) for check in checks]) + "\n")
+        say_json([msgspec.to_builtins(check) for check in checks])
     else:
         for check in checks:
             mend = f"  → {check.mend}" if check.mend and check.verdict != "ok" else ""
-            sys.stdout.write(f"{check.verdict:8}{check.name:24}{check.detail}{mend}\n")
+            say_line(f"{check.verdict:8}{check.name:24}{check.detail}{mend}")
     if any(check.needed and check.verdict != "ok" for check in checks):
         raise typer.Exit(1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -14,6 +13,8 @@ from runtime.codebase.knowledge.relation import Relation
 from runtime.errors import ToolArgumentsError
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import checked_repository
+from serve.cli.process_end import run_to_end
+from serve.cli.terminal import say_json
 
 # Any status but these ends with exit status 3: the call worked and found nothing.
 _FOUND = frozenset({"ok", "partial"})
@@ -29,8 +30,8 @@ def tool(
     """Call one tool and print its result as JSON."""
     settings = load_settings(config)
     given = _arguments(arguments)
-    result = asyncio.run(_call(settings, name, given, checked_repository(repo)))
-    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None) + "\n")
+    result = run_to_end(_call(settings, name, given, checked_repository(repo)))
+    say_json(result, indent=2 if sys.stdout.isatty() else None)
     if result["status"] not in _FOUND:
         raise typer.Exit(2 if result["status"] in _REFUSED else 3)
 

@@ -24,6 +24,7 @@ from runtime.errors import InputError, JeevesError
 from runtime.llm.call_metrics import together
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
+from runtime.primitives.visible_text import visible_line
 from runtime.run.envelope import Envelope, InterruptResponse
 from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
@@ -234,7 +235,7 @@ def main() -> int:
         check_origin()
         asyncio.run(keep(settings))
     except JeevesError as error:
-        sys.stderr.write(f"jeeves: {error.message}\n")
+        sys.stderr.write(f"jeeves: {visible_line(error.message)}\n")
         return error.exit_status
     finally:
         lock.close()
