@@ -19,7 +19,7 @@ from actors.ray_transport import PROCESS_ID, RayTransport
 from actors.run_owners import RunOwners
 from runtime.agents.capability import load_capability
 from runtime.agents.live_text import STAGE_TEXT, StageText, TextSender
-from runtime.agents.reporter import RECORDED, Reporter
+from runtime.agents.reporter import RECORDED, Progress, Reporter
 from runtime.agents.stage_runner import Agent
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame
@@ -32,7 +32,7 @@ from runtime.primitives.ids import Address, RunId, StageKey
 from runtime.processes.stop_watchdog import STOP_PATIENCE_S, StopWatchdog
 from runtime.run.bounds import Grant
 from runtime.supervision.commands import CancelStage, GiveGrant, RunStage
-from runtime.supervision.events import BudgetRequested, StageEmitted, StageStarted, ToolCalled
+from runtime.supervision.events import BudgetRequested, StageStarted
 
 ASK_AGAIN_S = 5.0
 GRANT_TIMEOUT_S = 30.0
@@ -110,7 +110,7 @@ class AgentActor(Participant):
         cancelled = asyncio.Event()
         self._working[key] = (task, cancelled)
 
-        async def report(payload: ToolCalled | StageEmitted) -> None:
+        async def report(payload: Progress) -> None:
             self._reporter.report(payload)
 
         def show(text: str) -> None:

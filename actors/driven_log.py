@@ -19,6 +19,7 @@ from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, StageKey, StageName
+from runtime.run.principal import LIMITED_KINDS
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -15,7 +15,10 @@ from typing import Any
 import msgspec
 
 from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult
+from runtime.agents.latency import LatencyWatch
 from runtime.agents.own_events import OwnEvents
+from runtime.agents.profile import overrides_of, profile_of
+from runtime.agents.reporter import Progress
 from runtime.bus.queries import QueryClient
 from runtime.effects.remote_journal import QueryJournal
 from runtime.effects.stage_effects import StageEffects
@@ -46,7 +49,6 @@ from runtime.supervision.events import (
     Bound,
     BudgetRequested,
     FailureKind,
-    StageEmitted,
     StageFailed,
     StageSucceeded,
     StageUsage,
@@ -65,7 +67,7 @@ MAX_OUTPUT_BYTES = 4_000_000
 MAX_OUTPUT_DEPTH = 100
 MAX_ERROR_CHARACTERS = 4_000
 
-ReportProgress = Callable[[ToolCalled | StageEmitted], Awaitable[None]]
+ReportProgress = Callable[[Progress], Awaitable[None]]
 ShowText = Callable[[str], None]
 RequestBudget = Callable[[BudgetRequested], Awaitable[Grant]]
 
@@ -120,7 +122,8 @@ class Agent:
         self.config = config
         self._schema = None if config.output_schema is None else OutputSchema(config.name, config.output_schema)
         self._hooks = hooks
-        self._model_use = ModelUse.of(config)
+        self._profile = profile_of(hooks.profile, config, overrides_of(settings, capability.id, config.name))
+        self._model_use = ModelUse.of(config, self._profile)
         self._registry = capability.tools
         self._reasoner = reasoner
         self._clock = clock
@@ -151,8 +154,19 @@ class Agent:
     ) -> StageSucceeded | StageFailed:
         """Execute one stage; `more` requests budget beyond the grant, `show` receives the text being written.
 
-        Raises only asyncio.CancelledError.
+        Raises only asyncio.CancelledError, and errors of `report`.
         """
+        async with LatencyWatch(command.key, self._profile.latency_budget_ms, self._clock, report):
+            return await self._attempt(command, cancelled, report, more, show)
+
+    async def _attempt(
+        self,
+        command: RunStage,
+        cancelled: asyncio.Event,
+        report: ReportProgress | None,
+        more: RequestBudget | None,
+        show: ShowText | None,
+    ) -> StageSucceeded | StageFailed:
         started_s = time.perf_counter()
         budget = StageBudget(command.grant, _grant_requester(command.key, more))
         tools = self._tools(command, budget, report)
@@ -174,6 +188,7 @@ class Agent:
                 self._prompts,
                 show,
                 OwnEvents(command.key, report),
+                self._profile,
             )
             result = _wire_result(await self._run_hooks(context, view))
             failure = result if isinstance(result, str) else self._schema_fault(result)

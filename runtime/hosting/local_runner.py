@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from runtime.agents.live_text import Marks, StageText, TextSender, with_event
-from runtime.agents.reporter import Report, StagePayload
+from runtime.agents.reporter import Progress, Report, StagePayload
 from runtime.agents.stage_runner import Agent
 from runtime.errors import UnknownNameError
 from runtime.hosting.admission import Quotas
@@ -50,9 +50,7 @@ from runtime.supervision.events import (
     CancelRequested,
     PauseRequested,
     RunRequested,
-    StageEmitted,
     StageStarted,
-    ToolCalled,
 )
 
 log = logging.getLogger(__name__)
@@ -235,7 +233,7 @@ class LocalRunner:
         cancelled = asyncio.Event()
         key, stage = command.key, command.stage
 
-        async def report(payload: ToolCalled | StageEmitted) -> None:
+        async def report(payload: Progress) -> None:
             self._report(key, stage, payload)
 
         async def more(asked: BudgetRequested) -> Grant:
