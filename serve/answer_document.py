@@ -33,7 +33,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `wait`: a run that raises a question waits for the answer instead of ending with it. `clarify`: someone can answer
     questions raised after exploration; otherwise the answer reports what was found. `priority`: orders runs that wait
-    for admission.
+    for admission. `durable`: the run is continued by a later system, however long it had none; None: if it waits.
     """
 
     question: str
@@ -48,6 +48,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     wait: bool = False
     clarify: bool = False
     priority: Priority = "normal"
+    durable: bool | None = None
 
 
 def asked_in(request: Request) -> Ask:

@@ -54,6 +54,7 @@ def ask(
         explain=explain,
         wait=wait or is_at_terminal(),
         clarify=wait,
+        durable=wait,
     )
     status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)
     raise typer.Exit(status)

@@ -118,6 +118,7 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
             pipeline=job.pipeline,
             id=line.id,
             priority="low",
+            durable=True,
         )
         return await runtime.ask(ask)
 
