@@ -19,14 +19,17 @@ from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, StageKey, StageName
+from runtime.run.principal import LIMITED_KINDS
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Holds the quotas and rate limits of the settings."""
+    """Holds the quotas and rate limits of the settings, and the kinds of principals that they apply to."""
 
     quotas: Quotas = Quotas()
     rates: RateLimits = RateLimits()
     rates_by_user: dict[str, RateLimits] = {}
+    rates_by_endpoint: dict[str, RateLimits] = {}
+    limited: tuple[str, ...] = LIMITED_KINDS
 
 
 class DrivenLog:
@@ -41,8 +44,9 @@ class DrivenLog:
         clock: Clock,
     ) -> None:
         self.owner = owner
-        rates = RateLimiter(limits.rates, limits.rates_by_user)
-        self.table = RunTable(pipelines, owner.log, clock, limits.quotas, rates, epoch=owner.epoch)
+        rates = RateLimiter(limits.rates, limits.rates_by_user, limited=limits.limited)
+        quotas = msgspec.structs.replace(limits.quotas, limited=limits.limited)
+        self.table = RunTable(pipelines, owner.log, clock, quotas, rates, epoch=owner.epoch)
         self.host = SupervisorHost(self.table, AGENTS, owner.renew)
         self.watchers = RunWatchers(self.table, clock)
         self.shell = HostShell(self.host, endpoint, clock, owner.epoch, self.watchers.changed)

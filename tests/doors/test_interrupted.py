@@ -65,7 +65,9 @@ def asking(jeeves: Program, repo: Path, model: Path, *args: str) -> tuple[subpro
                 return name, row.run_id
         return None
 
-    return process, *wait_until(begun)
+    found = wait_until(begun)
+    assert found is not None
+    return process, *found
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
