@@ -33,7 +33,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `wait`: a run that raises a question waits for the answer instead of ending with it. `clarify`: someone can answer
     questions raised after exploration; otherwise the answer reports what was found. `priority`: orders runs that wait
-    for admission. `user_id`: the principal that asks, made by `serve.principals`.
+    for admission. `user_id`: the principal that asks, made by `serve.principals`. `durable`: the run is continued by a
+    later system, however long it had none; None: if it waits.
     """
 
     question: str
@@ -48,6 +49,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     wait: bool = False
     clarify: bool = False
     priority: Priority = "normal"
+    durable: bool | None = None
 
 
 def asked_in(request: Request) -> Ask:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.log_owner import LEASE_MS
+from actors.log_owner import LEASE_MS, LogOwner
 from runtime.errors import DocumentFaults, OwnedError, SettingsError, StateStorageError, UnknownNameError, WireError
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
@@ -24,7 +24,7 @@ from runtime.store.opening import open_run_log, run_log_names
 from runtime.store.options import StoreOptions, store_options
 from runtime.store.run_log import Lease, RunLog, RunSummary, SqlRunLog
 from runtime.supervision.events import Event, RunRequested
-from serve.wiring import load_named_pipeline
+from serve.wiring import load_named_pipeline, local_log_owner
 
 LEASE_S = LEASE_MS / 1000
 LOOK_AGAIN_S = 0.1
@@ -91,24 +91,26 @@ def recorded_run(settings: Settings, run_id: RunId) -> RecordedRun:
 
 
 @contextmanager
-def log_to_go_on_with(settings: Settings, run_id: RunId) -> Iterator[SqlRunLog]:
-    """Open the log of a run for writing.
+def log_to_go_on_with(settings: Settings, run_id: RunId) -> Iterator[LogOwner]:
+    """Acquire the log of a run.
 
     A lease that is not renewed belongs to a dead system; its expiry is awaited, at most `LEASE_S`. Raises
     UnknownNameError, and OwnedError if a live system owns the log.
     """
     options = store_options(settings)
-    log = open_run_log(options, _log_of(options, run_id))
-    try:
+    name = _log_of(options, run_id)
+    with _opened(options, name) as log:
         lease = _lasting_lease(log)
-        if lease is not None:
-            raise OwnedError(
-                f"run {run_id} is owned by '{lease.holder}', which is alive; use that system, or stop it first",
-                **msgspec.structs.asdict(lease),
-            )
-        yield log
+    if lease is not None:
+        raise OwnedError(
+            f"run {run_id} is owned by '{lease.holder}', which is alive; use that system, or stop it first",
+            **msgspec.structs.asdict(lease),
+        )
+    owner = local_log_owner(settings, name)
+    try:
+        yield owner
     finally:
-        log.close()
+        owner.log.close()
 
 
 def _lasting_lease(log: SqlRunLog) -> Lease | None:

@@ -6,11 +6,15 @@ brings the pipelines and prompts in the folder `configs` of its package.
 
 from __future__ import annotations
 
+import os
+import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from actors.lease_thread import LeaseThread
+from actors.log_owner import LogOwner, never_wait
 from runtime.agents.capability import load_capability
 from runtime.agents.stage_runner import MODEL_REASONER, Agent
 from runtime.bus.queries import LocalQueries
@@ -24,12 +28,15 @@ from runtime.llm.model_file import ModelsFile, load_models
 from runtime.pipeline.config import PipelineConfig, as_wire
 from runtime.pipeline.loading import load_pipeline
 from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import Address
 from runtime.settings import Settings, shipped_config_dir
-from runtime.store.opening import open_run_log, open_store, store_queries
+from runtime.store.opening import open_store, store_queries
 from runtime.store.options import store_options
 from runtime.store.parts import all_parts
-from runtime.store.run_log import RunLog
 from serve.contributions import capability_named, configs_of, is_own, providers, store_parts
+
+IN_PROCESS = Address("process")
+LOCAL_LOGS = 65
 
 
 class PipelineFile(NamedTuple):
@@ -178,9 +185,12 @@ def bus_middleware(settings: Settings) -> tuple[dict[str, Any], ...]:
 
 
 def local_runner(
-    settings: Settings, pipeline: PipelineConfig, index: IndexService, log: RunLog | None = None
+    settings: Settings, pipeline: PipelineConfig, index: IndexService, owner: LogOwner | None = None
 ) -> LocalRunner:
-    """Create a runner in this process for one pipeline; without a `log`, open one for it."""
+    """Create a runner in this process for one pipeline; without the `owner` of a log, acquire one for it.
+
+    The log is owned until the runner is closed: no other system adopts its runs while this process lives.
+    """
     clock = SystemClock()
     queries = LocalQueries()
     queries.register(index.queries())
@@ -194,8 +204,24 @@ def local_runner(
         agent.name: Agent(*(agent, capability, settings.reasoner, shared, clock, queries, services, models, prompts))
         for agent in pipeline.agents
     }
-    log = log or open_run_log(store_options(settings), "local")
-    return LocalRunner({pipeline.name: pipeline}, {pipeline.name: agents}, log, clock)
+    owner = owner or local_log_owner(settings)
+    released = LeaseThread(owner).close
+    return LocalRunner(
+        *({pipeline.name: pipeline}, {pipeline.name: agents}, owner.log, clock),
+        epoch=owner.epoch,
+        on_closed=released,
+    )
+
+
+def local_log_owner(settings: Settings, *names: str) -> LogOwner:
+    """Acquire a run log for this process: one of `names`, or the first free one of those for runs without Ray.
+
+    Raises OwnedError if every one has a live owner.
+    """
+    process_id = f"{os.getpid()}-{secrets.token_hex(4)}"
+    given = names or ("local", *(f"local-{slot}" for slot in range(2, LOCAL_LOGS)))
+    options = store_options(settings)
+    return LogOwner(IN_PROCESS, process_id, options, given, SystemClock(), never_wait, prefers_clean=not names)
 
 
 def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:

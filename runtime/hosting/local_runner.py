@@ -21,6 +21,7 @@ from runtime.errors import UnknownNameError
 from runtime.hosting.admission import Quotas
 from runtime.hosting.command_dispatch import Directory
 from runtime.hosting.host_outputs import (
+    Deposed,
     DropTimers,
     NotRecorded,
     Output,
@@ -78,11 +79,14 @@ class LocalRunner:
         clock: Clock,
         quotas: Quotas = NO_QUOTAS,
         rates: RateLimiter | None = None,
+        epoch: int | None = None,
+        on_closed: Callable[[], None] = lambda: None,
     ) -> None:
+        """Create a runner. `epoch`: that of the owner of the log, if it has one, whom `on_closed` lets release it."""
         self._agents = agents
         self._log = run_log
         self._clock = clock
-        self._table = RunTable(pipelines, run_log, clock, quotas, rates)
+        self._table = RunTable(pipelines, run_log, clock, quotas, rates, epoch=epoch)
         self._host = SupervisorHost(self._table, STAGES, sends_again=False)
         self._host.begin(takes_up=False)
         self._report_numbers = itertools.count(1)
@@ -92,6 +96,8 @@ class LocalRunner:
         self._retries: set[asyncio.Task[None]] = set()
         self._timers = Timers(clock, self._timer_fired)
         self._broken: dict[RunId, Exception] = {}
+        self._on_closed = on_closed
+        self._fenced: Exception | None = None
         self._watchers = RunWatchers(self._table, clock)
         self._sender = TextSender(clock, self._take_text)
         self._acts: dict[type, Callable[[Any], None]] = {
@@ -103,6 +109,7 @@ class LocalRunner:
             RetryIn: self._retry_later,
             NotRecorded: self._not_recorded,
             Reply: _take_reply,
+            Deposed: self._deposed,
         }
 
     async def submit(self, request: Request) -> RunId:
@@ -132,8 +139,8 @@ class LocalRunner:
                 continue
             if self._table.is_over(run_id):
                 return
-            if run_id in self._broken:
-                raise self._broken[run_id]
+            if (error := self._broken.get(run_id, self._fenced)) is not None:
+                raise error
             await self._watchers.wait(run_id)
 
     async def cancel(self, run_id: RunId, reason: str = "") -> None:
@@ -182,10 +189,13 @@ class LocalRunner:
         for agents in self._agents.values():
             for agent in agents.values():
                 await agent.close()
+        self._on_closed()
 
     def _ask(self, ask: Callable[[_Asked], list[Output]]) -> RunId:
         asked = _Asked()
         self._act(ask(asked))
+        if self._fenced is not None:
+            raise self._fenced
         reply = asked.reply
         assert reply is not None, "every write is made at once"
         if reply.error is not None or reply.run_id is None:
@@ -280,6 +290,13 @@ class LocalRunner:
         elif failure.run_id is not None:
             log.error("run.broken", extra={"run_id": failure.run_id}, exc_info=failure.error)
             self._break(failure.run_id, failure.error)
+
+    def _deposed(self, deposed: Deposed) -> None:
+        """Give up every run: another owner took the log over, and continues them."""
+        self._fenced = deposed.error
+        for task in self._tasks.values():
+            task.cancel()
+        self._watchers.wake_all()
 
     def _break(self, run_id: RunId, error: Exception) -> None:
         """Store the error that keeps a run from continuing, such as a failed log, and wake its watchers."""

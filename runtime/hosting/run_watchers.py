@@ -63,6 +63,11 @@ class RunWatchers:
             if not happened.done():
                 happened.set_result(None)
 
+    def wake_all(self) -> None:
+        """Wake the callers of every run."""
+        for run_id in list(self._waiting):
+            self.wake(run_id)
+
     def changed(self, run_id: RunId) -> None:
         """Drop texts of stages that are no longer at work, and wake watchers, after an event was recorded."""
         if run_id in self._written:

@@ -55,7 +55,7 @@ class MemoryRunLog:
 
     def release(self, epoch: int, now_ms: int = 0) -> None:
         if epoch == self._epoch:
-            self._until_ms = now_ms
+            self._until_ms = -now_ms
 
     def check_owner(self, epoch: int) -> None:
         if epoch < self._epoch:
@@ -65,7 +65,7 @@ class MemoryRunLog:
         return Lease(self._owner, self._until_ms) if now_ms < self._until_ms else None
 
     def last_lease(self) -> Lease | None:
-        return Lease(self._owner, self._until_ms) if self._until_ms else None
+        return Lease(self._owner, abs(self._until_ms), self._until_ms < 0) if self._until_ms else None
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all([Entry(pipeline, event, ends)], epoch)

@@ -7,7 +7,7 @@ from runtime.errors import OwnedError
 from runtime.store.sql_run_log import SCHEMA, SqlRunLog
 
 RUNS_AT_ONCE = 200
-ONE_OFF_PREFIX = "one-off-"
+ONE_OFF_PREFIXES = ("one-off-", "local-")
 LEASE_MS = 60_000
 
 _RUNS = Counted("runs", "finished run", "finished runs")
@@ -16,7 +16,7 @@ _LOGS = Counted("logs", "one-off log", "one-off logs")
 
 def _sweep(log: SqlRunLog, task: SweepTask) -> Dropped:
     """Drop finished runs in short transactions, and the log of a one-off system in which no run is left."""
-    may_go = task.can_remove and task.database.rpartition("/")[2].startswith(ONE_OFF_PREFIX)
+    may_go = task.can_remove and task.database.rpartition("/")[2].startswith(ONE_OFF_PREFIXES)
     if task.is_dry:
         old = len(log.finished_before(task.before_ms))
         return _dropped(old, False, may_go and len(log.runs(2**31)) == old)

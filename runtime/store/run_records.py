@@ -51,10 +51,15 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """Reserves a log for `holder` until `until_ms` (exclusive)."""
+    """Reserves a log for `holder` until `until_ms` (exclusive), unless `was_released` at that instant."""
 
     holder: str
     until_ms: int
+    was_released: bool = False
+
+    def holds_at(self, now_ms: int) -> bool:
+        """Return whether others have to wait. A released log is free even if the clock was set back since."""
+        return not self.was_released and now_ms < self.until_ms
 
 
 class RunLog(Protocol):

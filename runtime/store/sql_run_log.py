@@ -103,7 +103,8 @@ class SqlRunLog:
 
     def release(self, epoch: int, now_ms: int = 0) -> None:
         with self._database.transaction("be released") as changes:
-            changes.execute("UPDATE owner SET lease_until_ms = ? WHERE epoch = ?", (now_ms, epoch))
+            # Negative: no clock takes it for a lease, and older programs do not either.
+            changes.execute("UPDATE owner SET lease_until_ms = ? WHERE epoch = ?", (-now_ms, epoch))
 
     def check_owner(self, epoch: int) -> None:
         with self._database.read() as queries:
@@ -111,11 +112,13 @@ class SqlRunLog:
 
     def lease(self, now_ms: int) -> Lease | None:
         last = self.last_lease()
-        return last if last is not None and now_ms < last.until_ms else None
+        return last if last is not None and last.holds_at(now_ms) else None
 
     def last_lease(self) -> Lease | None:
         with self._database.read() as queries:
-            leases = (Lease(name, until_ms) for _, name, until_ms in queries.rows(_OWNER) if until_ms)
+            leases = (
+                Lease(name, abs(until_ms), until_ms < 0) for _, name, until_ms in queries.rows(_OWNER) if until_ms
+            )
             return next(leases, None)
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:

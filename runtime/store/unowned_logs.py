@@ -55,13 +55,17 @@ def unowned_logs(options: StoreOptions, now_ms: int, held: Collection[str] = (),
     def look(name: str, run_log: SqlRunLog) -> UnownedLog | None:
         last, unfinished = run_log.last_lease(), run_log.unfinished()
         if holder:
-            is_held = last is not None and last.holder == holder
+            is_held = last is not None and last.holder == holder and not last.was_released
             return UnownedLog(name, now_ms, unfinished) if is_held else None
-        return UnownedLog(name, 0 if last is None else last.until_ms, unfinished) if unfinished else None
+        if not unfinished:
+            return None
+        if last is not None and last.holds_at(now_ms):
+            ends_ms.append(last.until_ms)
+            return None
+        return UnownedLog(name, 0 if last is None else last.until_ms, unfinished)
 
-    found = list(_looked_at(options, held, look))
-    ends_ms = [each.since_ms for each in found if now_ms < each.since_ms]
-    return FoundLogs([each for each in found if each.since_ms <= now_ms], min(ends_ms, default=None))
+    ends_ms: list[int] = []
+    return FoundLogs(list(_looked_at(options, held, look)), min(ends_ms, default=None))
 
 
 def find_run(options: StoreOptions, run_id: RunId, now_ms: int, held: Collection[str] = ()) -> FoundRun | None:

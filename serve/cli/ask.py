@@ -57,6 +57,7 @@ def ask(
         explain=explain,
         wait=wait or is_at_terminal(),
         clarify=wait,
+        durable=wait,
     )
     with reporting_rebuilt_files(settings):
         status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)

@@ -123,6 +123,7 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
             user_id=user_id,
             id=line.id,
             priority="low",
+            durable=True,
         )
         return await runtime.ask(ask)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
 import time
@@ -30,6 +31,7 @@ _left: list[str] = []
 def run_to_end(main: Coroutine[Any, Any, T], deadline_s: float | None = None) -> T:
     """Run a coroutine as `asyncio.run` does, but leave tasks and threads that do not stop within five seconds.
 
+    SIGTERM and SIGHUP, unless they are ignored, end it as Ctrl-C does, with SystemExit: the run is cancelled first.
     Call `leave` afterwards. While the event loop is blocked neither Ctrl-C nor `deadline_s` can act on it, so then
     the process ends five seconds later.
     """
@@ -37,17 +39,31 @@ def run_to_end(main: Coroutine[Any, Any, T], deadline_s: float | None = None) ->
     loop = runner.get_loop()
     loop.set_default_executor(executor := ThreadPoolExecutor(thread_name_prefix=_THREADS))
     ended = threading.Event()
+    signalled: list[int] = []
+
+    def stop(task: asyncio.Task[T], number: int) -> None:
+        signalled.append(number)
+        task.cancel()
 
     async def watched() -> T:
         task = asyncio.current_task()
         assert task is not None
         watch = threading.Thread(target=_watch, args=(loop, task, deadline_s, ended), daemon=True)
         watch.start()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                loop.add_signal_handler(number, stop, task, number)
         return await main
 
     try:
         return runner.run(watched())
+    except asyncio.CancelledError:
+        if not signalled:
+            raise
+        raise SystemExit(128 + signalled[0]) from None
     finally:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
         ended.set()
         tasks = loop.run_until_complete(_tasks_left())
         executor.shutdown(wait=False, cancel_futures=True)

@@ -113,8 +113,8 @@ def fork(
 
 
 async def _forked(settings: Settings, pipeline: PipelineConfig, source: RunId, at: int) -> Envelope:
-    with log_to_go_on_with(settings, source) as log:
-        runner = local_runner(settings, pipeline, index_service(settings), log)
+    with log_to_go_on_with(settings, source) as owner:
+        runner = local_runner(settings, pipeline, index_service(settings), owner)
         try:
             run_id = await runner.fork(source, at)
             async for _ in runner.watch(run_id):

@@ -163,8 +163,8 @@ async def _carried_on(
     run = recorded_run(settings, run_id)
     asked = _to_answer(fold(run.rules, run.events).envelope, interrupt_id, response)
     pipeline: PipelineConfig = load_named_pipeline(settings, run.rules.name)
-    with log_to_go_on_with(settings, run_id) as log:
-        runner = local_runner(settings, pipeline, index_service(settings), log)
+    with log_to_go_on_with(settings, run_id) as owner:
+        runner = local_runner(settings, pipeline, index_service(settings), owner)
         try:
             await runner.resume(run_id)
             if asked is not None:

@@ -30,6 +30,8 @@ OnIndexing = Callable[[int, int], None]
 OnInterrupt = Callable[[dict[str, Any]], Awaitable[InterruptResponse | None]]
 
 PROGRESS_EVERY_S = 0.1
+SUBMIT_PATIENCE_S = 2.0
+GONE = "the caller went away"
 
 
 def ignore_event(_event: ClientEvent) -> None:
@@ -98,6 +100,7 @@ def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
         deadline_s=ask.deadline_s,
         wait=ask.wait,
         priority=None if ask.priority == "normal" else ask.priority,
+        durable=ask.durable,
     )
 
 
@@ -112,7 +115,7 @@ async def follow(
     callbacks: AskCallbacks,
 ) -> Envelope:
     """Submit a question and follow its run until it ends or is left waiting; cancellation cancels the run."""
-    run_id = await host.submit(request_of(ask, repository))
+    run_id = await _submitted(host, request_of(ask, repository))
     try:
         async with aclosing(host.watch(run_id)) as events:
             async for event in events:
@@ -122,9 +125,23 @@ async def follow(
                 if not await _put(host, await envelope_of(run_id), str(event.data["id"]), callbacks.on_interrupt):
                     break
     except asyncio.CancelledError:
-        await asyncio.shield(host.cancel(run_id, "the caller went away"))
+        await asyncio.shield(host.cancel(run_id, GONE))
         raise
     return await envelope_of(run_id)
+
+
+async def _submitted(host: RunHost, request: Request) -> RunId:
+    """Return the id of a new run. If the caller goes away meanwhile, the run is cancelled as soon as it has one."""
+    submitting = asyncio.ensure_future(host.submit(request))
+    try:
+        return await asyncio.shield(submitting)
+    except asyncio.CancelledError:
+        await asyncio.wait({submitting}, timeout=SUBMIT_PATIENCE_S)
+        if submitting.done() and not submitting.cancelled() and submitting.exception() is None:
+            await host.cancel(submitting.result(), GONE)
+        else:
+            submitting.cancel()
+        raise
 
 
 async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrupt: OnInterrupt) -> bool:
