@@ -8,6 +8,7 @@ every run in it: no essential state is held only here.
 from __future__ import annotations
 
 import contextvars
+import logging
 from typing import Any
 
 import msgspec
@@ -24,10 +25,10 @@ from runtime.agents.live_text import STAGE_TEXT, decode_marks, decode_text
 from runtime.agents.reporter import REPORT, decode_report
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame, unpack_body
-from runtime.hosting.admission import Quotas
+from runtime.errors import BusError
 from runtime.hosting.command_dispatch import Directory
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
-from runtime.hosting.rate_limits import RateLimiter, RateLimits
+from runtime.hosting.limits_service import Limits, SpentBy, UsedUp
 from runtime.hosting.run_table import RunTable
 from runtime.hosting.run_watchers import RunWatchers
 from runtime.hosting.supervisor_host import SupervisorHost
@@ -35,24 +36,16 @@ from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId, StageKey, StageName
 from runtime.run.envelope import InterruptResponse, Request, encode_envelope
-from runtime.run.principal import LIMITED_KINDS
 from runtime.store.options import StoreOptions
 from runtime.supervision.events import CancelRequested, PauseRequested, Payload
 
 LONGEST_WAIT_S = 20.0
+SPENDING_TIMEOUT_S = 5.0
+
+log = logging.getLogger(__name__)
 
 _RESPONSE_DECODER = msgspec.msgpack.Decoder(InterruptResponse)
 _REQUEST_DECODER = msgspec.msgpack.Decoder(Request)
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """Holds the quotas and rate limits of the settings, and the kinds of principals that they apply to."""
-
-    quotas: Quotas = Quotas()
-    rates: RateLimits = RateLimits()
-    rates_by_user: dict[str, RateLimits] = {}
-    rates_by_endpoint: dict[str, RateLimits] = {}
-    limited: tuple[str, ...] = LIMITED_KINDS
 
 
 class Ownership(msgspec.Struct, frozen=True):
@@ -90,9 +83,8 @@ class SupervisorActor(Participant):
             lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock, follows=was_restarted()),
             was_restarted(),
         )
-        rates = RateLimiter(said.rates, said.rates_by_user, limited=said.limited)
-        quotas = msgspec.structs.replace(said.quotas, limited=said.limited)
-        self._table = RunTable(configs, self._owner.log, self._clock, quotas, rates, epoch=self._owner.epoch)
+        # Doors take requests from the rates, at the limits service.
+        self._table = RunTable(configs, self._owner.log, self._clock, said.of_runs(), epoch=self._owner.epoch)
         self._host = SupervisorHost(self._table, AGENTS, self._owner.renew)
         self._watchers = RunWatchers(self._table, self._clock)
         self._watch = Watch(Heartbeats(told.hangs_after_s), watched, self._lives)
@@ -179,12 +171,30 @@ class SupervisorActor(Participant):
             self._shell.act(self._host.begin(takes_up=self._told.adopts or was_restarted()))
             self._shell.spawn(self._shell.send_again())
             self._shell.spawn(self._beat())
+            self._shell.spawn(self._report_spending())
             self._shell.spawn(self._watch.run(self._clock, self._told.heartbeat_s))
 
     async def _beat(self) -> None:
         while True:
             await self._clock.sleep(self._told.heartbeat_s)
             self._shell.act(self._host.on_heartbeat())
+
+    async def _report_spending(self) -> None:
+        """Report to the limits service what the users of this shard spend, and learn which of them may not go on."""
+        quotas = self._table.quotas
+        while True:
+            await self._clock.sleep(self._told.heartbeat_s)
+            spent = quotas.spent_since_report()
+            reports = [SpentBy(user_id, *amounts) for user_id, amounts in spent.items()]
+            try:
+                told = await self.endpoint.query("limits.spend", {"spent": reports}, SPENDING_TIMEOUT_S)
+            except BusError as error:
+                quotas.report_again(spent)
+                log.info("supervisor.spending_not_reported", extra={"reason": error.message})
+                continue
+            used_up = msgspec.convert(told["used_up"], list[UsedUp])
+            quotas.used_up_elsewhere({each.user_id: each.exhausted for each in used_up})
+            self._shell.act(self._host.on_quotas())
 
     async def _reported(self, frame: Frame) -> None:
         self._begin()

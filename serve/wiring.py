@@ -18,6 +18,7 @@ from runtime.codebase.files.walk import WalkOptions
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
 from runtime.errors import SettingsError, UnknownNameError
+from runtime.hosting.limits_service import Limits
 from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.client_opening import open_models
 from runtime.llm.model_file import ModelsFile, load_models
@@ -159,7 +160,14 @@ def local_runner(
         for agent in pipeline.agents
     }
     log = log or open_run_log(store_options(settings), "local")
-    return LocalRunner({pipeline.name: pipeline}, {pipeline.name: agents}, log, clock)
+    limits = limits_of(settings)
+    quotas, rates = limits.of_runs(), limits.limiter()
+    return LocalRunner({pipeline.name: pipeline}, {pipeline.name: agents}, log, clock, quotas, rates)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the rates and quotas of the settings."""
+    return msgspec.convert(settings.limits.model_dump(exclude={"max_question_chars"}), Limits)
 
 
 def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:
@@ -185,5 +193,5 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
         "shards": settings.supervisor.shards,
         "heartbeat_s": settings.supervisor.heartbeat_s,
         "hangs_after_s": settings.supervisor.hangs_after_s,
-        "limits": settings.limits.model_dump(exclude={"max_question_chars"}),
+        "limits": msgspec.to_builtins(limits_of(settings)),
     }

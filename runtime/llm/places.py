@@ -11,7 +11,7 @@ import itertools
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -175,10 +175,8 @@ class PlaceService:
         return {}
 
     async def _wait(self, granted: asyncio.Event, at_most_s: float) -> None:
-        try:
+        with suppress(TimeoutError):  # leases may have ended meanwhile
             await wait_at_most(self._clock, at_most_s, granted.wait())
-        except TimeoutError:
-            pass  # leases may have ended meanwhile
 
     def _wake(self, tickets: Iterable[str]) -> None:
         for ticket in tickets:

@@ -56,7 +56,8 @@ def test_whoever_has_spent_the_minute_gets_nothing_by_a_flood_of_other_addresses
 def test_with_room_for_few_counters_nobody_ever_gets_more_than_with_room_for_all(
     allowed: int, requests: list[tuple[int, int]], most: int, cells: int
 ) -> None:
-    limiter, taken, now_ms = RateLimiter(limits(per_minute=allowed), most=most, cells=cells), {}, START_MS
+    limiter, now_ms = RateLimiter(limits(per_minute=allowed), most=most, cells=cells), START_MS
+    taken: dict[int, list[int]] = {}
     for number, gap_ms in requests:
         now_ms += gap_ms
         if is_taken(limiter, f"address:{number}", now_ms):
