@@ -61,6 +61,18 @@ class UsageLog:
         now_ms = self._clock.now_ms()
         return [Use(str(user_id), str(what), min(int(at), now_ms), int(amount)) for user_id, what, at, amount in rows]
 
+    def totals(self, after_ms: int) -> dict[str, dict[str, int]]:
+        """Return what each principal has used after a time: `what` → amount; requests of all endpoints in one."""
+        query = "SELECT user_id, what, sum(amount) FROM principal_usage WHERE last_ms > ? GROUP BY user_id, what"
+        with self._database.read() as queries:
+            rows = queries.rows(query, (after_ms,))
+        found: dict[str, dict[str, int]] = {}
+        for user_id, what, amount in rows:
+            used = found.setdefault(str(user_id), {})
+            kind = str(what).partition(" ")[0]
+            used[kind] = used.get(kind, 0) + int(amount)
+        return found
+
     def unused(self, before_ms: int) -> int:
         """Count the sums last added to before `before_ms`."""
         with self._database.read() as queries:
