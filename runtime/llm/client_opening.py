@@ -63,12 +63,15 @@ def open_models(
 ) -> tuple[ModelClient | None, PromptRegistry | None]:
     """Open the client and the prompts for agents of a capability; (None, None) if the settings have no models.
 
-    `settings` is the part that agents get: `models`, `config_folders` and the contributed `providers`.
+    `settings` is the part that agents get: `models`, `config_folders`, `package_folders` (capability → folder that its
+    package brings) and the contributed `providers`.
     """
     told = settings.get("models")
     if told is None:
         return None, None
-    prompts = PromptRegistry.open((Path(folder) for folder in settings["config_folders"]), capability)
+    brought = settings.get("package_folders", {}).get(capability)
+    folders = [*settings["config_folders"], *([brought] if brought else [])]
+    prompts = PromptRegistry.open((Path(folder) for folder in folders), capability)
     providers = all_providers(settings.get("providers", ()))
     return open_client(read_models(told, providers), clock, providers, has_cluster, queries=queries), prompts
 

@@ -1,4 +1,6 @@
-"""Decides which calls of a model go on at once, over all processes of a system. Pure: times are passed in.
+"""Decides which calls of a model go on at once, over all processes of a system.
+
+Pure: times are passed in.
 
 Places are held by lease: whoever dies stops renewing, and its places are free when the leases end. Calls that wait get
 places by turns over users, first come first served per user, as in `runtime.llm.fair_share`.

@@ -1,4 +1,4 @@
-"""Limits concurrent calls of models: within this process, or over all processes of a system by queries.
+"""Limits concurrent calls of models, in this process or over all processes of a system.
 
 `model.enter` {claim} → {granted}: waits a while for a place and is then asked again. `model.leave` {deployment, ticket}
 → {}. `model.renew` {claims} → {}. What they do is decided by `runtime.llm.place_table`.

@@ -17,6 +17,7 @@ from serve.cli.explanation import explanation_text
 from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
 from serve.cli.process_end import run_to_end
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
+from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import say, say_json, say_markdown, warn, warn_line
 from serve.principals import at_terminal
 from serve.runtimes.answering import AskCallbacks
@@ -57,7 +58,8 @@ def ask(
         wait=wait or is_at_terminal(),
         clarify=wait,
     )
-    status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)
+    with reporting_rebuilt_files(settings):
+        status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)
     raise typer.Exit(status)
 
 

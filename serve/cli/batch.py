@@ -26,6 +26,7 @@ from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
 from serve.cli.inputs import checked_question, checked_repository, with_models
 from serve.cli.process_end import run_to_end
+from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import progress_console, warn
 from serve.principals import at_terminal, for_batch
 from serve.runtimes.answering import AskRuntime
@@ -60,7 +61,8 @@ def batch(
     file.check(resume)
     pipeline = pipeline or settings.default_pipeline
     queue = queue_name(content, *(str(path.resolve()) for path in (source, out, repo_root)), pipeline, mode.value)
-    answered = run_to_end(_run(settings, _Job(lines, file, queue, repo_root, pipeline, concurrency, mode), resume))
+    with reporting_rebuilt_files(settings):
+        answered = run_to_end(_run(settings, _Job(lines, file, queue, repo_root, pipeline, concurrency, mode), resume))
     file.look()
     failed = len(file.failed() & {line.id for line in lines})
     warn(f"{answered} answered, {failed} failed, {len(lines) - answered - failed} kept\n")

@@ -27,6 +27,7 @@ STARTERS = {
 MAY_START = {
     "runtime/codebase/git/git_process.py": "git",
     "runtime/codebase/search/ripgrep.py": "rg",
+    "runtime/processes/worker_process.py": "ourselves, to call functions of ours",
     "actors/cluster.py": "the reaper of a cluster",
     "serve/cli/up_down.py": "jeeves itself",
 }
