@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from actors.addresses import agent_address, place_of
 from actors.host_shell import HostShell
 from actors.log_owner import LogOwner
 from runtime.bus.endpoint import Endpoint
-from runtime.hosting.admission import Quotas
 from runtime.hosting.command_dispatch import Directory
-from runtime.hosting.rate_limits import RateLimiter, RateLimits
+from runtime.hosting.limits_service import Limits
 from runtime.hosting.run_table import RunTable
 from runtime.hosting.run_watchers import RunWatchers
 from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, StageKey, StageName
-from runtime.run.principal import LIMITED_KINDS
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """Holds the quotas and rate limits of the settings, and the kinds of principals that they apply to."""
-
-    quotas: Quotas = Quotas()
-    rates: RateLimits = RateLimits()
-    rates_by_user: dict[str, RateLimits] = {}
-    rates_by_endpoint: dict[str, RateLimits] = {}
-    limited: tuple[str, ...] = LIMITED_KINDS
 
 
 class DrivenLog:
@@ -44,9 +30,8 @@ class DrivenLog:
         clock: Clock,
     ) -> None:
         self.owner = owner
-        rates = RateLimiter(limits.rates, limits.rates_by_user, limited=limits.limited)
-        quotas = msgspec.structs.replace(limits.quotas, limited=limits.limited)
-        self.table = RunTable(pipelines, owner.log, clock, quotas, rates, epoch=owner.epoch)
+        # Doors take requests from the rates, at the limits service.
+        self.table = RunTable(pipelines, owner.log, clock, limits.of_runs(), epoch=owner.epoch)
         self.host = SupervisorHost(self.table, AGENTS, owner.renew)
         self.watchers = RunWatchers(self.table, clock)
         self.shell = HostShell(self.host, endpoint, clock, owner.epoch, self.watchers.changed)

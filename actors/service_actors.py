@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from runtime.bus.endpoint import Endpoint
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
 from runtime.database.store_part import AnyPart
+from runtime.hosting.limits_service import LIMIT_QUERIES, Limits, LimitsService
 from runtime.llm.places import PLACE_QUERIES, PlaceService
+from runtime.memory.usage_log import USAGE
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address
 from runtime.store.opening import open_store, store_queries
@@ -30,7 +33,7 @@ def service_queries(store_parts: Sequence[str]) -> dict[Address, tuple[str, ...]
     `store_parts` are the contributed parts of the store, as "module:NAME". Raises SettingsError.
     """
     stored = tuple(query for part in all_parts(store_parts) for query in part.queries)
-    return {INDEX: ("index.refresh",), STORE: (*stored, *PLACE_QUERIES)}
+    return {INDEX: ("index.refresh",), STORE: (*stored, *PLACE_QUERIES, *LIMIT_QUERIES)}
 
 
 class IndexActor(Participant):
@@ -53,9 +56,14 @@ class IndexActor(Participant):
 
 
 class StoreActor(Participant):
-    """Answers the queries of all parts of the store, and hands out the places of models to all agents' processes."""
+    """Answers the queries of all parts of the store, and counts what is limited over all processes of the system.
 
-    def __init__(self, options: dict[str, Any], parts: Sequence[str] = ()) -> None:
+    That is the rates and daily quotas of principals, and the places of models.
+    """
+
+    def __init__(
+        self, options: dict[str, Any], parts: Sequence[str] = (), limits: dict[str, Any] | None = None
+    ) -> None:
         """Open the parts and bind the endpoint. `parts`: those contributed to the kernel's own, as "module:NAME"."""
         super().__init__()
         clock = SystemClock()
@@ -66,6 +74,26 @@ class StoreActor(Participant):
             return retry_while_unavailable(lambda: stores.part(part), follows)
 
         self._places = PlaceService(clock, follows)
-        queries = {**store_queries(all_parts(parts), opened), **self._places.queries()}
+        usage_log = retry_while_unavailable(lambda: stores.part(USAGE), follows)
+        self._limits = LimitsService(msgspec.convert(limits or {}, Limits), clock, usage_log)
+        self._keeping: asyncio.Task[None] | None = None
+        queries = store_queries(all_parts(parts), opened) | self._places.queries() | self._limits.queries()
         self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)
         self.endpoint.bind()
+
+    async def stay_alive(self) -> None:
+        """Keep what is counted in the store meanwhile; never return, as the bus holds this call."""
+        self._keeping = self._keeping or asyncio.create_task(self._limits.keep())
+        await super().stay_alive()
+
+    async def take(self, user_id: str, endpoint: str) -> None:
+        """Count a request of a principal. Raises RateLimitedError."""
+        self._limits.take(user_id, endpoint)
+
+    async def keep_usage(self) -> None:
+        """Write what was counted to the store, at an orderly shutdown."""
+        await self._limits.keep_now()
+
+    async def places(self) -> dict[str, tuple[int, int, int]]:
+        """Return for each deployment in use the places that are held, all of its places, and the calls that wait."""
+        return self._places.counts()

@@ -8,12 +8,13 @@ over and continues every run in them: no essential state is held only here.
 from __future__ import annotations
 
 import contextvars
+import logging
 from typing import Any
 
 import msgspec
 
 from actors.commbus_actor import ENDPOINT_LOST
-from actors.driven_log import DrivenLog, Limits
+from actors.driven_log import DrivenLog
 from actors.driven_logs import Adopter, DrivenLogs
 from actors.log_owner import LogOwner
 from actors.participant import Participant
@@ -24,8 +25,10 @@ from runtime.agents.live_text import STAGE_TEXT, decode_marks, decode_text
 from runtime.agents.reporter import REPORT, decode_report
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame, unpack_body
+from runtime.errors import BusError
 from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
+from runtime.hosting.limits_service import Limits, SpentBy, UsedUp
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId
@@ -34,6 +37,9 @@ from runtime.store.options import StoreOptions
 from runtime.supervision.events import CancelRequested, PauseRequested, Payload
 
 LONGEST_WAIT_S = 20.0
+SPENDING_TIMEOUT_S = 5.0
+
+log = logging.getLogger(__name__)
 
 _RESPONSE_DECODER = msgspec.msgpack.Decoder(InterruptResponse)
 _REQUEST_DECODER = msgspec.msgpack.Decoder(Request)
@@ -203,6 +209,7 @@ class SupervisorActor(Participant):
             # A restarted supervisor continues its own runs even if it does not adopt those of other owners.
             driven.begin(takes_up=adopts or was_restarted())
         own.shell.spawn(self._beat())
+        own.shell.spawn(self._report_spending())
         own.shell.spawn(self._watch.run(self._clock, self._told.heartbeat_s))
         if adopts:
             own.shell.spawn(self._logs.keep_adopting())
@@ -212,6 +219,27 @@ class SupervisorActor(Participant):
             await self._clock.sleep(self._told.heartbeat_s)
             for driven in self._logs:
                 driven.shell.act(driven.host.on_heartbeat())
+
+    async def _report_spending(self) -> None:
+        """Report to the limits service what the users of this shard spend, and learn which of them may not go on."""
+        while True:
+            await self._clock.sleep(self._told.heartbeat_s)
+            for driven in list(self._logs):
+                await self._spending_of(driven)
+
+    async def _spending_of(self, driven: DrivenLog) -> None:
+        quotas = driven.table.quotas
+        spent = quotas.spent_since_report()
+        reports = [SpentBy(user_id, *amounts) for user_id, amounts in spent.items()]
+        try:
+            told = await self.endpoint.query("limits.spend", {"spent": reports}, SPENDING_TIMEOUT_S)
+        except BusError as error:
+            quotas.report_again(spent)
+            log.info("supervisor.spending_not_reported", extra={"reason": error.message})
+            return
+        used_up = msgspec.convert(told["used_up"], list[UsedUp])
+        quotas.used_up_elsewhere({each.user_id: each.exhausted for each in used_up})
+        driven.shell.act(driven.host.on_quotas())
 
     async def _reported(self, frame: Frame) -> None:
         self._begin()

@@ -90,12 +90,19 @@ class System:
     """Holds handles to a running system. Its calls are idempotent: processes may die during any of them."""
 
     def __init__(
-        self, bus: Any, supervisors: list[Any], index: Any, others: list[Any], agents: list[Any] | None = None
+        self,
+        bus: Any,
+        supervisors: list[Any],
+        index: Any,
+        store: Any,
+        others: list[Any],
+        agents: list[Any] | None = None,
     ) -> None:
         self._agents = agents or []
         self._bus = bus
         self._supervisors = supervisors
         self._index = index
+        self._store = store
         self._others = others
         self._clock = SystemClock()
         self._places: dict[RunId, Any] = {}
@@ -171,6 +178,15 @@ class System:
         """Return how many runs are not over."""
         return sum([await call_actor(supervisor.running.remote) for supervisor in self._supervisors])
 
+    async def take(self, user_id: str, endpoint: str) -> None:
+        """Count a request of a principal. Raises RateLimitedError if it asks too often, or has used up a quota."""
+        await call_actor(lambda: self._store.take.remote(user_id, endpoint))
+
+    async def model_places(self) -> dict[str, tuple[int, int, int]]:
+        """Return for each deployment in use the places that are held, all of its places, and the calls that wait."""
+        places: dict[str, tuple[int, int, int]] = await call_actor(self._store.places.remote)
+        return places
+
     async def refresh_index(self, root: str) -> dict[str, Any]:
         """Bring a repository's index up to date ahead of a run."""
         refreshed: dict[str, Any] = await call_actor(lambda: self._index.refresh.remote(root))
@@ -198,9 +214,10 @@ class System:
             await wait_until_answering(actor)
 
     async def release(self) -> None:
-        """Release the run logs, as the last step before the system ends, so that a successor may start at once."""
+        """Release the run logs and keep what was counted, as the last step, so that a successor may start at once."""
         for supervisor in self._supervisors:
             await call_actor(supervisor.release.remote)
+        await call_actor(self._store.keep_usage.remote)
 
     async def _call(self, run_id: RunId, method: str, *arguments: Any) -> Any:
         """Call a method of the supervisor that drives the run; look for it again if another one has adopted the run."""
@@ -256,11 +273,12 @@ def start_system(spec: SystemSpec) -> System:
     bus = _create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats)
     index = _create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options)
     supervisors = _supervisors(spec, shards, (BUS_NAME, INDEX, STORE, *(address for address, _, _ in agents)))
-    others = [_create(StoreActor, STORE, _store_of(spec), spec.store_parts)]
+    store = _create(StoreActor, STORE, _store_of(spec), spec.store_parts, spec.limits)
+    others = []
     for address, pipeline_name, config in agents:
         arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings)
         others.append(_create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
-    return System(bus, supervisors, index, others, others[1:])
+    return System(bus, supervisors, index, store, [store, *others], others)
 
 
 def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[str, ...]) -> list[Any]:
@@ -300,13 +318,13 @@ def attach_system() -> System:
     there = {
         entry["name"] for entry in ray.util.list_named_actors(all_namespaces=True) if entry["namespace"] == NAMESPACE
     }
-    names = [BUS_NAME, INDEX, supervisor_addresses()[0]]
+    names = [BUS_NAME, INDEX, STORE, supervisor_addresses()[0]]
     if not there.issuperset(names):
         raise ClusterError("no jeeves system runs on this cluster; start one with `jeeves up`")
     shards = [address for address in supervisor_addresses(len(there)) if address in there]
-    bus, index, *supervisors = (ray.get_actor(name, namespace=NAMESPACE) for name in [*names[:2], *shards])
+    bus, index, store, *supervisors = (ray.get_actor(name, namespace=NAMESPACE) for name in [*names[:3], *shards])
     agents = [ray.get_actor(name, namespace=NAMESPACE) for name in sorted(there) if place_of(Address(name))]
-    return System(bus, supervisors, index, [], agents)
+    return System(bus, supervisors, index, store, [], agents)
 
 
 def _create(kind: type, name: str, *arguments: Any, claim: Mapping[str, Any] = NO_CLAIM) -> Any:

@@ -22,6 +22,7 @@ from runtime.codebase.files.walk import WalkOptions
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
 from runtime.errors import SettingsError, UnknownNameError
+from runtime.hosting.limits_service import Limits
 from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.client_opening import open_models
 from runtime.llm.model_file import ModelsFile, load_models
@@ -206,8 +207,9 @@ def local_runner(
     }
     owner = owner or local_log_owner(settings)
     released = LeaseThread(owner).close
+    limits = limits_of(settings)
     return LocalRunner(
-        *({pipeline.name: pipeline}, {pipeline.name: agents}, owner.log, clock),
+        *({pipeline.name: pipeline}, {pipeline.name: agents}, owner.log, clock, limits.of_runs(), limits.limiter()),
         epoch=owner.epoch,
         on_closed=released,
     )
@@ -222,6 +224,11 @@ def local_log_owner(settings: Settings, *names: str) -> LogOwner:
     given = names or ("local", *(f"local-{slot}" for slot in range(2, LOCAL_LOGS)))
     options = store_options(settings)
     return LogOwner(IN_PROCESS, process_id, options, given, SystemClock(), never_wait, prefers_clean=not names)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the rates and quotas of the settings."""
+    return msgspec.convert(settings.limits.model_dump(exclude={"max_question_chars"}), Limits)
 
 
 def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:
@@ -249,5 +256,5 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
         "shards": settings.supervisor.shards,
         "heartbeat_s": settings.supervisor.heartbeat_s,
         "hangs_after_s": settings.supervisor.hangs_after_s,
-        "limits": settings.limits.model_dump(exclude={"max_question_chars"}),
+        "limits": msgspec.to_builtins(limits_of(settings)),
     }

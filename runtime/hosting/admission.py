@@ -1,24 +1,21 @@
-"""Decides how many runs may run at once, which is next, and how much a user's runs may spend."""
+"""Decides how many runs may run at once, and which is next."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
 from runtime.primitives.ids import RunId
-from runtime.run.principal import LIMITED_KINDS, is_limited
+from runtime.run.principal import LIMITED_KINDS
 
 PRIORITIES: tuple[str, ...] = ("realtime", "high", "normal", "low", "idle")
 
 WAITS_FOR_ROOM: frozenset[str] = frozenset({"ready", "blocked"})
 
-Spent = Literal["llm_calls", "tokens"]
-
 _RANKS = {priority: number for number, priority in enumerate(PRIORITIES)}
-_DAY_MS = 86_400_000
 
 
 class Quotas(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -200,54 +197,3 @@ def _count_down(counts: Counter[Any], name: object) -> None:
 
 def _rank(candidate: Candidate) -> int:
     return _RANKS.get(candidate.priority, _RANKS["normal"])
-
-
-class Spending:
-    """Tracks what each user's runs have spent in the last 24 hours, against the quotas."""
-
-    def __init__(self, quotas: Quotas) -> None:
-        limits: dict[Spent, int | None] = {"llm_calls": quotas.llm_calls_per_day, "tokens": quotas.tokens_per_day}
-        self._allowed = {name: allowed for name, allowed in limits.items() if allowed is not None}
-        self._limited = quotas.limited
-        self._booked: dict[tuple[str, Spent], deque[tuple[int, int]]] = {}
-
-    def book(self, user_id: str, llm_calls: int, tokens: int, now_ms: int) -> None:
-        """Add what a run of the user has spent since its last booking."""
-        if not is_limited(user_id, self._limited):
-            return
-        spent: dict[Spent, int] = {"llm_calls": llm_calls, "tokens": tokens}
-        for name, amount in spent.items():
-            if amount and name in self._allowed:
-                self._booked.setdefault((user_id, name), deque()).append((now_ms, amount))
-
-    def exhausted(self, user_id: str, now_ms: int) -> Exhausted | None:
-        """Return the quota that the user has used up, and when there is room again; None while no quota is."""
-        for name, allowed in self._allowed.items():
-            booked = self._booked.get((user_id, name), deque())
-            while booked and booked[0][0] <= now_ms - _DAY_MS:
-                booked.popleft()
-            spent = sum(amount for _, amount in booked)
-            if spent >= allowed and is_limited(user_id, self._limited):
-                return Exhausted(name, spent, allowed, self._room_at_ms(booked, spent - allowed, now_ms))
-        return None
-
-    def _room_at_ms(self, booked: Iterable[tuple[int, int]], too_many: int, now_ms: int) -> int:
-        for at_ms, amount in booked:
-            too_many -= amount
-            if too_many < 0:
-                return at_ms + _DAY_MS
-        return now_ms + _DAY_MS
-
-
-class Exhausted(msgspec.Struct, frozen=True):
-    """Describes a quota of a user that is used up until `room_at_ms`."""
-
-    name: Spent
-    spent: int
-    allowed: int
-    room_at_ms: int
-
-    def sentence(self, user_id: str) -> str:
-        """Return the message for the user."""
-        what = "model calls" if self.name == "llm_calls" else "tokens"
-        return f"user '{user_id}' has spent {self.spent} {what} within 24 hours, quota {self.allowed}"

@@ -72,9 +72,9 @@ class Requests:
 class RateLimiter:
     """Counts requests per principal. Overrides: endpoint before principal before its kind before default.
 
-    `by_user`: by `user_id`, or `KIND:*`. `limited`: the kinds that have rates without being named there. `most`
-    principals have counters of their own, the rest share `cells` in each row; beyond `most_times` held in all, times
-    are merged.
+    `by_user`: by `user_id`, or `KIND:*`. `limited`: the kinds that have rates without being named. `most`
+    principals have counters of their own, the rest share `cells` in each row; beyond `most_times` times
+    that are held in all, they are merged.
     """
 
     def __init__(
@@ -96,16 +96,19 @@ class RateLimiter:
         self._most_times = most_times
         self._times = 0
 
-    def take(self, user_id: str, now_ms: int, endpoint: str = "") -> None:
-        """Count one request, or raise RateLimitedError with the seconds after which it may be tried again."""
+    def take(self, user_id: str, now_ms: int, endpoint: str = "") -> bool:
+        """Count one request, or raise RateLimitedError with the seconds after which it may be tried again.
+
+        Return True if the user was counted by itself.
+        """
         limits = self._limits(user_id, endpoint)
         if limits is None:
-            return
+            return False
         now_ms = self._time.at(now_ms)
-        counted = endpoint if endpoint in self._by_endpoint else ""
-        requests = self._table.counters(f"{counted} {user_id}", now_ms)
+        requests = self._table.counters(f"{self.counted_as(endpoint)} {user_id}", now_ms)
         held = sum(len(each.counts) for each in requests)
         wait_ms = min(each.wait_ms(limits, now_ms) for each in requests)
+        self._times += sum(len(each.counts) for each in requests) - held
         if wait_ms > 0:
             retry_after_s = int(-(-wait_ms // 1000))
             raise RateLimitedError(
@@ -113,11 +116,26 @@ class RateLimiter:
                 user_id=user_id,
                 retry_after_s=retry_after_s,
             )
+        held = sum(len(each.counts) for each in requests)
         for each in requests:
             each.take(limits, now_ms)
             if self._times >= self._most_times and len(each.counts) > FEW:
                 each.counts.merge(now_ms)
         self._times += sum(len(each.counts) for each in requests) - held
+        return len(requests) == 1
+
+    def restore(self, user_id: str, at_ms: int, endpoint: str, amount: int) -> None:
+        """Count requests of the last day as at an earlier time; in the order of their times, before any `take`."""
+        if self._limits(user_id, endpoint) is not None:
+            at_ms = self._time.at(at_ms)
+            for each in self._table.counters(f"{self.counted_as(endpoint)} {user_id}", at_ms):
+                self._times -= len(each.counts)
+                each.counts.add(at_ms, amount)
+                self._times += len(each.counts)
+
+    def counted_as(self, endpoint: str) -> str:
+        """Return the endpoint if its requests are counted by themselves, else the empty string."""
+        return endpoint if endpoint in self._by_endpoint else ""
 
     @property
     def counters(self) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from runtime.errors import OverloadedError, RateLimitedError
-from runtime.hosting.admission import AdmissionQueue, Candidate, Exhausted, Place, Quotas, Spending
+from runtime.hosting.admission import AdmissionQueue, Candidate, Place, Quotas
 from runtime.hosting.rate_limits import RateLimiter
+from runtime.hosting.spending import Exhausted, Spending
 from runtime.hosting.write_batch import spent_since
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId
@@ -28,6 +29,8 @@ class RunQuotas:
         self._queue = AdmissionQueue(quotas, lambda user_id: self._exhausted(user_id) is not None)
         self._candidates: dict[RunId, Candidate] = {}
         self._overspent: dict[RunId, None] = {}
+        self._unreported: dict[str, tuple[int, int]] = {}
+        self._used_up: dict[str, Exhausted] = {}
 
     def permitted(self, request: Request) -> Request:
         """Return the request with its limits lowered to the ceilings of one run.
@@ -39,9 +42,7 @@ class RunQuotas:
         user_id, now_ms = request.user_id, self._clock.now_ms()
         used_up = self._exhausted(user_id)
         if used_up is not None:
-            retry_after_s = -(-(used_up.room_at_ms - now_ms) // 1000)
-            problem = f"{used_up.sentence(user_id)}; there is room again in {retry_after_s} s"
-            raise RateLimitedError(problem, user_id=user_id, retry_after_s=retry_after_s)
+            raise used_up.refusal(user_id, now_ms)
         if self._rates is not None:
             self._rates.take(user_id, now_ms)
         return self._under_ceilings(request)
@@ -92,8 +93,28 @@ class RunQuotas:
             return
         user_id = after.request.user_id
         self._spending.book(user_id, llm_calls, tokens, self._clock.now_ms())
+        calls_before, tokens_before = self._unreported.get(user_id, (0, 0))
+        self._unreported[user_id] = (calls_before + llm_calls, tokens_before + tokens)
         if after.lifecycle == "running" and self._exhausted(user_id) is not None:
             self._overspent[run_id] = None
+
+    def spent_since_report(self) -> dict[str, tuple[int, int]]:
+        """Return the model calls and tokens that each user's runs have spent since the last call."""
+        taken, self._unreported = self._unreported, {}
+        return taken
+
+    def report_again(self, spent: dict[str, tuple[int, int]]) -> None:
+        """Have `spent_since_report` return these as well, as nobody received them."""
+        for user_id, (llm_calls, tokens) in spent.items():
+            calls_before, tokens_before = self._unreported.get(user_id, (0, 0))
+            self._unreported[user_id] = (calls_before + llm_calls, tokens_before + tokens)
+
+    def used_up_elsewhere(self, used_up: dict[str, Exhausted]) -> None:
+        """Record the users who have used up a quota by runs of all supervisors; runs of these users are stopped."""
+        new = used_up.keys() - self._used_up.keys()
+        self._used_up = used_up
+        stopped = [run_id for run_id, run in self._candidates.items() if run.user_id in new] if new else []
+        self._overspent |= dict.fromkeys(stopped)
 
     def forget(self, run_id: RunId) -> None:
         """Remove a run, which then takes up no room."""
@@ -128,7 +149,10 @@ class RunQuotas:
         return bool(self._queue.waiting or self._overspent)
 
     def _exhausted(self, user_id: str) -> Exhausted | None:
-        return self._spending.exhausted(user_id, self._clock.now_ms())
+        now_ms, elsewhere = self._clock.now_ms(), self._used_up.get(user_id)
+        if elsewhere is not None and elsewhere.room_at_ms > now_ms:
+            return elsewhere
+        return self._spending.exhausted(user_id, now_ms)
 
     def _under_ceilings(self, request: Request) -> Request:
         calls, span_s = self._quotas.run_tool_calls, self._quotas.run_s

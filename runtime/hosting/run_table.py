@@ -67,7 +67,7 @@ class RunTable:
         A caller that has taken it over already, with a lease, gives the `epoch` instead.
         """
         self._pinned = PinnedPipelines(pipelines, run_log)
-        self._room = RunQuotas(quotas, rates, clock)
+        self.quotas = RunQuotas(quotas, rates, clock)
         self._logged_runs = LoggedRuns(run_log, self._pinned)
         self._log = run_log
         self._epoch = epoch if owner is None else run_log.take_over(owner)
@@ -96,7 +96,7 @@ class RunTable:
         if run_id in self._books:
             return run_id, self.handle(run_id, RunRequested(request))
         check_limits(config, request)
-        request = self._room.permitted(request)
+        request = self.quotas.permitted(request)
         self._pinned.keep(config)
         begins = self._open(run_id, config, request)
         try:
@@ -134,15 +134,15 @@ class RunTable:
         A host calls it after every event. It yields run by run, so that the commands of one are not lost if the next
         cannot be recorded.
         """
-        while (overspent := self._room.next_overspent()) is not None:
+        while (overspent := self.quotas.next_overspent()) is not None:
             run_id, exhausted = overspent
             try:
                 commands = self.handle(run_id, exhausted)
             except StateStorageError:
-                self._room.tell_again(run_id)
+                self.quotas.tell_again(run_id)
                 raise
             yield run_id, commands
-        while (admitted := self._room.next_run()) is not None:
+        while (admitted := self.quotas.next_run()) is not None:
             yield admitted, self.handle(admitted, RunAdmitted())
 
     def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> list[Command]:
@@ -155,7 +155,7 @@ class RunTable:
             refused = f"run {run_id} is {envelope.lifecycle} and waits for no answer"
         if refused is not None:
             raise InterruptError(refused, run_id=run_id, interrupt_id=interrupt_id)
-        return self.handle(run_id, InterruptAnswered(interrupt_id, user_id, response, self._room.must_queue(run_id)))
+        return self.handle(run_id, InterruptAnswered(interrupt_id, user_id, response, self.quotas.must_queue(run_id)))
 
     def fork(self, source: RunId, at_seq: int, run_id: RunId | None = None) -> tuple[RunId, list[Command]]:
         """Start a run with the events of `source` up to `at_seq` (inclusive).
@@ -171,7 +171,7 @@ class RunTable:
         copy, entries = self._logged_runs.copied(source, at_seq, run_id)
         state = self._remember(copy)
         try:
-            said, must_queue = f"forked from {source} at event {at_seq}", self._room.must_queue(run_id)
+            said, must_queue = f"forked from {source} at event {at_seq}", self.quotas.must_queue(run_id)
             event, decision, entry = adoption_of(copy, state, said, must_queue, self._clock.now_ms())
             self._log.append_all([*entries, *entry], self._epoch)
         except Exception:
@@ -196,7 +196,7 @@ class RunTable:
             log.info("event.unknown_run", extra={"run_id": run_id, "event": type(payload).__name__})
             return []
         config = self._books.rules[run_id]
-        if isinstance(payload, TimerFired) and state.envelope.lifecycle == "waiting" and self._room.must_queue(run_id):
+        if isinstance(payload, TimerFired) and state.envelope.lifecycle == "waiting" and self.quotas.must_queue(run_id):
             payload = TimerFired(payload.timer_id, queued=True)
         event = Event(run_id, self._books.logged[run_id] + 1, self._clock.now_ms(), payload)
         decision = decide(config, state, event)
@@ -206,7 +206,7 @@ class RunTable:
             return self._settled(run_id)
         entry = entry_of(config, event, decision.state.envelope)
         if self._batch is not None:
-            place = self._room.place(run_id)
+            place = self.quotas.place(run_id)
             self._batch.add(entry, self._books.kept(run_id, place))
             return [*self._settled(run_id), *self._took_effect(event, decision)]
         try:
@@ -241,7 +241,7 @@ class RunTable:
     def _recorded(self, run_id: RunId, before: RunState, logged_before: int) -> None:
         """Book the spending of a run since `before`, and save a snapshot if one is due, after a write."""
         state, config_hash = self._books.states[run_id], self._books.rules[run_id].config_hash
-        self._room.book(run_id, before.envelope, state.envelope)
+        self.quotas.book(run_id, before.envelope, state.envelope)
         self._snapshots.keep_when_due(run_id, logged_before, self._books.logged[run_id], state, config_hash)
 
     def _take_back(self, batch: RunBatch) -> None:
@@ -252,10 +252,10 @@ class RunTable:
             if run_id not in self._books:
                 continue
             self._books.put_back(run_id, before)
-            self._room.put_back(run_id, before.state.envelope, before.place)
+            self.quotas.put_back(run_id, before.state.envelope, before.place)
             self._unconfirmed.failed(run_id, batch.payloads[run_id])
             if any(isinstance(payload, QuotaExhausted) for payload in batch.payloads[run_id]):
-                self._room.tell_again(run_id)
+                self.quotas.tell_again(run_id)
         named = dict.fromkeys([*(run_id for run_id, _ in batch.replayed), *batch.settled])
         self._unconfirmed.requeue(batch, (run_id for run_id in named if run_id in self._books))
 
@@ -265,7 +265,7 @@ class RunTable:
     def _took_effect(self, event: Event, decision: Decision) -> tuple[Command, ...]:
         run_id = event.run_id
         self._books.advance(event, decision)
-        self._room.note(run_id, decision.state.envelope)
+        self.quotas.note(run_id, decision.state.envelope)
         if decision.state.envelope.lifecycle == "terminated":
             for oldest in self._books.note_finished(run_id):
                 self._forget(oldest)
@@ -280,7 +280,7 @@ class RunTable:
             before = books.states[run_id].envelope
             decision = decide(books.rules[run_id], books.states[run_id], event)
             self._unconfirmed.was_kept(run_id, event.payload, self._took_effect(event, decision))
-            self._room.book(run_id, before, decision.state.envelope)
+            self.quotas.book(run_id, before, decision.state.envelope)
         self._unconfirmed.confirmed(run_id)
 
     def _take_up_standing(self, run_id: RunId) -> list[Command]:
@@ -295,7 +295,7 @@ class RunTable:
         self._books.stand_at(run_id, standing.seq, standing.state)
         for event, _, decision in decisions(config, self._log.events(run_id, standing.seq), standing.state):
             self._took_effect(event, decision)
-        self._room.note(run_id, self._books.states[run_id].envelope)
+        self.quotas.note(run_id, self._books.states[run_id].envelope)
         if self._books.states[run_id].envelope.lifecycle == "terminated":
             return []
         return self._adopt(run_id, may_wait=False)
@@ -309,7 +309,7 @@ class RunTable:
 
     def _adopt(self, run_id: RunId, may_wait: bool) -> list[Command]:
         try:
-            queued = may_wait and self._room.must_queue(run_id)
+            queued = may_wait and self.quotas.must_queue(run_id)
             said = f"taken up from the log at event {self._books.logged[run_id]}"
             return self.handle(run_id, RunAdopted(said, queued))
         except Exception:
@@ -374,14 +374,14 @@ class RunTable:
     @property
     def has_candidates(self) -> bool:
         """True if `admit` may have a run to start, continue or stop."""
-        return self._room.has_candidates
+        return self.quotas.has_candidates
 
     def _open(self, run_id: RunId, config: PipelineConfig, request: Request) -> bool:
         """Add a run to the table; return True if the quotas have room for it, too."""
         self._books.open(run_id, config)
         if self._batch is not None:
             self._batch.opened.append(run_id)
-        return self._room.open(run_id, request, request.priority or config.priority)
+        return self.quotas.open(run_id, request, request.priority or config.priority)
 
     def _state(self, run_id: RunId) -> RunState:
         state = self._books.states.get(run_id)
@@ -395,5 +395,5 @@ class RunTable:
 
     def _forget(self, run_id: RunId) -> None:
         self._unconfirmed.forget(run_id)
-        self._room.forget(run_id)
+        self.quotas.forget(run_id)
         self._books.forget(run_id)

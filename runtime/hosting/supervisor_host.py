@@ -164,6 +164,11 @@ class SupervisorHost:
         self._admit()
         return self._taken()
 
+    def on_quotas(self) -> list[Output]:
+        """Stop runs whose users have used up a quota elsewhere, and admit those that may go on."""
+        self._admit()
+        return self._taken()
+
     def write(self, now_ms: int) -> list[Output]:
         """Record the inputs since the last write, and return the outputs that follow from them."""
         self._now_ms = now_ms

@@ -44,6 +44,7 @@ class PlaceTable:
         """Let a call wait for a place, if it does not yet; return the tickets that are granted one now."""
         here = self._deployments.setdefault(claim.deployment, _Deployment())
         here.places = claim.places
+        self._end_leases(here, now_s)
         if claim.ticket in here.held:
             here.held[claim.ticket] = now_s + LEASE_S
         else:

@@ -7,12 +7,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -176,7 +175,7 @@ class PlaceService:
         return {}
 
     async def _wait(self, granted: asyncio.Event, at_most_s: float) -> None:
-        with contextlib.suppress(TimeoutError):  # leases may have ended meanwhile
+        with suppress(TimeoutError):  # leases may have ended meanwhile
             await wait_at_most(self._clock, at_most_s, granted.wait())
 
     def _wake(self, tickets: Iterable[str]) -> None:

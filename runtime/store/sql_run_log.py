@@ -147,6 +147,16 @@ class SqlRunLog:
             large.setdefault(reference.seq, []).append((reference.path, value))
         return [event_of(run_id, seq, at_ms, body, large.get(seq, ())) for seq, at_ms, body in rows]
 
+    def runs_by_user(self, since_ms: int) -> list[tuple[str, int, int]]:
+        """Return each user with their runs that began since then, and how many of these are not finished."""
+        query = (
+            "SELECT user_id, count(*), sum(1 - finished) FROM runs WHERE started_at_ms >= ? GROUP BY user_id"
+            " ORDER BY user_id"
+        )
+        with self._database.read() as queries:
+            rows = queries.rows(query, (since_ms,))
+        return [(str(user_id), int(runs), int(unfinished)) for user_id, runs, unfinished in rows]
+
     def runs(self, limit: int, user_id: str | None = None, finished: bool | None = None) -> list[RunSummary]:
         wanted: list[tuple[str, object]] = []
         if user_id is not None:

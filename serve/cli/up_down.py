@@ -17,6 +17,8 @@ import typer
 
 from runtime.errors import ClusterError, SettingsError
 from runtime.settings import Settings, load_settings, open_state_dir
+from serve.cli.callers_state import as_document as callers_document
+from serve.cli.callers_state import callers_state, told_of_callers
 from serve.cli.meaning import meaning, told_of_meaning
 from serve.cli.queue_state import as_document, queue_state, told_of_queues
 from serve.cli.terminal import say, say_json, say_line
@@ -71,17 +73,18 @@ def status(
     """Report whether a system is up, and what it is doing; exit status 1 if it is not."""
     settings = load_settings(config)
     record = read_record(settings.state_dir)
-    queues = queue_state(settings)
+    queues, callers = queue_state(settings), callers_state(settings)
     if record is None:
-        document: dict[str, Any] = {"up": False, "queues": as_document(queues)}
-        say_json(document) if as_json else say("not up\n" + told_of_queues(queues))
+        document: dict[str, Any] = {"up": False, "queues": as_document(queues), "callers": callers_document(callers)}
+        say_json(document) if as_json else say("not up\n" + told_of_queues(queues) + told_of_callers(callers))
         raise typer.Exit(1)
     state = asyncio.run(WarmRuntime(record, record.code_version).status())
     if as_json:
-        document = {"up": True, **state, "queues": as_document(queues), "meaning": meaning(settings)}
-        say_json(document)
+        document = {"up": True, **state, "queues": as_document(queues), "callers": callers_document(callers)}
+        say_json(document | {"meaning": meaning(settings)})
         return
-    say(_described(state) + told_of_queues(queues) + told_of_meaning(meaning(settings)))
+    told = _described(state) + told_of_queues(queues) + told_of_callers(callers)
+    say(told + told_of_meaning(meaning(settings)))
 
 
 def _check_settings(record: WarmRecord, settings: Settings) -> None:
@@ -103,7 +106,7 @@ def _described(state: dict[str, Any]) -> str:
         f"{len(state['bus']['middleware'].get('circuit_breaker', {}))} types of queries failing\n"
         f"{len(state['bus']['handlers'])} types of messages have a handler, "
         f"{len(state['bus']['subscribers'])} types of events have subscribers\n"
-        f"{_models(state['models'])}"
+        f"{_models(state['models'])}{_places(state['model_places'])}"
     )
 
 
@@ -111,6 +114,12 @@ def _models(breakers: dict[str, str]) -> str:
     """Describe the circuit breaker of each deployment; empty if no model was called."""
     told = ", ".join(f"{deployment} {breaker}" for deployment, breaker in sorted(breakers.items()))
     return f"breakers of models: {told}\n" if told else ""
+
+
+def _places(places: dict[str, list[int]]) -> str:
+    """Describe the places of each deployment that is in use; empty if none is."""
+    told = ", ".join(f"{name} {held} of {of}, {waiting} wait" for name, (held, of, waiting) in sorted(places.items()))
+    return f"calls of models under way: {told}\n" if told else ""
 
 
 def _start(settings: Settings) -> WarmRecord:

@@ -167,7 +167,7 @@ class ChatService:
     async def chat(self, message: ChatMessage, request: Request) -> dict[str, Any]:
         """Answer a question about a registered repository."""
         started_s = time.perf_counter()
-        user_id = self._caller(request)
+        user_id = await self._caller(request, "chat")
         with self._metrics.in_flight():
             document = await self._runtime.ask(ask_of(message, self._spec, user_id))
         self._metrics.answered(document, time.perf_counter() - started_s)
@@ -178,13 +178,14 @@ class ChatService:
         self, request: Request, limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20
     ) -> list[dict[str, Any]]:
         """Return the caller's newest runs, newest first."""
-        found = await asyncio.to_thread(newest_runs, self._spec.store, limit, self._caller(request))
+        user_id = await self._caller(request, "runs")
+        found = await asyncio.to_thread(newest_runs, self._spec.store, limit, user_id)
         return [msgspec.to_builtins(run) for run in found]
 
     @api.get("/api/v1/runs/{run_id}")
     async def run(self, run_id: str, request: Request) -> Response:
         """Return the current envelope of a run."""
-        envelope = await permitted_run(self._system, RunId(run_id), self._caller(request))
+        envelope = await permitted_run(self._system, RunId(run_id), await self._caller(request, "run"))
         return Response(msgspec.json.encode(envelope), media_type="application/json")
 
     @api.get("/api/v1/runs/{run_id}/events")
@@ -198,7 +199,7 @@ class ChatService:
     ) -> Response:
         """Return the events of a run so far as JSON or, if text/event-stream is accepted, stream them to its end."""
         after_seq = first_wanted(after, last_event_id)
-        await permitted_run(self._system, RunId(run_id), self._caller(request))
+        await permitted_run(self._system, RunId(run_id), await self._caller(request, "events"))
         found, is_over = await self._system.events(RunId(run_id), after_seq)
         if EVENT_STREAM in accept:
             return StreamingResponse(stream(self._system, RunId(run_id), after_seq), media_type=EVENT_STREAM)
@@ -208,25 +209,28 @@ class ChatService:
     async def cancel(self, run_id: str, request: Request, body: CancelBody | None = None) -> dict[str, Any]:
         """Cancel a run; results of finished stages are kept."""
         reason = body.reason if body else ""
-        return self._told(await cancel_run(self._system, RunId(run_id), self._caller(request), reason))
+        return self._told(await cancel_run(self._system, RunId(run_id), await self._caller(request, "cancel"), reason))
 
     @api.post("/api/v1/runs/{run_id}/interrupts/{interrupt_id}")
     async def answer(self, run_id: str, interrupt_id: str, body: AnswerBody, request: Request) -> dict[str, Any]:
         """Answer the question that a run waits for, and resume the run."""
-        await answer_run(self._system, RunId(run_id), interrupt_id, self._caller(request), body.response())
+        user_id = await self._caller(request, "answer")
+        await answer_run(self._system, RunId(run_id), interrupt_id, user_id, body.response())
         return self._told(await self._system.envelope(RunId(run_id)))
 
     @api.post("/api/v1/runs/{run_id}/fork", status_code=201)
     async def fork(self, run_id: str, body: ForkBody, request: Request) -> dict[str, Any]:
         """Fork a run: copy its history up to an event, and continue independently."""
-        await permitted_run(self._system, RunId(run_id), self._caller(request))
+        await permitted_run(self._system, RunId(run_id), await self._caller(request, "fork"))
         forked = await self._system.fork(RunId(run_id), body.at)
         return self._told(await self._system.envelope(forked))
 
-    def _caller(self, request: Request) -> str:
-        """Return the principal that a request is made by."""
+    async def _caller(self, request: Request, endpoint: str) -> str:
+        """Return the principal that a request is made by, and count the request. Raises RateLimitedError."""
         host = None if request.client is None else request.client.host
-        return of_http_client(host, request.headers.getlist("x-forwarded-for"), self._trusted).user_id
+        user_id = of_http_client(host, request.headers.getlist("x-forwarded-for"), self._trusted).user_id
+        await self._system.take(user_id, endpoint)
+        return user_id
 
     def _told(self, envelope: Envelope) -> dict[str, Any]:
         return document_of(asked_in(envelope.request), envelope, self._spec.reasoner)

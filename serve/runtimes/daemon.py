@@ -159,9 +159,10 @@ class Door:
         running = await self._system.running()
         bus = await self._system.bus_stats()
         models = together((await self._system.model_stats()).values()).breakers
+        places = await self._system.model_places()
         record = msgspec.to_builtins(self._record)
         work = {"questions_answered": self.answered, "runs_under_way": running}
-        return {"status": {**record, **work, "bus": bus, "models": models}}
+        return {"status": {**record, **work, "bus": bus, "models": models, "model_places": places}}
 
     async def _stop(self, _request: dict[str, Any], _client: Client) -> dict[str, Any]:
         self.stopping.set()

@@ -12,7 +12,7 @@ from actors.cluster import Cluster, attach, start_local
 from actors.system import System, SystemSpec, start_system
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
-from runtime.settings import Settings
+from runtime.settings import LimitSettings, Settings
 from serve.answer_document import Ask, document_of
 from serve.runtimes.answering import UNHEARD, AskCallbacks, follow, prepared
 from serve.wiring import system_parts
@@ -20,12 +20,14 @@ from serve.wiring import system_parts
 log = logging.getLogger(__name__)
 
 RELEASE_TIMEOUT_S = 2.0
+ENDPOINT = "chat"
 
 
 class RayRuntime:
-    """Answers questions with a system of actors."""
+    """Answers questions with a system of actors. `counts_requests`: they count against rates here, not at a door."""
 
-    def __init__(self, system: System, reasoner: str, cluster: Cluster | None) -> None:
+    def __init__(self, system: System, reasoner: str, cluster: Cluster | None, counts_requests: bool = False) -> None:
+        self._counts_requests = counts_requests
         self.system = system
         self.cluster = cluster
         self.reasoner = reasoner
@@ -50,6 +52,8 @@ class RayRuntime:
         async def progress() -> tuple[int, int]:
             return await self.system.index_progress(ask.repo)
 
+        if self._counts_requests:
+            await self.system.take(ask.user_id, ENDPOINT)
         repository = await prepared(self.system.refresh_index(ask.repo), progress, callbacks.on_indexing)
         envelope = await follow(self.system, ask, repository, self.system.envelope, callbacks)
         return document_of(ask, envelope, self.reasoner)
@@ -78,7 +82,12 @@ def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: s
     except BaseException:
         cluster.shutdown()
         raise
-    return RayRuntime(system, settings.reasoner, cluster)
+    return RayRuntime(system, settings.reasoner, cluster, limits_people(settings.limits))
+
+
+def limits_people(limits: LimitSettings) -> bool:
+    """Return True if the settings give users at the terminal rates or quotas, which by default they have not."""
+    return "user" in limits.limited or any(name.startswith("user:") for name in limits.rates_by_user)
 
 
 def _keep_ray_off_stdout() -> None:

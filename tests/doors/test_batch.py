@@ -65,7 +65,7 @@ def test_every_line_is_answered_by_its_id_whatever_the_order(batch: Batch, repo:
 
 
 def test_a_batch_stands_behind_others_and_the_status_counts_its_tasks(batch: Batch, repo: Path) -> None:
-    assert batch.jeeves.run("status", "--json").answers(1).document == {"up": False, "queues": {}}
+    assert batch.jeeves.run("status", "--json").answers(1).document["queues"] == {}
     batch.write([*lines_for(repo, QUESTIONS[:1]), {"id": "bad", "question": "?", "repo": str(repo / "none")}])
     batch.run()
     run = batch.jeeves.run("runs", "show", batch.answers["q0"]["run_id"]).answers().document

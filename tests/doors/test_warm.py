@@ -255,7 +255,7 @@ def test_a_record_that_cannot_be_read_is_told_how_to_mend(warm: Program, warm_re
 
 def test_without_a_system_status_and_down_say_so(jeeves: Program) -> None:
     assert jeeves.run("status").answers(1).out == "not up\n"
-    assert jeeves.run("status", "--json").answers(1).document == {"up": False, "queues": {}}
+    assert jeeves.run("status", "--json").answers(1).document == {"up": False, "queues": {}, "callers": []}
     assert jeeves.run("down").answers().out == "not up\n"
 
 

@@ -105,7 +105,9 @@ def test_as_many_runs_of_one_user_wait_as_may_and_the_next_one_is_refused(waitin
     if is_taken:
         table.submit(RunId("r-more"), user_id=FLOODER)
         return
-    with pytest.raises(RateLimitedError, match=r"2 runs of user .address:192\.0\.2\.1. wait already") as refused:
+    with pytest.raises(
+        RateLimitedError, match=r"2 runs of user 'address:192\.0\.2\.1' wait already, limit 2"
+    ) as refused:
         table.submit(RunId("r-more"), user_id=FLOODER)
     assert refused.value.values["retry_after_s"] == 10
 
