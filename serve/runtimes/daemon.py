@@ -153,7 +153,8 @@ class Door:
         models = together((await self._system.model_stats()).values()).breakers
         record = msgspec.to_builtins(self._record)
         work = {"questions_answered": self.answered, "runs_under_way": running}
-        return {"status": {**record, **work, "bus": bus, "models": models}}
+        tools = msgspec.to_builtins(await self._system.tool_health())
+        return {"status": {**record, **work, "bus": bus, "models": models, "tools": tools}}
 
     async def _stop(self, _request: dict[str, Any], _client: Client) -> dict[str, Any]:
         self.stopping.set()
