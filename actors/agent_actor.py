@@ -31,7 +31,7 @@ from runtime.primitives.ids import Address, RunId, StageKey
 from runtime.processes.stop_watchdog import STOP_PATIENCE_S, StopWatchdog
 from runtime.run.bounds import Grant
 from runtime.supervision.commands import CancelStage, GiveGrant, RunStage
-from runtime.supervision.events import BudgetRequested, StageStarted, ToolCalled
+from runtime.supervision.events import BudgetRequested, StageEmitted, StageStarted, ToolCalled
 
 ASK_AGAIN_S = 5.0
 GRANT_TIMEOUT_S = 30.0
@@ -81,8 +81,8 @@ class AgentActor(Participant):
         )
         self._epochs = [0] * shards
         self._texts = TextSender(clock, self._send_text)
-        loaded = load_capability(capability)
-        models, prompts = open_models(settings, loaded.id, clock, has_cluster=True)
+        loaded = load_capability(capability, settings.get("capability_names", {}).get(capability))
+        models, prompts = open_models(settings, loaded.id, clock, has_cluster=True, queries=self.endpoint)
         self._watchdog = StopWatchdog(self._exit_stuck)
         self._agent = Agent(
             *(agent_config, loaded, reasoner, settings, clock, self.endpoint),
@@ -114,7 +114,7 @@ class AgentActor(Participant):
         cancelled = asyncio.Event()
         self._working[key] = (task, cancelled)
 
-        async def report(payload: ToolCalled) -> None:
+        async def report(payload: ToolCalled | StageEmitted) -> None:
             self._reporter.report(payload)
 
         def show(text: str) -> None:

@@ -35,6 +35,7 @@ from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId, StageKey, StageName
 from runtime.run.envelope import InterruptResponse, Request, encode_envelope
+from runtime.run.principal import LIMITED_KINDS
 from runtime.store.options import StoreOptions
 from runtime.supervision.events import CancelRequested, PauseRequested, Payload
 
@@ -45,11 +46,13 @@ _REQUEST_DECODER = msgspec.msgpack.Decoder(Request)
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Holds the quotas and rate limits of the settings."""
+    """Holds the quotas and rate limits of the settings, and the kinds of principals that they apply to."""
 
     quotas: Quotas = Quotas()
     rates: RateLimits = RateLimits()
     rates_by_user: dict[str, RateLimits] = {}
+    rates_by_endpoint: dict[str, RateLimits] = {}
+    limited: tuple[str, ...] = LIMITED_KINDS
 
 
 class Ownership(msgspec.Struct, frozen=True):
@@ -87,8 +90,9 @@ class SupervisorActor(Participant):
             lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock, follows=was_restarted()),
             was_restarted(),
         )
-        rates = RateLimiter(said.rates, said.rates_by_user)
-        self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
+        rates = RateLimiter(said.rates, said.rates_by_user, limited=said.limited)
+        quotas = msgspec.structs.replace(said.quotas, limited=said.limited)
+        self._table = RunTable(configs, self._owner.log, self._clock, quotas, rates, epoch=self._owner.epoch)
         self._host = SupervisorHost(self._table, AGENTS, self._owner.renew)
         self._watchers = RunWatchers(self._table, self._clock)
         self._watch = Watch(Heartbeats(told.hangs_after_s), watched, self._lives)

@@ -7,6 +7,7 @@
     │   ├── SettingsError
     │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
     │   ├── RunStateError          the run's state does not allow the operation
+    │   ├── NotPermittedError      the run belongs to another principal
     │   ├── InterruptError         an answer cannot be taken: unknown, answered, expired, another user's
     │   ├── RateLimitedError       too many requests; retry after `retry_after_s`
     │   ├── DocumentFaults         a YAML document with faults, all of them listed
@@ -116,6 +117,12 @@ class RunStateError(InputError):
     """Reports an operation that the run's state does not allow."""
 
     code = "run_state"
+
+
+class NotPermittedError(InputError):
+    """Reports that `user_id` may not control a run, because it belongs to `owner_id`."""
+
+    code = "not_permitted"
 
 
 class InterruptError(InputError):

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult
+from runtime.agents.own_events import OwnEvents
 from runtime.bus.queries import QueryClient
 from runtime.effects.remote_journal import QueryJournal
 from runtime.effects.stage_effects import StageEffects
@@ -46,6 +47,7 @@ from runtime.supervision.events import (
     Bound,
     BudgetRequested,
     FailureKind,
+    StageEmitted,
     StageFailed,
     StageSucceeded,
     StageUsage,
@@ -64,7 +66,7 @@ MAX_OUTPUT_BYTES = 4_000_000
 MAX_OUTPUT_DEPTH = 100
 MAX_ERROR_CHARACTERS = 4_000
 
-ReportToolCall = Callable[[ToolCalled], Awaitable[None]]
+ReportProgress = Callable[[ToolCalled | StageEmitted], Awaitable[None]]
 ShowText = Callable[[str], None]
 RequestBudget = Callable[[BudgetRequested], Awaitable[Grant]]
 
@@ -144,7 +146,7 @@ class Agent:
         self,
         command: RunStage,
         cancelled: asyncio.Event,
-        report: ReportToolCall | None = None,
+        report: ReportProgress | None = None,
         more: RequestBudget | None = None,
         show: ShowText | None = None,
     ) -> StageSucceeded | StageFailed:
@@ -160,7 +162,7 @@ class Agent:
         self,
         command: RunStage,
         cancelled: asyncio.Event,
-        report: ReportToolCall | None,
+        report: ReportProgress | None,
         more: RequestBudget | None,
         show: ShowText | None,
     ) -> StageSucceeded | StageFailed:
@@ -184,6 +186,7 @@ class Agent:
                 self._llm(command, budget, view.user_id),
                 self._prompts,
                 show,
+                OwnEvents(command.key, report),
             )
             result = _wire_result(await self._run_hooks(context, view))
             failure = result if isinstance(result, str) else self._schema_fault(result)
@@ -266,7 +269,7 @@ class Agent:
         caller = (str(command.key), user_id)
         return StageLlm(self._models, asked, budget, *caller, self._clock, command.deadline_ms, kept)
 
-    def _tools(self, command: RunStage, budget: StageBudget, report: ReportToolCall | None) -> ToolExecutor:
+    def _tools(self, command: RunStage, budget: StageBudget, report: ReportProgress | None) -> ToolExecutor:
         async def on_call(name: str, result: ToolResult) -> None:
             if report is not None:
                 await report(ToolCalled(command.key, name, result.status, result.duration_ms))

@@ -29,7 +29,7 @@ import msgspec
 from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
-from runtime.codebase.files.source_text import SourceText, read_source
+from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
 from runtime.codebase.files.walk import resolve_root
 from runtime.codebase.git.head import head_commit
 from runtime.codebase.index.reader import IndexReader
@@ -50,7 +50,6 @@ from runtime.codebase.search.text_search import FoundText, byte_filter, compile_
 from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
 
-MAX_READ_BYTES = 10_000_000
 TEXT_SEARCH_TIMEOUT_S = 5.0
 MAX_DESCRIBED_CHARS = 3_000
 _CACHED_SOURCES = 64
@@ -153,19 +152,19 @@ class Codebase:
                 raise RepositoryError(f"{relative} is not a file", path=relative)
             if status.st_size > MAX_READ_BYTES:
                 raise RepositoryError(f"{relative} is too large to read: {status.st_size} bytes", path=relative)
-            return self._cached_source(full, (relative, status.st_size, status.st_mtime_ns))
+            return self._cached_source((relative, status.st_size, status.st_mtime_ns))
         except FileNotFoundError as error:
             raise RepositoryError(f"no file {relative} in the repository", path=relative) from error
         except OSError as error:
             raise RepositoryError(f"{relative} cannot be read: {error.strerror}", path=relative) from error
 
-    def _cached_source(self, full: Path, key: _SourceKey) -> SourceText:
+    def _cached_source(self, key: _SourceKey) -> SourceText:
         with self._sources_guard:
             cached = self._sources.get(key)
             if cached is not None:
                 self._sources.move_to_end(key)
                 return cached
-        source = read_source(full)
+        source = read_source(self.root, key[0])
         if source is None:
             raise RepositoryError(f"{key[0]} is binary", path=key[0])
         with self._sources_guard:

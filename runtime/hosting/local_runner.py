@@ -50,6 +50,7 @@ from runtime.supervision.events import (
     CancelRequested,
     PauseRequested,
     RunRequested,
+    StageEmitted,
     StageStarted,
     ToolCalled,
 )
@@ -234,8 +235,8 @@ class LocalRunner:
         cancelled = asyncio.Event()
         key, stage = command.key, command.stage
 
-        async def report(called: ToolCalled) -> None:
-            self._report(key, stage, called)
+        async def report(payload: ToolCalled | StageEmitted) -> None:
+            self._report(key, stage, payload)
 
         async def more(asked: BudgetRequested) -> Grant:
             future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()

@@ -16,7 +16,8 @@ from runtime.supervision.events import StageSucceeded
 class InFlight(msgspec.Struct, frozen=True):
     """Tracks a stage that was issued and has not reported; `waiting_retry` while its next attempt waits for a timer.
 
-    `tool_calls` counts those reported so far, to account for an attempt that never reports its end.
+    `tool_calls` counts those reported so far, to account for an attempt that never reports its end; `emitted` is the
+    number of the last event that hooks emitted in this visit, in any of its attempts.
     """
 
     key: StageKey
@@ -28,6 +29,7 @@ class InFlight(msgspec.Struct, frozen=True):
     waiting_retry: bool = False
     started: bool = False
     tool_calls: int = 0
+    emitted: int = 0
 
 
 class Ending(msgspec.Struct, frozen=True):

@@ -6,7 +6,6 @@ Checks pipelines, settings, model files and prompts.
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from runtime.pipeline.config import END, INTERRUPT_TARGETS, PipelineConfig
 from runtime.pipeline.loading import load_pipeline
 from runtime.primitives.yaml_documents import load_yaml
 from runtime.settings import load_settings
+from serve.cli.terminal import say, warn_line
 from serve.contributions import providers
 from serve.llm.resources import described
 
@@ -34,11 +34,11 @@ def validate(
     faults: list[str] = []
     for file in files:
         try:
-            sys.stdout.write(_checked(file, graph))
+            say(_checked(file, graph))
         except DocumentFaults as error:
             faults += error.values["faults"]
     for fault in faults:
-        sys.stderr.write(f"{fault}\n")
+        warn_line(fault)
     if faults:
         raise typer.Exit(2)
 

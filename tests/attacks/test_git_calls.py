@@ -26,7 +26,7 @@ STARTERS = {
 }
 MAY_START = {
     "runtime/processes/programs.py": "git and rg, by `run_program`",
-    "runtime/processes/worker_process.py": "Python, for calls that can be killed",
+    "runtime/processes/worker_process.py": "ourselves, to call functions of ours",
     "actors/cluster.py": "the reaper of a cluster",
     "serve/cli/up_down.py": "jeeves itself",
 }

@@ -1,4 +1,6 @@
-"""A bus in this process, over the rules of the real one; frames go through bytes, as they do between processes."""
+"""Routes messages within this process by the rules of the real bus.
+
+Frames go through bytes, as they do between processes."""
 
 from __future__ import annotations
 
@@ -45,11 +47,11 @@ class MemoryBus:
             self.endpoints[address].on_frame(decode_frame(data))
 
     def kinds(self) -> list[str]:
-        """The kinds of the frames that were sent."""
+        """Return the kinds of the frames that were sent."""
         return [frame.header.kind for frame in self.sent]
 
     def join(self, address: str, **options: Any) -> Endpoint:
-        """A new endpoint, bound."""
+        """Return a new endpoint, bound."""
         endpoint = Endpoint(Address(address), MemoryTransport(self), self._time, **options)
         self.endpoints[endpoint.address] = endpoint
         endpoint.bind()
@@ -57,7 +59,7 @@ class MemoryBus:
 
 
 class MemoryTransport:
-    """The side of one endpoint."""
+    """Sends the frames of one endpoint."""
 
     def __init__(self, bus: MemoryBus) -> None:
         self._bus = bus
