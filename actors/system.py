@@ -35,14 +35,16 @@ from actors.service_actors import IndexActor, StoreActor, service_queries
 from actors.supervisor_actor import SupervisorActor
 from runtime.agents.live_text import Marks, with_event
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN
-from runtime.errors import ClusterError, InputError, InterruptError, OwnedError
+from runtime.errors import ClusterError, InputError, InterruptError, JeevesError, OwnedError
 from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S
 from runtime.llm.call_metrics import ModelStats
+from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId, new_run_id
 from runtime.run.envelope import Envelope, InterruptResponse, Request, decode_envelope
 from runtime.supervision.commands import ClientEvent
+from runtime.tools.tool_host import TOOL_HEALTH
 
 log = logging.getLogger(__name__)
 
@@ -207,6 +209,15 @@ class System:
         asked = [_stats_of(agent) for agent in self._agents]
         found = [answer for answer in await asyncio.gather(*asked) if answer is not None]
         return {process_id: _STATS_DECODER.decode(data) for process_id, data in found if data is not None}
+
+    async def tool_health(self) -> list[ToolHealth]:
+        """Return the health of each tool that was called lately; empty if the store does not answer."""
+        try:
+            answer = await call_actor(lambda: self._index.ask.remote(TOOL_HEALTH, {}, STATS_TIMEOUT_S))
+        except JeevesError as error:
+            log.info("tool_health.no_answer", extra={"reason": error.message})
+            return []
+        return msgspec.convert(answer["tools"], list[ToolHealth])
 
     async def ready(self) -> None:
         """Return when every actor has started. Raises ClusterError that names what failed."""

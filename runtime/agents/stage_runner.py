@@ -26,6 +26,7 @@ from runtime.errors import (
     BudgetExhaustedError,
     JeevesError,
     ModelFailedError,
+    NoHandlerError,
     SettingsError,
     StageError,
     ToolFailedError,
@@ -56,7 +57,7 @@ from runtime.supervision.events import (
 )
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.result import ToolResult
-from runtime.tools.tool_host import ToolHost
+from runtime.tools.tool_host import ADD_TOOL_USES, ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -157,9 +158,11 @@ class Agent:
         Raises only asyncio.CancelledError, and errors of `report`.
         """
         async with LatencyWatch(command.key, self._profile.latency_budget_ms, self._clock, report):
-            return await self._attempt(command, cancelled, report, more, show)
+            ended = await self._ended(command, cancelled, report, more, show)
+        await self._store_tool_calls()
+        return ended
 
-    async def _attempt(
+    async def _ended(
         self,
         command: RunStage,
         cancelled: asyncio.Event,
@@ -221,6 +224,16 @@ class Agent:
         await self._tool_host.close()
         if self._models is not None:
             await self._models.close()
+
+    async def _store_tool_calls(self) -> None:
+        """Let the store count the tool calls made; without one, and if that fails, they are not counted."""
+        for scope, calls in self._tool_host.take_counted().items():
+            try:
+                await self._queries.query(ADD_TOOL_USES, {"scope": scope, "calls": msgspec.to_builtins(calls)})
+            except NoHandlerError:
+                return
+            except JeevesError as error:
+                log.warning("tools.not_counted", extra={"stage": self.config.name, "error": error.message})
 
     async def _evaluate_policy(
         self, context: StageContext, view: StageView, result: StageResult

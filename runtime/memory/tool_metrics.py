@@ -1,7 +1,8 @@
-"""Counts tool calls by repository and status over all sessions, with the time that they took.
+"""Counts tool calls by scope and status over all sessions, and judges the health of tools.
 
-Counts only grow until `jeeves gc` deletes those of a repository that was not used for long. A tool has a row for each
-status that its calls ended with, so the number of rows of a repository is bounded.
+A scope is what tools work on, as their subject names it; the kernel does not know what it is. Counts only grow until
+`jeeves gc` deletes those of a scope that was not used for long. A tool has a row for each status that its calls ended
+with, so the number of rows of a scope is bounded; single calls are kept for as long as its health is judged by them.
 """
 
 from __future__ import annotations
@@ -17,13 +18,21 @@ from runtime.database.database import Database, Schema
 from runtime.database.store_part import StorePart, sweep_unused
 from runtime.memory.cache import CACHED
 from runtime.primitives.clock import Clock
+from runtime.tools.health import JUDGED_MS, BreakerState, CallOutcome, Health, breaker_after, health_of, state_at
 from runtime.tools.result import USABLE, ToolStatus
+from runtime.tools.tool_host import ADD_TOOL_USES, TOOL_HEALTH, CountedCall
 
 _ADD = (
-    "INSERT INTO tool_metrics (repo, tool, status, calls, duration_ms, at_ms) VALUES (?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT (repo, tool, status) DO UPDATE SET calls = tool_metrics.calls + excluded.calls,"
+    "INSERT INTO tool_metrics (scope, tool, status, calls, duration_ms, at_ms) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (scope, tool, status) DO UPDATE SET calls = tool_metrics.calls + excluded.calls,"
     " duration_ms = tool_metrics.duration_ms + excluded.duration_ms, at_ms = excluded.at_ms"
 )
+
+_NOTE = "INSERT INTO tool_calls (scope, tool, at_ms, is_failure, duration_ms) VALUES (?, ?, ?, ?, ?)"
+_NOTED = "SELECT scope, tool, at_ms, is_failure, duration_ms FROM tool_calls WHERE at_ms >= ?"
+
+# Tools of one scope that are told by name; a scope has no more than its capability has tools.
+MAX_TOOLS_SHOWN = 200
 
 
 class ToolUse(msgspec.Struct, frozen=True):
@@ -36,38 +45,85 @@ class ToolUse(msgspec.Struct, frozen=True):
 
 
 class ToolMetric(msgspec.Struct, frozen=True):
-    """Sums the calls of one tool: all, those with a usable result, and the mean time of a call."""
+    """Sums the calls of one tool: all, those with a usable result, and the mean time of a call.
+
+    `health` and `breaker` follow from its latest calls in this scope; an open breaker admits a call at `probe_at_ms`.
+    """
 
     tool: str
     calls: int
     usable: int
     mean_ms: int
+    health: Health = "unknown"
+    breaker: BreakerState = "closed"
+    probe_at_ms: int = 0
+
+
+class ToolHealth(msgspec.Struct, frozen=True):
+    """Judges one tool from its latest calls in all scopes; `open_in` counts the scopes where its breaker is open.
+
+    `probe_at_ms` is the first instant at which one of those breakers admits a call, 0 if all are closed.
+    """
+
+    tool: str
+    health: Health
+    calls: int
+    failures: int
+    mean_ms: int
+    open_in: int = 0
+    probe_at_ms: int = 0
 
 
 class ToolMetricsStore:
-    """Stores counts by repository; safe to call from several threads of one process, and beside other processes."""
+    """Stores counts by scope; safe to call from several threads of one process, and beside other processes."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         SCHEMA.apply(database)
 
-    def add(self, repo: str, uses: Iterable[ToolUse]) -> None:
-        """Add uses to the counts of a repository."""
-        key, now_ms = _repo_key(repo), self._clock.now_ms()
+    def record(self, scope: str, calls: Sequence[CountedCall]) -> None:
+        """Count calls, and keep each for as long as health is judged by it."""
+        uses: dict[tuple[str, ToolStatus], list[int]] = {}
+        for call in calls:
+            uses.setdefault((call.tool, call.status), []).append(call.duration_ms)
+        summed = [ToolUse(tool, status, len(took), sum(took)) for (tool, status), took in uses.items()]
+        self.add(scope, summed, calls)
+
+    def add(self, scope: str, uses: Iterable[ToolUse], calls: Sequence[CountedCall] = ()) -> None:
+        """Add uses to the counts of a scope; of those in `calls`, keep each."""
+        key, now_ms = _scope_key(scope), self._clock.now_ms()
         rows = [(key, use.tool, use.status, use.calls, use.duration_ms, now_ms) for use in uses]
+        notes = [(key, call.tool, call.at_ms, int(call.is_failure), call.duration_ms) for call in calls]
         with self._database.transaction("count uses of tools") as changes:
             changes.execute_all(_ADD, rows)
+            if notes:
+                changes.execute("DELETE FROM tool_calls WHERE at_ms < ?", (now_ms - JUDGED_MS,))
+                changes.execute_all(_NOTE, notes)
 
-    def of(self, repo: str) -> list[ToolMetric]:
-        """Return the sums of each tool on a repository, by name."""
-        query = "SELECT tool, status, calls, duration_ms FROM tool_metrics WHERE repo = ? ORDER BY tool, status"
+    def of(self, scope: str) -> list[ToolMetric]:
+        """Return the sums and the health of each tool in a scope, by name."""
+        key, now_ms = _scope_key(scope), self._clock.now_ms()
+        query = "SELECT tool, status, calls, duration_ms FROM tool_metrics WHERE scope = ? ORDER BY tool, status"
         with self._database.read() as queries:
-            rows = queries.rows(query, (_repo_key(repo),))
+            rows = queries.rows(query, (key,))
+            latest = queries.rows(f"{_NOTED} AND scope = ? ORDER BY at_ms", (now_ms - JUDGED_MS, key))
         by_tool: dict[str, list[Sequence[Any]]] = {}
         for row in rows:
             by_tool.setdefault(row[0], []).append(row)
-        return [_summed(tool, parts) for tool, parts in by_tool.items()]
+        outcomes = _outcomes(latest)
+        return [_summed(tool, parts, outcomes.get((key, tool), []), now_ms) for tool, parts in by_tool.items()]
+
+    def health(self) -> list[ToolHealth]:
+        """Return the health of each tool that was called lately, over all scopes, by name."""
+        now_ms = self._clock.now_ms()
+        with self._database.read() as queries:
+            latest = queries.rows(f"{_NOTED} ORDER BY at_ms", (now_ms - JUDGED_MS,))
+        outcomes = _outcomes(latest)
+        names = sorted({tool for _, tool in outcomes})[:MAX_TOOLS_SHOWN]
+        return [
+            _judged(name, [calls for (_, tool), calls in outcomes.items() if tool == name], now_ms) for name in names
+        ]
 
     def unused(self, before_ms: int) -> int:
         """Count the rows last updated before `before_ms`."""
@@ -88,36 +144,75 @@ SCHEMA = Schema(
             " calls BIGINT NOT NULL, duration_ms BIGINT NOT NULL, at_ms BIGINT NOT NULL,"
             " PRIMARY KEY (repo, tool, status))",
         ),
+        (
+            "ALTER TABLE tool_metrics RENAME COLUMN repo TO scope",
+            "CREATE TABLE tool_calls (scope TEXT NOT NULL, tool TEXT NOT NULL, at_ms BIGINT NOT NULL,"
+            " is_failure BIGINT NOT NULL, duration_ms BIGINT NOT NULL)",
+            "CREATE INDEX tool_calls_at ON tool_calls (at_ms)",
+        ),
     ),
 )
 
-TOOL_METRIC_QUERIES = ("memory.tool_metrics", "memory.add_tool_uses")
+TOOL_METRIC_QUERIES = ("memory.tool_metrics", ADD_TOOL_USES, TOOL_HEALTH)
 
 
 def tool_metric_queries(store: ToolMetricsStore) -> dict[str, QueryHandler]:
     """Return the store's handlers for queries of agents.
 
-    `memory.tool_metrics` {repo} → {tools}, `memory.add_tool_uses` {repo, uses} → {}.
+    `memory.tool_metrics` {scope} → {tools}, `memory.add_tool_uses` {scope, calls} → {}, `memory.tool_health` {} →
+    {tools}.
     """
 
     async def of(body: dict[str, Any]) -> dict[str, Any]:
-        return {"tools": msgspec.to_builtins(store.of(body["repo"]))}
+        return {"tools": msgspec.to_builtins(store.of(body["scope"]))}
 
     async def add(body: dict[str, Any]) -> dict[str, Any]:
-        store.add(body["repo"], msgspec.convert(body["uses"], list[ToolUse]))
+        store.record(body["scope"], msgspec.convert(body["calls"], list[CountedCall]))
         return {}
 
-    return dict(zip(TOOL_METRIC_QUERIES, (of, add), strict=True))
+    async def health(_body: dict[str, Any]) -> dict[str, Any]:
+        return {"tools": msgspec.to_builtins(store.health())}
+
+    return dict(zip(TOOL_METRIC_QUERIES, (of, add, health), strict=True))
 
 
-def _summed(tool: str, rows: Sequence[Sequence[Any]]) -> ToolMetric:
+Outcomes = list[CallOutcome]
+
+
+def _outcomes(rows: Iterable[Sequence[Any]]) -> dict[tuple[str, str], Outcomes]:
+    """Group rows of calls by scope and tool, in their order."""
+    found: dict[tuple[str, str], Outcomes] = {}
+    for scope, tool, at_ms, is_failure, duration_ms in rows:
+        outcome = CallOutcome(int(at_ms), bool(is_failure), int(duration_ms))
+        found.setdefault((str(scope), str(tool)), []).append(outcome)
+    return found
+
+
+def _summed(tool: str, rows: Sequence[Sequence[Any]], latest: Outcomes, now_ms: int) -> ToolMetric:
     calls = sum(int(row[2]) for row in rows)
     usable = sum(int(row[2]) for row in rows if row[1] in USABLE)
-    return ToolMetric(tool, calls, usable, round(sum(int(row[3]) for row in rows) / calls) if calls else 0)
+    mean_ms = round(sum(int(row[3]) for row in rows) / calls) if calls else 0
+    breaker = breaker_after(latest)
+    judged = (health_of(latest, now_ms), state_at(breaker, now_ms), breaker.probe_at_ms)
+    return ToolMetric(tool, calls, usable, mean_ms, *judged)
 
 
-def _repo_key(repo: str) -> str:
-    return hashlib.sha256(repo.encode("utf-8", "surrogatepass")).hexdigest()
+def _judged(tool: str, scopes: Sequence[Outcomes], now_ms: int) -> ToolHealth:
+    latest = sorted((outcome for calls in scopes for outcome in calls), key=lambda outcome: outcome.at_ms)
+    breakers = [breaker for calls in scopes if state_at(breaker := breaker_after(calls), now_ms) != "closed"]
+    return ToolHealth(
+        tool,
+        health_of(latest, now_ms),
+        len(latest),
+        sum(outcome.is_error for outcome in latest),
+        round(sum(outcome.duration_ms for outcome in latest) / len(latest)),
+        len(breakers),
+        min((breaker.probe_at_ms for breaker in breakers), default=0),
+    )
+
+
+def _scope_key(scope: str) -> str:
+    return hashlib.sha256(scope.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 # Retention reports counts of tools together with the cached results.

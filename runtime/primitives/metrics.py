@@ -10,8 +10,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-# Who counts: a replica of the HTTP service, the bus, or the agents' processes.
-Source = Literal["requests", "bus", "models"]
+# Who counts: a replica of the HTTP service, the bus, the agents' processes, or the store.
+Source = Literal["requests", "bus", "models", "tools"]
 Unit = Literal["", "seconds", "tokens"]
 
 
@@ -135,6 +135,16 @@ MODEL_BREAKERS = GaugeMetric(
     "models",
     "0 closed, 1 half open, 2 open; the worst of all processes",
     ("deployment",),
+)
+
+TOOL_HEALTH = GaugeMetric(
+    "jeeves_tool_health",
+    "tools",
+    "tools called in the last fifteen minutes: 0 healthy or not judged yet, 1 degraded, 2 unhealthy",
+    ("tool",),
+)
+TOOL_BREAKERS = GaugeMetric(
+    "jeeves_tool_breakers_open", "tools", "repositories in which the tool's breaker is not closed", ("tool",)
 )
 
 

@@ -1,4 +1,4 @@
-"""Calls off work that runs in a thread: kills the programs that it started, and lets it end at its next check.
+"""Calls off work in a thread: kills its programs, and lets it end at its next check.
 
     scope = CallScope()
     await asyncio.to_thread(run_in, scope, work)       # `work` runs programs by `programs.run_program`

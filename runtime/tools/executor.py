@@ -1,4 +1,4 @@
-"""Runs tool calls: checks permission, breaker, budget and arguments, and bounds and measures their time.
+"""Runs tool calls: checks permission, breaker, budget and arguments, and bounds their time.
 
 A refused or failed call is a result with a status, not an exception: the stage decides how to react. A call that takes
 too long or is cancelled stops: its process is killed, or its thread is called off with the programs that it started.

@@ -1,4 +1,4 @@
-"""Judges the health of a tool, and opens its circuit breaker, from the outcomes of its latest calls. Pure.
+"""Judges the health of a tool, and opens its circuit breaker, by its latest calls. Pure.
 
     closed ──fifth error within five minutes──▶ open ──probe due──▶ half_open ──success──▶ closed
                                                  ▲                      └───────error───▶ open

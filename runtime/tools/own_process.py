@@ -1,4 +1,4 @@
-"""Runs calls of tools in worker processes, which are killed with their children when a call is called off.
+"""Runs tools in worker processes, which are killed with their children when called off.
 
 Neither the tool nor its subject can be passed to another process: both are named, and opened there. A process serves
 one call after another and keeps the subjects of its latest calls open, so that a later call takes milliseconds.

@@ -1,4 +1,4 @@
-"""Holds what the tool calls of one agent share: breakers, processes, the watchdog, and counts to be stored."""
+"""Holds what the tool calls of one agent share: breakers, processes, watchdog, counts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from runtime.tools.result import ToolResult, ToolStatus
 log = logging.getLogger(__name__)
 
 MAX_COUNTED = 1_000
+
+# Queries that the store answers: {scope, calls} → {}, and {} → {tools}.
+ADD_TOOL_USES = "memory.add_tool_uses"
+TOOL_HEALTH = "memory.tool_health"
 
 
 @runtime_checkable

@@ -106,8 +106,25 @@ def _described(state: dict[str, Any]) -> str:
         f"{len(state['bus']['middleware'].get('circuit_breaker', {}))} types of queries failing\n"
         f"{len(state['bus']['handlers'])} types of messages have a handler, "
         f"{len(state['bus']['subscribers'])} types of events have subscribers\n"
-        f"{_models(state['models'])}{_places(state['model_places'])}"
+        f"{_models(state['models'])}{_places(state['model_places'])}{_tools(state.get('tools', []))}"
     )
+
+
+def _tools(tools: list[dict[str, Any]]) -> str:
+    """Describe the tools that were called in the last fifteen minutes; empty if none was."""
+    return "".join(
+        f"tool {tool['tool']}: {tool['health']}, {tool['calls']} calls, {tool['failures']} failed, "
+        f"{tool['mean_ms']} ms each{_breakers(tool)}\n"
+        for tool in tools
+    )
+
+
+def _breakers(tool: dict[str, Any]) -> str:
+    if not tool["open_in"]:
+        return ""
+    after_s = max(0.0, tool["probe_at_ms"] / 1000 - time.time())
+    scopes = "one repository" if tool["open_in"] == 1 else f"{tool['open_in']} repositories"
+    return f", not called now in {scopes}, next try in {after_s:.0f} s"
 
 
 def _models(breakers: dict[str, str]) -> str:

@@ -31,7 +31,7 @@ from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
 from runtime.store.options import StoreOptions
 from serve.answer_document import Ask, asked_in, document_of
-from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics
+from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics, ToolMetrics
 from serve.http.model_state import ModelState
 from serve.http.problems import problem, problem_of
 from serve.http.run_documents import EVENT_STREAM, MAX_LISTED, AnswerBody, CancelBody, ForkBody, first_wanted, stream
@@ -161,6 +161,7 @@ class ChatService:
         self._metrics = RequestMetrics(CollectorRegistry())
         self._bus_metrics = BusMetrics(self._metrics.registry)
         self._model_metrics = ModelMetrics(self._metrics.registry)
+        self._tool_metrics = ToolMetrics(self._metrics.registry)
         self._models = None if self._spec.models is None else ModelState.open(self._spec.models, self._spec.providers)
 
     @api.post("/api/v1/chat/messages")
@@ -266,4 +267,5 @@ class ChatService:
             self._bus_metrics.update(None)
         if self._models is not None:
             self._model_metrics.update(await self._system.model_stats())
+        self._tool_metrics.update(await self._system.tool_health())
         return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from runtime.bus.circuit_breaker import State
 from runtime.llm.call_metrics import ModelStats, together
+from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.counters import MAX_VALUES_PER_LABEL
 from runtime.primitives.metrics import (
     BUS_BREAKERS,
@@ -31,16 +32,20 @@ from runtime.primitives.metrics import (
     REQUEST_S,
     REQUESTS,
     SLOW_STAGES,
+    TOOL_BREAKERS,
     TOOL_CALLS,
+    TOOL_HEALTH,
     CounterMetric,
     GaugeMetric,
     HistogramMetric,
     metrics_of,
 )
+from runtime.tools.health import Health
 
 # What the bus counts of frames that took no straight way.
 BUS_TROUBLES = ("dead_letter", "dropped", "parked", "doubled", "stopped", "handler_failed")
 BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
+HEALTH_LEVELS: dict[Health, float] = {"unknown": 0, "healthy": 0, "degraded": 1, "unhealthy": 2}
 # Processes whose last word is remembered one by one; of more, those that are silent are added up.
 MOST_LIVES = 500
 PRESENCES = ("connected", "away", "dead")
@@ -138,6 +143,23 @@ class ModelMetrics(Collector):
             yield family
         states = sorted(self._breakers.items())
         yield _gauge(MODEL_BREAKERS, [((name,), BREAKER_STATES[state]) for name, state in states])
+
+
+class ToolMetrics(Collector):
+    """Exports the health of tools as of the last `update`; tools that were not called lately are missing."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._tools: Sequence[ToolHealth] = ()
+        registry.register(self)
+
+    def update(self, tools: Sequence[ToolHealth]) -> None:
+        """Store the health of each tool."""
+        self._tools = tools[:MAX_VALUES_PER_LABEL]
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the metric families for Prometheus."""
+        yield _gauge(TOOL_HEALTH, [((tool.tool,), HEALTH_LEVELS[tool.health]) for tool in self._tools])
+        yield _gauge(TOOL_BREAKERS, [((tool.tool,), float(tool.open_in)) for tool in self._tools])
 
 
 def _in_order(metric: CounterMetric | HistogramMetric, labels: Mapping[str, str]) -> list[str]:

@@ -162,7 +162,9 @@ class Door:
         places = await self._system.model_places()
         record = msgspec.to_builtins(self._record)
         work = {"questions_answered": self.answered, "runs_under_way": running}
-        return {"status": {**record, **work, "bus": bus, "models": models, "model_places": places}}
+        tools = msgspec.to_builtins(await self._system.tool_health())
+        state = {"bus": bus, "models": models, "model_places": places, "tools": tools}
+        return {"status": {**record, **work, **state}}
 
     async def _stop(self, _request: dict[str, Any], _client: Client) -> dict[str, Any]:
         self.stopping.set()

@@ -11,9 +11,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 from runtime.bus.builtin_middleware import build_chain
 from runtime.bus.dispatcher import Dispatcher
 from runtime.bus.routing_table import RoutingTable
+from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.clock import FakeClock
+from runtime.primitives.counters import MAX_VALUES_PER_LABEL
 from runtime.primitives.metrics import CounterMetric, GaugeMetric, HistogramMetric, Metric, all_metrics, metrics_of
-from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics
+from runtime.tools.health import Health
+from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics, ToolMetrics
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 KINDS = {CounterMetric: "counter", GaugeMetric: "gauge", HistogramMetric: "histogram"}
@@ -34,6 +37,7 @@ def test_every_metric_is_shown_with_its_kind_and_help_and_nothing_else_is() -> N
     registry = CollectorRegistry()
     RequestMetrics(registry)
     ModelMetrics(registry)
+    ToolMetrics(registry)
     clock = FakeClock()
     BusMetrics(registry).update(Dispatcher(RoutingTable(), build_chain(({"use": "metrics"},), clock), clock).stats())
     text = generate_latest(registry).decode()
@@ -53,6 +57,18 @@ def test_a_metric_has_a_name_of_its_own_that_ends_in_its_unit(metric: Metric) ->
 
 
 def test_the_sources_share_the_metrics_out_among_themselves() -> None:
-    shares = [metrics_of(source, Metric) for source in ("requests", "bus", "models")]
+    shares = [metrics_of(source, Metric) for source in ("requests", "bus", "models", "tools")]
     assert all(shares)
     assert sorted(each.name for share in shares for each in share) == sorted(each.name for each in all_metrics())
+
+
+def test_the_health_of_tools_is_shown_by_level_with_a_bounded_number_of_labels() -> None:
+    registry = CollectorRegistry()
+    shown = ToolMetrics(registry)
+    levels: tuple[Health, ...] = ("unknown", "healthy", "degraded", "unhealthy")
+    shown.update([ToolHealth(f"{level}{n}", level, 9, 1, 5, open_in=2) for n in range(100) for level in levels])
+    values = [registry.get_sample_value("jeeves_tool_health", {"tool": f"{level}0"}) for level in levels]
+    assert values == [0, 0, 1, 2]
+    assert registry.get_sample_value("jeeves_tool_breakers_open", {"tool": "degraded0"}) == 2
+    lines = generate_latest(registry).decode().splitlines()
+    assert len([line for line in lines if not line.startswith("#")]) == 2 * MAX_VALUES_PER_LABEL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from actors.capabilities.code_analysis.agents.tool_choice import NOT_PLANNED
 from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.handover.execution import execution_if_any
@@ -9,7 +10,7 @@ from actors.capabilities.code_analysis.handover.passes import last_pass, passes_
 from actors.capabilities.code_analysis.question.analysis import Aspect
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.run.stage_view import StageView
-from runtime.tools.executor import NONE_LEFT
+from runtime.tools.executor import BREAKER_OPEN, NONE_LEFT
 
 # The rows of the decision tables that end the rounds at a bound.
 _BOUND_OF_ROW = {
@@ -66,6 +67,8 @@ def ended_because(view: StageView) -> str | None:
     if forbidden := _forbidden_by(view):
         message = ", ".join(f"{bound} {view.context_bounds.get(bound)}" for bound in dict.fromkeys(forbidden.values()))
         return f"the run had {message}, and not all was looked at that was planned"
+    if view.goals.unanswered and (unused := _tools_not_used(view)):
+        return "; ".join(unused)
     return last_pass(view).ended_because or None
 
 
@@ -100,6 +103,14 @@ def _calls_used_up(view: StageView) -> bool:
     execution = execution_if_any(view)
     refused = [] if execution is None else [error for report in execution.results for error in report.errors]
     return any(said.endswith(NONE_LEFT) for said in (*refused, *_risks(view)))
+
+
+def _tools_not_used(view: StageView) -> list[str]:
+    """Return why tools were left out of the last plan, or refused by their breaker while it was carried out."""
+    execution = execution_if_any(view)
+    refused = [] if execution is None else [error for report in execution.results for error in report.errors]
+    said = [risk for risk in _risks(view) if NOT_PLANNED in risk]
+    return list(dict.fromkeys([*said, *(error for error in refused if BREAKER_OPEN in error)]))
 
 
 def _risks(view: StageView) -> list[str]:

@@ -11,19 +11,21 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis.agents.tool_choice import avoided_tools
 from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.answers.listing import type_name
 from actors.capabilities.code_analysis.evidence.steps import DELEGATION_KINDS, Purpose, Step
 from actors.capabilities.code_analysis.handover.critique import critique_if_any
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import pass_record
-from actors.capabilities.code_analysis.handover.perception import memory_of
+from actors.capabilities.code_analysis.handover.perception import memory_of, perception_if_any
 from actors.capabilities.code_analysis.handover.plan import PlanOutput, plan_if_any, read_plan
 from actors.capabilities.code_analysis.handover.reading import written
 from actors.capabilities.code_analysis.question.action import Deed, deed_of, is_on_request
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
+from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.agents.profile import AgentProfile
 from runtime.codebase.files.words import index_terms
@@ -58,6 +60,8 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     intent = intent_of(view)
     listed = await context.tools.call("list_tools", None, {})
     tools = [entry["name"] for entry in _tools_of(listed)]
+    measured = await _measured(context, view)
+    avoided = avoided_tools(measured, tools)
     return StageInput(
         {
             "question": intent.question,
@@ -65,12 +69,21 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "round": view.goals.round_number,
             "pass": len(view.goals.finished_rounds) + _tries(view),
             "is_wider": intent.is_wider,
-            "tools": tools,
+            "tools": [tool for tool in tools if tool not in avoided],
+            "measured": measured,
+            "avoided": list(avoided.values()),
             "none_left": (listed.error or "").endswith(NONE_LEFT),
             "earlier": memory_of(view).earlier_answers,
             "hint": intent.hint_used or _replan_feedback(view),
         }
     )
+
+
+async def _measured(context: StageContext, view: StageView) -> list[dict[str, Any]]:
+    perceived = perception_if_any(view)
+    if perceived is None or perceived.repository is None:
+        return []
+    return await recall.recall_tool_metrics(context, str(perceived.repository["root"]))
 
 
 def _replan_feedback(view: StageView) -> str | None:
@@ -97,7 +110,10 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         target_goals=[str(goal.id) for goal in goals],
         stage_number=given.facts["round"],
         feasibility_score=feasibility,
-        risk_factors=_risks(feasibility, _enough(context), bool(given.facts.get("none_left"))),
+        risk_factors=[
+            *_risks(feasibility, _enough(context), bool(given.facts.get("none_left"))),
+            *given.facts.get("avoided", ()),
+        ],
     )
     return written(plan)
 

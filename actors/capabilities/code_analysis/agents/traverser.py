@@ -54,6 +54,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
     codebase: Codebase = context.services.codebase(perception_of(view).repository)
     steps = plan_of(view).steps if view.item is None else group_of(view.item)
     done: dict[str, StepRun] = {}
+    context.tools.warm_up({step.tool for step in steps})
     question = intent_of(view).question
     files = _files_of_earlier_passes(view)
     max_retries = view.context_bounds.get("max_retries_per_step", MAX_RETRIES_PER_STEP)
@@ -65,8 +66,6 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
         files |= {fact.citation.file for fact in found if fact.kind == "code"}
         bounds = [forbids(step.tool, view.context_bounds)] if len(calls) < len(wanted) else []
         done[step.id] = StepRun(step, results, found, bounds)
-    made = [(run.step.tool, result) for run in done.values() for result in run.results]
-    await recall.add_tool_uses(context, codebase, made)
     facts = _within(distinct(fact for run in done.values() for fact in run.facts), view)
     results = [result for run in done.values() for result in run.results]
     output = ExecutionOutput(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from actors.capabilities.code_analysis.agents import planner
 from actors.capabilities.code_analysis.handover.passes import last_pass
-from actors.capabilities.code_analysis.handover.perception import perception_if_any
 from actors.capabilities.code_analysis.handover.plan import PlanOutput
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.models.model_input import model_of, one_line, sanitised
@@ -21,7 +18,6 @@ from actors.capabilities.code_analysis.models.schemas import (
 )
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
-from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageInput
 from runtime.errors import InvalidOutputError
 from runtime.run.goals import Goal
@@ -33,7 +29,7 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
     goals = msgspec.convert(given.facts["goals"], list[Goal])
     tools = [tool for tool in given.facts["tools"] if tool in TARGET_OF_TOOL]
     question = msgspec.convert(given.facts["question"], Question)
-    measured = await _measured(context, view)
+    measured = list(given.facts["measured"])
     texts = [goal.text for goal in goals]
     seen = planner_context(view, question.text, texts, given.facts.get("hint"), measured)
     layout = render_prompt(
@@ -64,14 +60,10 @@ async def plan_by_model(context: StageContext, view: StageView, given: StageInpu
         target_goals=[str(goal.id) for goal in goals],
         stage_number=given.facts["round"],
         feasibility_score=feasibility,
-        risk_factors=[] if is_likely else ["the model thinks the plan unlikely to answer the question"],
+        risk_factors=[
+            *([] if is_likely else ["the model thinks the plan unlikely to answer the question"]),
+            *given.facts["avoided"],
+        ],
         shown=agent_context.record(seen, last_pass(view).context.raw_tokens),
     )
     return ModelOutput(output, layout.prompt, answered.calls)
-
-
-async def _measured(context: StageContext, view: StageView) -> list[dict[str, Any]]:
-    perceived = perception_if_any(view)
-    if perceived is None or perceived.repository is None or context.services is None:
-        return []
-    return await recall.recall_tool_metrics(context, context.services.codebase(perceived.repository))

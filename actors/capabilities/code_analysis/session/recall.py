@@ -18,7 +18,7 @@ from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.session.remembered import KnownFile, SessionTurn
 from actors.capabilities.code_analysis.session.traversal_state import TraversalState
 from runtime.agents.capability import StageContext
-from runtime.codebase.citation import Citation, ToolResult
+from runtime.codebase.citation import Citation
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.knowledge.earlier_answers import CitedLines, EarlierAnswer, lines_sha256
 from runtime.codebase.knowledge.relation import Relation
@@ -142,21 +142,9 @@ async def keep_relations(context: StageContext, codebase: Codebase, relations: S
     return await _store(context, "memory.keep_relations", body)
 
 
-async def recall_tool_metrics(context: StageContext, codebase: Codebase) -> list[dict[str, Any]]:
-    """Return the record of each tool on this repository: {tool, calls, usable, mean_ms}."""
-    return list((await _query(context, "memory.tool_metrics", {"repo": str(codebase.root)})).get("tools", []))
-
-
-async def add_tool_uses(context: StageContext, codebase: Codebase, results: Sequence[tuple[str, ToolResult]]) -> bool:
-    """Count tool calls by status for the whole repository."""
-    uses: dict[tuple[str, str], list[int]] = {}
-    for tool, result in results:
-        uses.setdefault((tool, result.status), []).append(result.duration_ms)
-    rows = [
-        {"tool": tool, "status": status, "calls": len(took_ms), "duration_ms": sum(took_ms)}
-        for (tool, status), took_ms in uses.items()
-    ]
-    return bool(rows) and await _store(context, "memory.add_tool_uses", {"repo": str(codebase.root), "uses": rows})
+async def recall_tool_metrics(context: StageContext, root: str) -> list[dict[str, Any]]:
+    """Return the record of each tool on the repository at `root`, with the fields of `ToolMetric`."""
+    return list((await _query(context, "memory.tool_metrics", {"scope": root})).get("tools", []))
 
 
 async def keep_state(context: StageContext, view: StageView, state: TraversalState) -> bool:
