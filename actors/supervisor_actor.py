@@ -57,6 +57,7 @@ class Ownership(msgspec.Struct, frozen=True):
 
     `log_names`: the first log without another owner is acquired. `system_id` identifies a former owner as the same
     supervisor before its process died. `adopts`: continue the runs that other owners left unfinished in that log.
+    `calls_models`: False when the agents of the system reason without models.
     """
 
     system_id: str
@@ -65,6 +66,7 @@ class Ownership(msgspec.Struct, frozen=True):
     adopts: bool = True
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
+    calls_models: bool = True
 
 
 class SupervisorActor(Participant):
@@ -88,7 +90,9 @@ class SupervisorActor(Participant):
             was_restarted(),
         )
         rates = RateLimiter(said.rates, said.rates_by_user)
-        self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
+        taken, epoch, quotas = self._owner.log, self._owner.epoch, said.quotas
+        models = told.calls_models
+        self._table = RunTable(configs, taken, self._clock, quotas, rates, epoch=epoch, calls_models=models)
         self._host = SupervisorHost(self._table, AGENTS, self._owner.renew)
         self._watchers = RunWatchers(self._table, self._clock)
         self._watch = Watch(Heartbeats(told.hangs_after_s), watched, self._lives)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.pipeline.config import Priority
+from runtime.pipeline.config import Priority, RunMode
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 from runtime.run.stage_view import handled_failures
 
@@ -33,7 +33,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `wait`: a run that raises a question waits for the answer instead of ending with it. `clarify`: someone can answer
     questions raised after exploration; otherwise the answer reports what was found. `priority`: orders runs that wait
-    for admission.
+    for admission. `run_mode`: how the pipeline is to run; None: as it is configured.
     """
 
     question: str
@@ -48,6 +48,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     wait: bool = False
     clarify: bool = False
     priority: Priority = "normal"
+    run_mode: RunMode | None = None
 
 
 def asked_in(request: Request) -> Ask:
@@ -59,6 +60,7 @@ def asked_in(request: Request) -> Ask:
         session_id=request.session_id,
         user_id=request.user_id,
         wait=request.wait,
+        run_mode=request.run_mode,
     )
 
 

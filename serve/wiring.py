@@ -159,7 +159,8 @@ def local_runner(
         for agent in pipeline.agents
     }
     log = log or open_run_log(store_options(settings), "local")
-    return LocalRunner({pipeline.name: pipeline}, {pipeline.name: agents}, log, clock)
+    calls_models = settings.reasoner == MODEL_REASONER
+    return LocalRunner({pipeline.name: pipeline}, {pipeline.name: agents}, log, clock, calls_models=calls_models)
 
 
 def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:

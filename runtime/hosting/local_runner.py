@@ -78,11 +78,12 @@ class LocalRunner:
         clock: Clock,
         quotas: Quotas = NO_QUOTAS,
         rates: RateLimiter | None = None,
+        calls_models: bool = True,
     ) -> None:
         self._agents = agents
         self._log = run_log
         self._clock = clock
-        self._table = RunTable(pipelines, run_log, clock, quotas, rates)
+        self._table = RunTable(pipelines, run_log, clock, quotas, rates, calls_models=calls_models)
         self._host = SupervisorHost(self._table, STAGES, sends_again=False)
         self._host.begin(takes_up=False)
         self._report_numbers = itertools.count(1)

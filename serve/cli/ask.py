@@ -16,7 +16,14 @@ from runtime.settings import Settings, load_settings
 from serve.answer_document import Ask, exit_status
 from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
-from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
+from serve.cli.inputs import (
+    RunModeOption,
+    checked_question,
+    checked_repository,
+    checked_run_mode,
+    limits_from,
+    with_models,
+)
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person, shown
 from serve.runtimes.answering import AskCallbacks
 
@@ -35,6 +42,7 @@ def ask(
     max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Maximum number of stage visits.")] = None,
     max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of tool calls.")] = None,
     deadline_s: Annotated[float | None, typer.Option(min=0.001, help="Deadline of the run in seconds.")] = None,
+    run_mode: RunModeOption = None,
     wait: Annotated[bool, typer.Option("--wait", help="Let the run wait if it raises a question.")] = False,
 ) -> None:
     """Answer one question about a repository, with citations checked against the files.
@@ -44,16 +52,18 @@ def ask(
     settings = with_models(load_settings(config), reasoner, models)
     if session is not None:
         check_session_id(session)
+    name = pipeline or settings.default_pipeline
     asked = Ask(
         question=checked_question(question, settings),
         repo=checked_repository(repo),
-        pipeline=pipeline or settings.default_pipeline,
+        pipeline=name,
         session_id=session,
         limits=limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls),
         deadline_s=deadline_s,
         explain=explain,
         wait=wait or is_at_terminal(),
         clarify=wait,
+        run_mode=checked_run_mode(run_mode, name, settings),
     )
     status = asyncio.run(_answer(settings, asked, as_json, with_clarifications=wait))
     raise typer.Exit(status)

@@ -98,6 +98,7 @@ def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
         deadline_s=ask.deadline_s,
         wait=ask.wait,
         priority=None if ask.priority == "normal" else ask.priority,
+        run_mode=ask.run_mode,
     )
 
 
