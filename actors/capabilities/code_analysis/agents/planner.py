@@ -14,7 +14,7 @@ import msgspec
 from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.answers.listing import type_name
 from actors.capabilities.code_analysis.evidence.steps import DELEGATION_KINDS, Purpose, Step
-from actors.capabilities.code_analysis.handover.critique import critique_if_any
+from actors.capabilities.code_analysis.handover.critique import CritiqueOutput, critique_if_any
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import pass_record
 from actors.capabilities.code_analysis.handover.perception import memory_of
@@ -23,6 +23,7 @@ from actors.capabilities.code_analysis.handover.reading import written
 from actors.capabilities.code_analysis.question.action import Deed, deed_of, is_on_request
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
+from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.codebase.files.words import index_terms
@@ -52,11 +53,15 @@ MIN_FEASIBILITY = 40
 async def gather(context: StageContext, view: StageView) -> StageInput:
     """Collect the planner's input: the question, the goals that are ready, and the available tools."""
     intent = intent_of(view)
+    critique = _replanned_by(view)
+    hint = _hint_of(critique)
+    # Only a hint of the critic's own names something; the ones that are generated say how to look.
+    is_own = critique is not None and critique.because == "asked_again"
     listed = await context.tools.call("list_tools", None, {})
     tools = [entry["name"] for entry in _tools_of(listed)]
     return StageInput(
         {
-            "question": intent.question,
+            "question": with_hint(intent.question, hint) if hint and is_own else intent.question,
             "goals": view.goals.ready,
             "round": view.goals.round_number,
             "pass": len(view.goals.finished_rounds) + _tries(view),
@@ -64,14 +69,21 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "tools": tools,
             "none_left": (listed.error or "").endswith(NONE_LEFT),
             "earlier": memory_of(view).earlier_answers,
-            "hint": intent.hint_used or _replan_feedback(view),
+            "hint": hint or intent.hint_used,
         }
     )
 
 
-def _replan_feedback(view: StageView) -> str | None:
+def _replanned_by(view: StageView) -> CritiqueOutput | None:
+    """Return the critique that sent the run back to the planner; None where there is none."""
     critique = critique_if_any(view)
-    return (critique.replan_feedback or None) if critique is not None else None
+    return critique if critique is not None and critique.route == "replan" else None
+
+
+def _hint_of(critique: CritiqueOutput | None) -> str | None:
+    if critique is None:
+        return None
+    return critique.replan_feedback or critique.refine_intent_hint or None
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
