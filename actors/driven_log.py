@@ -28,10 +28,12 @@ class DrivenLog:
         limits: Limits,
         endpoint: Endpoint,
         clock: Clock,
+        calls_models: bool = True,
     ) -> None:
         self.owner = owner
         # Doors take requests from the rates, at the limits service.
-        self.table = RunTable(pipelines, owner.log, clock, limits.of_runs(), epoch=owner.epoch)
+        quotas, epoch = limits.of_runs(), owner.epoch
+        self.table = RunTable(pipelines, owner.log, clock, quotas, epoch=epoch, calls_models=calls_models)
         self.host = SupervisorHost(self.table, AGENTS, owner.renew)
         self.watchers = RunWatchers(self.table, clock)
         self.shell = HostShell(self.host, endpoint, clock, owner.epoch, self.watchers.changed)

@@ -71,11 +71,12 @@ class DrivenLogs:
         limits: Limits,
         endpoint: Endpoint,
         clock: Clock,
+        calls_models: bool,
     ) -> None:
         self.own = own
         self._adopter = adopter
         self._pipelines = pipelines
-        self._parts = (pipelines, limits, endpoint, clock)
+        self._parts = (pipelines, limits, endpoint, clock, calls_models)
         self._clock = clock
         self._adopted: dict[str, DrivenLog] = {}
         self._log_of: dict[RunId, DrivenLog] = {}

@@ -51,6 +51,7 @@ class Ownership(msgspec.Struct, frozen=True):
     `log_names`: the first log without another owner is acquired. `system_id` identifies a former owner as the same
     supervisor before its process died. `adopts`: continue the runs that other owners left unfinished, in that log and
     in all others of the store; `shard` of `shards` says which logs are left to the other supervisors of the system.
+    `calls_models`: False when the agents of the system reason without models.
     """
 
     system_id: str
@@ -62,6 +63,7 @@ class Ownership(msgspec.Struct, frozen=True):
     abandoned_after_s: float = ABANDONED_AFTER_MS / 1000
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
+    calls_models: bool = True
 
 
 class SupervisorActor(Participant):
@@ -96,7 +98,7 @@ class SupervisorActor(Participant):
             ),
             follows,
         )
-        parts = (configs, said, self.endpoint, self._clock)
+        parts = (configs, said, self.endpoint, self._clock, told.calls_models)
         after_ms = round(told.abandoned_after_s * 1000)
         adopter = Adopter(address, told.system_id, told.store, told.shard, told.shards, after_ms)
         self._logs = DrivenLogs(DrivenLog(owner, *parts), adopter, *parts)

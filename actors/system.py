@@ -34,6 +34,7 @@ from actors.resource_claims import check_claims, claim_of, claimed_of
 from actors.service_actors import IndexActor, StoreActor, service_queries
 from actors.supervisor_actor import SupervisorActor
 from runtime.agents.live_text import Marks, with_event
+from runtime.agents.stage_runner import MODEL_REASONER
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN
 from runtime.errors import ClusterError, InputError, InterruptError, JeevesError, OwnedError
 from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS
@@ -306,6 +307,7 @@ def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[s
             "abandoned_after_s": spec.abandoned_after_s,
             "heartbeat_s": spec.heartbeat_s,
             "hangs_after_s": spec.hangs_after_s,
+            "calls_models": spec.reasoner == MODEL_REASONER,
         }
         # The first shard watches on behalf of all.
         watched_here = watched if number == 0 else ()

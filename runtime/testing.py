@@ -32,7 +32,14 @@ from runtime.pipeline.loading import parse_pipeline
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import RunId, StageKey
 from runtime.run.bounds import Grant
-from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse, Lifecycle, Request
+from runtime.run.envelope import (
+    SCHEMA_VERSION,
+    Envelope,
+    InterruptRequest,
+    InterruptResponse,
+    Lifecycle,
+    Request,
+)
 from runtime.run.goals import GoalsPatch
 from runtime.run.policy_verdict import PolicyVerdict
 from runtime.run.stage_view import StageView
@@ -282,9 +289,10 @@ class Bench:
             self.commands.extend(decision.commands)
         return decision
 
-    def request(self, queued: bool = False, **fields: Any) -> Decision:
+    def request(self, queued: bool = False, calls_models: bool = True, **fields: Any) -> Decision:
         """Request the run; a queued one waits to be admitted."""
-        return self.happen(RunRequested(Request(self.config.name, "?", **fields), queued))
+        request = Request(self.config.name, "?", **fields)
+        return self.happen(RunRequested(request, queued, "", SCHEMA_VERSION, calls_models))
 
     def admit(self) -> Decision:
         """Admit the run."""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from runtime.agents.answer import answer_in
-from runtime.pipeline.config import Priority
+from runtime.pipeline.config import Priority, RunMode
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 from runtime.run.stage_view import handled_failures
 
@@ -34,7 +34,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     `wait`: a run that raises a question waits for the answer instead of ending with it. `clarify`: someone can answer
     questions raised after exploration; otherwise the answer reports what was found. `priority`: orders runs that wait
     for admission. `user_id`: the principal that asks, made by `serve.principals`. `durable`: the run is continued by a
-    later system, however long it had none; None: if it waits.
+    later system, however long it had none; None: if it waits. `run_mode`: how the pipeline is to run; None: as it is
+    configured.
     """
 
     question: str
@@ -50,6 +51,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     clarify: bool = False
     priority: Priority = "normal"
     durable: bool | None = None
+    run_mode: RunMode | None = None
 
 
 def asked_in(request: Request) -> Ask:
@@ -61,6 +63,7 @@ def asked_in(request: Request) -> Ask:
         session_id=request.session_id,
         user_id=request.user_id,
         wait=request.wait,
+        run_mode=request.run_mode,
     )
 
 

@@ -212,6 +212,7 @@ def local_runner(
         *({pipeline.name: pipeline}, {pipeline.name: agents}, owner.log, clock, limits.of_runs(), limits.limiter()),
         epoch=owner.epoch,
         on_closed=released,
+        calls_models=settings.reasoner == MODEL_REASONER,
     )
 
 

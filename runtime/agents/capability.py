@@ -8,6 +8,8 @@ returns.
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
@@ -153,6 +155,38 @@ class AgentHooks(msgspec.Struct, frozen=True):
 
 def no_services(_settings: Mapping[str, Any]) -> None:
     """Open nothing, for capabilities whose hooks share no objects."""
+
+
+def check_hooks(agent: str, hooks: AgentHooks, capability_id: str) -> None:
+    """Check that every hook of an agent is a coroutine function. Raises SettingsError that names the one that is not.
+
+    A hook that blocked would keep its process from being cancelled and from answering heartbeats. Functions that return
+    an awaitable are recognised by the annotation of their result.
+    """
+    named = {name: getattr(hooks, name) for name in ("process", "pre_process", "post_process", "policy")}
+    named |= {f"reasoners['{name}']": reasoner for name, reasoner in hooks.reasoners.items()}
+    for name, hook in named.items():
+        if hook is not None and not _is_awaited(hook):
+            where = getattr(hook, "__qualname__", type(hook).__name__)
+            raise SettingsError(
+                f"hook {name} of agent '{agent}' in capability '{capability_id}' is no coroutine function: declare"
+                f" {where} with `async def`, and give blocking work to `await context.run_blocking(function, …)`",
+                agent=agent,
+                hook=name,
+                capability=capability_id,
+            )
+
+
+def _is_awaited(hook: Callable[..., object]) -> bool:
+    function: Any = hook
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not inspect.isroutine(function):
+        function = getattr(type(function), "__call__", function)  # noqa: B004 - an object that is called
+    if inspect.iscoroutinefunction(inspect.unwrap(function)):
+        return True
+    declared_result = str(getattr(function, "__annotations__", {}).get("return", ""))
+    return "Awaitable" in declared_result or "Coroutine" in declared_result
 
 
 class Capability(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult
+from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult, check_hooks
 from runtime.agents.latency import LatencyWatch
 from runtime.agents.own_events import OwnEvents
 from runtime.agents.profile import overrides_of, profile_of
@@ -64,6 +64,8 @@ log = logging.getLogger(__name__)
 # The reasoner that calls a model; all others run only code of the capability.
 MODEL_REASONER = "llm"
 
+NO_COUNT = -1
+MOST_COUNTED = 2**53
 MAX_OUTPUT_BYTES = 4_000_000
 MAX_OUTPUT_DEPTH = 100
 MAX_ERROR_CHARACTERS = 4_000
@@ -120,6 +122,7 @@ class Agent:
             raise SettingsError(f"agent '{config.name}' has no model and no `process` hook")
         if config.has_policies and hooks.policy is None:
             raise SettingsError(f"agent '{config.name}' has policies, but no `policy` hook")
+        check_hooks(config.name, hooks, capability.id)
         self.config = config
         self._schema = None if config.output_schema is None else OutputSchema(config.name, config.output_schema)
         self._hooks = hooks
@@ -303,12 +306,17 @@ def _grant_requester(key: StageKey, more: RequestBudget | None) -> RequestGrant 
 
 def _usage(budget: StageBudget, started_s: float) -> StageUsage:
     return StageUsage(
-        llm_calls=budget.llm_calls,
-        tool_calls=budget.tool_calls,
-        tokens_in=budget.tokens_in,
-        tokens_out=budget.tokens_out,
+        llm_calls=_count(budget.llm_calls),
+        tool_calls=_count(budget.tool_calls),
+        tokens_in=_count(budget.tokens_in),
+        tokens_out=_count(budget.tokens_out),
         duration_ms=int((time.perf_counter() - started_s) * 1000),
     )
+
+
+def _count(value: object) -> int:
+    """Return a count that any wire takes; NO_COUNT, which the supervisor refuses, for what a hook made of it."""
+    return value if type(value) is int and abs(value) <= MOST_COUNTED else NO_COUNT
 
 
 def _wire_result(result: object) -> StageResult | str:

@@ -81,12 +81,13 @@ class LocalRunner:
         rates: RateLimiter | None = None,
         epoch: int | None = None,
         on_closed: Callable[[], None] = lambda: None,
+        calls_models: bool = True,
     ) -> None:
         """Create a runner. `epoch`: that of the owner of the log, if it has one, whom `on_closed` lets release it."""
         self._agents = agents
         self._log = run_log
         self._clock = clock
-        self._table = RunTable(pipelines, run_log, clock, quotas, rates, epoch=epoch)
+        self._table = RunTable(pipelines, run_log, clock, quotas, rates, epoch=epoch, calls_models=calls_models)
         self._host = SupervisorHost(self._table, STAGES, sends_again=False)
         self._host.begin(takes_up=False)
         self._report_numbers = itertools.count(1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from runtime.errors import UnknownNameError
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
@@ -31,7 +33,7 @@ def entry_of(config: PipelineConfig, event: Event, after: Envelope) -> Entry:
 
 
 def adoption_of(
-    copy: LoggedRun, state: RunState, reason: str, queued: bool, now_ms: int
+    copy: LoggedRun, state: RunState, adopted: RunAdopted, now_ms: int
 ) -> tuple[Event, Decision, list[Entry]]:
     """Return the event with which a fork begins to differ from its source, its decision, and its entry.
 
@@ -39,7 +41,8 @@ def adoption_of(
     fork would be taken up with the deadlines of the past.
     """
     last = copy.events[-1]
-    event = Event(last.run_id, last.seq + 1, now_ms, RunAdopted(reason, queued, now_ms - last.at_ms))
+    payload = msgspec.structs.replace(adopted, shift_ms=now_ms - last.at_ms)
+    event = Event(last.run_id, last.seq + 1, now_ms, payload)
     decision = decide(copy.config, state, event)
     entry = [] if decision.ignored else [entry_of(copy.config, event, decision.state.envelope)]
     return event, decision, entry

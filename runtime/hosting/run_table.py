@@ -23,10 +23,11 @@ from runtime.hosting.snapshots import RunSnapshots
 from runtime.hosting.unconfirmed_records import UnconfirmedRecords
 from runtime.hosting.write_batch import RunBatch
 from runtime.pipeline.config import PipelineConfig
+from runtime.pipeline.run_modes import check_run_mode
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId, StageName, new_run_id
 from runtime.run.bounds import check_limits
-from runtime.run.envelope import Envelope, InterruptResponse, Request
+from runtime.run.envelope import SCHEMA_VERSION, Envelope, InterruptResponse, Request
 from runtime.run.interrupts import refusal
 from runtime.store.run_log import RunLog
 from runtime.supervision.commands import ClientEvent, Command
@@ -61,11 +62,14 @@ class RunTable:
         rates: RateLimiter | None = None,
         owner: str | None = None,
         epoch: int | None = None,
+        calls_models: bool = True,
     ) -> None:
         """Take over the log if there is an `owner`: later writes of its former owner are refused.
 
-        A caller that has taken it over already, with a lease, gives the `epoch` instead.
+        A caller that has taken it over already, with a lease, gives the `epoch` instead. `calls_models`: False when
+        its agents reason without models.
         """
+        self._calls_models = calls_models
         self._pinned = PinnedPipelines(pipelines, run_log)
         self.quotas = RunQuotas(quotas, rates, clock)
         self._logged_runs = LoggedRuns(run_log, self._pinned)
@@ -82,7 +86,8 @@ class RunTable:
 
         A run id that is known already changes nothing. Raises UnknownNameError for an unknown pipeline,
         RateLimitedError for a user who submits too often or has used up a quota, OverloadedError if too many runs wait,
-        InputError for limits that the pipeline does not have and for requests that cannot be encoded, and
+        InputError for limits that the pipeline does not have, a run mode that it cannot run in and requests that cannot
+        be encoded, and
         StateStorageError if nothing could be written.
         """
         config = self._pinned.today(request.pipeline)
@@ -96,11 +101,12 @@ class RunTable:
         if run_id in self._books:
             return run_id, self.handle(run_id, RunRequested(request))
         check_limits(config, request)
+        check_run_mode(config, request.run_mode)
         request = self.quotas.permitted(request)
         self._pinned.keep(config)
         begins = self._open(run_id, config, request)
         try:
-            return run_id, self.handle(run_id, RunRequested(request, not begins, config.config_hash))
+            return run_id, self.handle(run_id, self._requested(request, not begins, config))
         except Exception:
             self._forget(run_id)
             raise
@@ -172,7 +178,8 @@ class RunTable:
         state = self._remember(copy)
         try:
             said, must_queue = f"forked from {source} at event {at_seq}", self.quotas.must_queue(run_id)
-            event, decision, entry = adoption_of(copy, state, said, must_queue, self._clock.now_ms())
+            adopted = RunAdopted(said, must_queue, calls_models=self._calls_models)
+            event, decision, entry = adoption_of(copy, state, adopted, self._clock.now_ms())
             self._log.append_all([*entries, *entry], self._epoch)
         except Exception:
             self._forget(run_id)
@@ -311,7 +318,7 @@ class RunTable:
         try:
             queued = may_wait and self.quotas.must_queue(run_id)
             said = f"taken up from the log at event {self._books.logged[run_id]}"
-            return self.handle(run_id, RunAdopted(said, queued))
+            return self.handle(run_id, RunAdopted(said, queued, calls_models=self._calls_models))
         except Exception:
             self._forget(run_id)
             raise
@@ -382,6 +389,9 @@ class RunTable:
         if self._batch is not None:
             self._batch.opened.append(run_id)
         return self.quotas.open(run_id, request, request.priority or config.priority)
+
+    def _requested(self, request: Request, queued: bool, config: PipelineConfig) -> RunRequested:
+        return RunRequested(request, queued, config.config_hash, SCHEMA_VERSION, self._calls_models)
 
     def _state(self, run_id: RunId) -> RunState:
         state = self._books.states.get(run_id)

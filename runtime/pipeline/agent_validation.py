@@ -47,6 +47,8 @@ def _model(agent: AgentConfig) -> Iterator[Problem]:
 def _tools(agent: AgentConfig) -> Iterator[Problem]:
     if agent.has_tools and agent.tool_access == "none":
         yield ("tool_access",), "'none' although has_tools is true; give read, write or all"
+    if agent.has_tools and not agent.allowed_tools:
+        yield ("allowed_tools",), "names no tool although has_tools is true: every call would be denied; name them"
     if agent.allowed_tools and not agent.has_tools:
         yield ("allowed_tools",), "given although has_tools is false"
 

@@ -190,6 +190,16 @@ class PipelineConfig(_Frozen):
         """True when stages start as soon as their requirements allow."""
         return self.default_run_mode == "parallel"
 
+    def in_run_mode(self, mode: RunMode | None) -> PipelineConfig:
+        """Return the pipeline as it runs in `mode`; None: as configured."""
+        return self if mode in (None, self.default_run_mode) else self._in_other_mode
+
+    @cached_property
+    def _in_other_mode(self) -> PipelineConfig:
+        other = "sequential" if self.is_parallel else "parallel"
+        given = self.model_dump(by_alias=True, exclude_unset=True)
+        return PipelineConfig.model_validate({**given, "default_run_mode": other})
+
     def resume_stage(self, kind: str) -> str | None:
         """Return the stage at which a run continues after an interrupt of `kind`; None: the stage that raised it."""
         stage: str | None = getattr(self, f"{kind}_resume_stage", None)

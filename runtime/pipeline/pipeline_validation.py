@@ -192,6 +192,23 @@ def _self_loops(config: PipelineConfig) -> Iterator[Problem]:
             yield ("agents", index), f"'{agent.name}' may follow itself without an edge limit '{agent.name}' -> itself"
 
 
+def _asks_for_ever(config: PipelineConfig) -> Iterator[Problem]:
+    """Check that a stage that asks by routing is not the stage that every answer leads back to.
+
+    Without a resume stage of its kind, an answer leads back to the stage that asked. That is sound for a rule, as the
+    stage may write something else when it sees the answer; not where all of its routes ask again.
+    """
+    for index, agent in enumerate(config.agents):
+        routes = [*(rule.target for rule in agent.routing_rules), agent.default_next or END]
+        if not all(route in INTERRUPT_TARGETS and config.resume_stage(route) in (None, agent.name) for route in routes):
+            continue
+        for number, kind in enumerate(routes):
+            is_rule = number < len(agent.routing_rules)
+            path = ("routing_rules", number, "target") if is_rule else ("default_next",)
+            problem = f"each answer leads back to '{agent.name}', which asks again until a bound ends the run"
+            yield ("agents", index, *path), f"{problem}; name a {kind}_resume_stage, or a route that does not ask"
+
+
 def _reachable(config: PipelineConfig) -> Iterator[Problem]:
     """Check that every stage but the final one can be part of a run, and in a parallel run can start."""
     if any(True for _ in _circles(config)):
@@ -267,8 +284,16 @@ CHECKS: tuple[Callable[[PipelineConfig], Iterator[Problem]], ...] = (
     _order_means_something,
     _edges_exist,
     _self_loops,
+    _asks_for_ever,
     _reachable,
     _required_in_time,
 )
 
-NEED_EVERY_TARGET = (_edges_exist, _reachable, _required_in_time, _fan_out_sources, _order_means_something)
+NEED_EVERY_TARGET = (
+    _asks_for_ever,
+    _edges_exist,
+    _reachable,
+    _required_in_time,
+    _fan_out_sources,
+    _order_means_something,
+)

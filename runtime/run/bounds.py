@@ -103,16 +103,16 @@ def grant_for(envelope: Envelope, reserved: Iterable[Grant]) -> Grant:
     )
 
 
-def first_grant(agent: AgentConfig, envelope: Envelope, reserved: Iterable[Grant]) -> Grant:
+def first_grant(agent: AgentConfig, envelope: Envelope, reserved: Iterable[Grant], has_model: bool) -> Grant:
     """Return a stage's first grant: a model call with its tokens if it has a model, some tool calls if it has tools.
 
     It requests more while it works. Small first grants keep the cost of a lost attempt low, and leave something for the
     stages that run beside it.
     """
     left = grant_for(envelope, reserved)
-    first_tokens = (agent.max_tokens or FIRST_TOKENS) if agent.has_llm else 0
+    first_tokens = (agent.max_tokens or FIRST_TOKENS) if has_model else 0
     return Grant(
-        llm_calls=min(left.llm_calls, FIRST_LLM_CALLS) if agent.has_llm else 0,
+        llm_calls=min(left.llm_calls, FIRST_LLM_CALLS) if has_model else 0,
         tool_calls=min(left.tool_calls, FIRST_TOOL_CALLS) if agent.has_tools else 0,
         tokens=None if left.tokens is None else min(left.tokens, first_tokens),
     )

@@ -12,11 +12,14 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.errors import WireError
+from runtime.pipeline.config import RunMode
 from runtime.pipeline.interrupt_kinds import InterruptKind
 from runtime.primitives.ids import RunId, StageName
 from runtime.run.goals import GoalBoard
 
-SCHEMA_VERSION = 1
+# Runs keep the version that they began under: `decide` does for them what it did then.
+# 2: usage is booked within its grant.
+SCHEMA_VERSION = 2
 
 TerminalReason = Literal[
     "completed",
@@ -64,8 +67,9 @@ HistoryStatus = Literal["success", "error", "skipped", "cancelled"]
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """Holds a caller's request. `metadata` is the capability's own (code_analysis: `repo`); `limits` only lower bounds.
 
-    `wait`: the run waits when it has a question; otherwise a question ends the run. `durable`: the run is continued
-    whenever a system comes up, however long it had no owner; None, as in requests of older versions: if it waits.
+    `run_mode`: how the pipeline is to run; None: as it is configured. `wait`: the run waits when it has a question;
+    otherwise a question ends the run. `durable`: the run is continued whenever a system comes up, however long it had
+    no owner; None, as in requests of older versions: if it waits.
     """
 
     pipeline: str
@@ -79,6 +83,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     wait: bool = False
     priority: str | None = None
     durable: bool | None = None
+    run_mode: RunMode | None = None
 
     @property
     def is_durable(self) -> bool:

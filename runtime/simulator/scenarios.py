@@ -85,7 +85,7 @@ class Draft:
         if script.llm_calls:
             agent |= {"has_llm": True, "model_role": "simulated"}
         if script.tools:
-            agent |= {"has_tools": True, "tool_access": "all"}
+            agent |= {"has_tools": True, "tool_access": "all", "allowed_tools": ["scripted"]}
         self.agents.append(agent)
         self.scripts[name] = script
         return agent

@@ -59,7 +59,8 @@ def decide(config: PipelineConfig, state: RunState, event: Event) -> Decision:
         return Decision(state, ignored="the run was requested already" if is_request else "no such run was requested")
     if state.envelope.lifecycle == "blocked" and not _reaches_a_blocked_run(event.payload):
         return Decision(state, ignored="the run is blocked until there is room for it")
-    transition = Transition(config, state, event.at_ms)
+    request = event.payload.request if isinstance(event.payload, RunRequested) else state.envelope.request
+    transition = Transition(config.in_run_mode(request.run_mode), state, event.at_ms)
     ignored = HANDLERS[type(event.payload)](transition, event.payload)
     if ignored is not None:
         return Decision(state, ignored=ignored)
@@ -84,7 +85,9 @@ def _on_run_requested(transition: Transition, payload: RunRequested) -> str | No
         received_at_ms=transition.at_ms,
         bounds=bounds_for(transition.config, payload.request, transition.at_ms),
         lifecycle="ready",
+        schema_version=payload.schema_version,
     )
+    transition.calls_models = payload.calls_models
     transition.emit(
         "run.accepted", data={"pipeline": transition.config.name, "question": payload.request.raw_input[:500]}
     )
@@ -119,6 +122,7 @@ def _on_run_adopted(transition: Transition, payload: RunAdopted) -> str | None:
     to come moves by the time since the last event that it has from its source.
     """
     transition.shift(payload.shift_ms)
+    transition.calls_models = payload.calls_models
     if payload.queued and transition.envelope.lifecycle == "running":
         transition.envelope = replace(transition.envelope, lifecycle="blocked")
     if transition.envelope.lifecycle != "blocked":

@@ -99,6 +99,12 @@ def _consequences(before: RunState, decision: Decision) -> Iterator[Entry]:
         yield "response", {"terminal_reason": ended.terminal_reason, "detail": ended.terminal_detail}
 
 
+def _requested(payload: RunRequested) -> dict[str, Any]:
+    request = payload.request
+    named = {"run_mode": request.run_mode} if request.run_mode is not None else {}
+    return {"pipeline": request.pipeline, "raw_input": request.raw_input, **named}
+
+
 def _started(_: StageStarted) -> list[Entry]:
     return [("stage_transition", {"to": "started"})]
 
@@ -137,9 +143,7 @@ def _entry_with(kind: LoggedKind, what: str, *fields: str) -> Callable[[Any], li
 
 
 _ENTRIES_OF: dict[type, Callable[[Any], list[Entry]]] = {
-    RunRequested: lambda payload: [
-        ("request", {"pipeline": payload.request.pipeline, "raw_input": payload.request.raw_input})
-    ],
+    RunRequested: lambda payload: [("request", _requested(payload))],
     StageStarted: _started,
     StageSucceeded: _succeeded,
     StageFailed: _failed,

@@ -35,11 +35,17 @@ class StageUsage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested", omit_defaults=True):
-    """Records an accepted request; `queued`: it begins when it is admitted. `config_hash` pins the pipeline version."""
+    """Records an accepted request; `queued`: it begins when it is admitted. `config_hash` pins the pipeline version.
+
+    `schema_version` is that of the program that accepted it: the run is decided as by that version to its end.
+    `calls_models` is False when the owner's agents reason without models, so that none need be reserved for.
+    """
 
     request: Request
     queued: bool = False
     config_hash: str = ""
+    schema_version: int = 1
+    calls_models: bool = True
 
 
 class StageStarted(msgspec.Struct, frozen=True, tag="stage_started", omit_defaults=True):
@@ -101,11 +107,13 @@ class RunAdopted(msgspec.Struct, frozen=True, tag="run_adopted", omit_defaults=T
     """Records that a supervisor took over the run: stages in flight are reissued; `queued`: once there is room.
 
     `shift_ms` of a fork is the time since its last copied event, by which everything that is still to come moves.
+    `calls_models` is False when the agents of the new owner reason without models.
     """
 
     reason: str = ""
     queued: bool = False
     shift_ms: int = 0
+    calls_models: bool = True
 
 
 class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_defaults=True):

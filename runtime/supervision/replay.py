@@ -74,7 +74,8 @@ def explain(config: PipelineConfig, events: Sequence[Event]) -> list[Reason]:
         what = _consequences(before, decision)
         if what:
             name = str(event.payload.__struct_config__.tag)
-            why = _why(config, before, event, decision.state)
+            mode = decision.state.envelope.request.run_mode
+            why = _why(config.in_run_mode(mode), before, event, decision.state)
             reasons.append(Reason(event.seq, event.at_ms, name, _stage_of(before, event), "; ".join(what), why))
     return reasons
 

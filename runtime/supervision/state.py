@@ -80,7 +80,7 @@ class RunState(msgspec.Struct, frozen=True):
 
     `timers`: timer id → due instant in ms; `fan_outs`: stage → its fan-out in progress; `revisits`: stages of a
     parallel run that were routed to and cannot be entered yet: they are at work, or held back by a stage that they come
-    after.
+    after. `calls_models`: False when no agent of the run's owner calls a model.
     """
 
     envelope: Envelope
@@ -90,6 +90,7 @@ class RunState(msgspec.Struct, frozen=True):
     fan_outs: dict[str, FanOut] = {}
     held: Held = Held()
     revisits: tuple[StageName, ...] = ()
+    calls_models: bool = True
     next_event_seq: int = 1
     warned: frozenset[str] = frozenset()
 

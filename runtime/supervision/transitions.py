@@ -36,6 +36,7 @@ from runtime.supervision.commands import (
     SetTimer,
 )
 from runtime.supervision.events import StageUsage
+from runtime.supervision.spending import booked, unreported
 from runtime.supervision.state import Decision, Held, InFlight, RunState
 
 DEADLINE_TIMER = "deadline"
@@ -63,6 +64,7 @@ class Transition:
         self.ending = state.ending
         self.held = state.held
         self.revisits = state.revisits
+        self.calls_models = state.calls_models
         self.instant: list[tuple[AgentConfig, StageKey, str | None]] = []
         self._next_event_seq = state.next_event_seq
         self._warned = state.warned
@@ -79,6 +81,7 @@ class Transition:
             fan_outs=self.fan_outs,
             held=self.held,
             revisits=self.revisits,
+            calls_models=self.calls_models,
             next_event_seq=self._next_event_seq,
             warned=frozenset(self._warned),
         )
@@ -157,7 +160,8 @@ class Transition:
     def issue(self, entry: InFlight) -> None:
         """Reserve the stage's first grant, and issue it to its agent."""
         agent = self.config.stages[entry.stage]
-        grant = first_grant(agent, self.envelope, (other.grant for other in self.in_flight.values()))
+        has_model = agent.has_llm and self.calls_models
+        grant = first_grant(agent, self.envelope, (other.grant for other in self.in_flight.values()), has_model)
         if self.ending is not None:
             grant = replace(grant, llm_calls=0)
         entry = replace(entry, grant=grant, issued_at_ms=self.at_ms, waiting_retry=False, started=False, tool_calls=0)
@@ -213,9 +217,11 @@ class Transition:
         `spent` None: it was lost or cut off and reports nothing. Then all that was reserved for it counts as spent: it
         may make calls until the cancellation arrives.
         """
-        booked = _unreported(entry) if spent is None else spent
-        calls = max(booked.tool_calls, min(entry.tool_calls, entry.grant.tool_calls))
-        booked = replace(booked, tool_calls=calls)
+        reported, fault = unreported(entry.grant), None
+        if spent is not None:
+            reported, fault = booked(spent, entry.grant, self.envelope.schema_version)
+        calls = max(reported.tool_calls, min(entry.tool_calls, entry.grant.tool_calls))
+        reported = replace(reported, tool_calls=calls)
         self._forget(entry)
         usage = self.envelope.usage
         record = HistoryRecord(
@@ -226,9 +232,9 @@ class Transition:
             duration_ms=max(0, self.at_ms - entry.issued_at_ms),
             status=status,
             error=error,
-            llm_calls=booked.llm_calls,
-            tool_calls=booked.tool_calls,
-            tokens=booked.tokens_in + booked.tokens_out,
+            llm_calls=reported.llm_calls,
+            tool_calls=reported.tool_calls,
+            tokens=reported.tokens_in + reported.tokens_out,
             item=entry.key.item,
             digest=digest,
         )
@@ -236,18 +242,19 @@ class Transition:
             self.envelope,
             usage=replace(
                 usage,
-                llm_calls=usage.llm_calls + booked.llm_calls,
-                tool_calls=usage.tool_calls + booked.tool_calls,
-                tokens_in=usage.tokens_in + booked.tokens_in,
-                tokens_out=usage.tokens_out + booked.tokens_out,
+                llm_calls=usage.llm_calls + reported.llm_calls,
+                tool_calls=usage.tool_calls + reported.tool_calls,
+                tokens_in=usage.tokens_in + reported.tokens_in,
+                tokens_out=usage.tokens_out + reported.tokens_out,
             ),
             history=(*self.envelope.history, record),
-            errors=(*self.envelope.errors, f"{entry.stage}: {error}") if error else self.envelope.errors,
+            errors=(*self.envelope.errors, *(f"{entry.stage}: {text}" for text in (error, fault) if text)),
         )
-        data: dict[str, Any] = {"status": status, "duration_ms": record.duration_ms, "tool_calls": booked.tool_calls}
+        data: dict[str, Any] = {"status": status, "duration_ms": record.duration_ms, "tool_calls": reported.tool_calls}
         if entry.stage in self.fan_outs:
             data["item"] = entry.key.item
-        self.emit("stage.finished", entry, data={**data, "error": error} if error else data)
+        said = {name: text for name, text in (("error", error), ("fault", fault)) if text}
+        self.emit("stage.finished", entry, data=data | said)
 
     def retry_later(self, entry: InFlight) -> None:
         """Keep the visit open and set a timer for its next attempt."""
@@ -333,11 +340,6 @@ class Transition:
         for name in sorted(soft_limits_passed(self.envelope) - self._warned):
             self._warned = self._warned | {name}
             self.emit("bound.warned", data={"bound": name})
-
-
-def _unreported(entry: InFlight) -> StageUsage:
-    grant = entry.grant
-    return StageUsage(llm_calls=grant.llm_calls, tool_calls=grant.tool_calls, tokens_out=grant.tokens or 0)
 
 
 def backoff_ms(key: StageKey, retries: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from runtime.errors import OverloadedError
+from runtime.pipeline.config import RunMode
 from runtime.primitives.clock import Clock, SystemClock
 from runtime.queues.work_queue import WorkQueue
 from runtime.queues.work_table import Task, WorkerId
@@ -26,12 +27,16 @@ IDLE_S = 0.5
 RETRY_WHEN_OVERLOADED_S = 10.0
 
 
-class Line(msgspec.Struct, frozen=True):
-    """Represents one line of the input; `repo` is a folder, relative to `--repo-root` unless absolute."""
+class Line(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Represents one line of the input; `repo` is a folder, relative to `--repo-root` unless absolute.
+
+    `run_mode`: how the pipeline runs for this line; None: as it is configured.
+    """
 
     id: str
     question: str
     repo: str
+    run_mode: RunMode | None = None
 
 
 def queue_name(content: bytes, *about: str) -> str:

@@ -14,7 +14,14 @@ from runtime.settings import Settings, load_settings
 from serve.answer_document import Ask, exit_status
 from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
-from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
+from serve.cli.inputs import (
+    RunModeOption,
+    checked_question,
+    checked_repository,
+    checked_run_mode,
+    limits_from,
+    with_models,
+)
 from serve.cli.process_end import run_to_end
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
 from serve.cli.rebuilt_files import reporting_rebuilt_files
@@ -37,6 +44,7 @@ def ask(
     max_agent_hops: Annotated[int | None, typer.Option(min=0, help="Maximum number of stage visits.")] = None,
     max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of tool calls.")] = None,
     deadline_s: Annotated[float | None, typer.Option(min=0.001, help="Deadline of the run in seconds.")] = None,
+    run_mode: RunModeOption = None,
     wait: Annotated[bool, typer.Option("--wait", help="Let the run wait if it raises a question.")] = False,
 ) -> None:
     """Answer one question about a repository, with citations checked against the files.
@@ -46,10 +54,11 @@ def ask(
     settings = with_models(load_settings(config), reasoner, models)
     if session is not None:
         check_session_id(session)
+    name = pipeline or settings.default_pipeline
     asked = Ask(
         question=checked_question(question, settings),
         repo=checked_repository(repo),
-        pipeline=pipeline or settings.default_pipeline,
+        pipeline=name,
         session_id=session,
         user_id=at_terminal().user_id,
         limits=limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls),
@@ -58,6 +67,7 @@ def ask(
         wait=wait or is_at_terminal(),
         clarify=wait,
         durable=wait,
+        run_mode=checked_run_mode(run_mode, name, settings),
     )
     with reporting_rebuilt_files(settings):
         status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)

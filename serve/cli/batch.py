@@ -24,7 +24,7 @@ from serve.answer_document import EXIT_FAILED, Ask
 from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
-from serve.cli.inputs import checked_question, checked_repository, with_models
+from serve.cli.inputs import checked_question, checked_repository, checked_run_mode, with_models
 from serve.cli.process_end import run_to_end
 from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import progress_console, warn
@@ -42,7 +42,9 @@ class Mode(StrEnum):
 
 
 def batch(
-    source: Annotated[Path, typer.Argument(metavar="IN.jsonl", readable=False, help="Lines of {id, question, repo}.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN.jsonl", readable=False, help="Lines of {id, question, repo, run_mode?}.")
+    ],
     out: Annotated[Path, typer.Option(readable=False, help="Output file, one JSON document per line.")],
     repo_root: Annotated[
         Path, typer.Option(readable=False, help="Folder that relative `repo` paths start from.")
@@ -124,6 +126,7 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
             id=line.id,
             priority="low",
             durable=True,
+            run_mode=checked_run_mode(line.run_mode, job.pipeline, settings),
         )
         return await runtime.ask(ask)
 

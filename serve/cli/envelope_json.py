@@ -24,6 +24,7 @@ import typer
 
 from runtime.errors import InputError, JeevesError
 from runtime.pipeline.config import PipelineConfig
+from runtime.pipeline.run_modes import check_run_mode
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId, new_run_id
 from runtime.run.bounds import blocked_hop
@@ -106,12 +107,14 @@ class Script(msgspec.Struct, frozen=True, omit_defaults=True):
 def _created(settings: Settings, request: Request, given: dict[str, Any]) -> dict[str, Any]:
     now_ms = SystemClock().now_ms()
     pipeline = load_named_pipeline(settings, request.pipeline)
+    check_run_mode(pipeline, request.run_mode)
     begun = _begun(pipeline, request, new_run_id(now_ms), now_ms)
     return _unknown(given) | _document(begun.state.envelope)
 
 
 def _processed(settings: Settings, script: Script, given: dict[str, Any]) -> dict[str, Any]:
     pipeline = load_named_pipeline(settings, script.request.pipeline)
+    check_run_mode(pipeline, script.request.run_mode)
     run_id = RunId(script.run_id)
     decision = _begun(pipeline, script.request, run_id, script.at_ms)
     ignored = []
@@ -125,7 +128,9 @@ def _processed(settings: Settings, script: Script, given: dict[str, Any]) -> dic
 
 
 def _begun(pipeline: PipelineConfig, request: Request, run_id: RunId, at_ms: int) -> Decision:
-    return decide(pipeline, new_state(run_id), Event(run_id, 1, at_ms, RunRequested(request)))
+    return decide(
+        pipeline, new_state(run_id), Event(run_id, 1, at_ms, RunRequested(request, schema_version=SCHEMA_VERSION))
+    )
 
 
 def _continuing(settings: Settings, envelope: Envelope) -> dict[str, Any]:

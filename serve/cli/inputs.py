@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, get_args
 
-from runtime.errors import QuestionError, RepositoryError, SettingsError
+import typer
+
+from runtime.errors import InputError, QuestionError, RepositoryError, SettingsError
+from runtime.pipeline.config import RunMode
 from runtime.settings import Settings
 
 REASONERS = ("rules", "llm")
+
+RunModeOption = Annotated[
+    str | None, typer.Option(help="sequential or parallel, if the pipeline can; default: as configured.")
+]
 
 
 def checked_question(question: str, settings: Settings) -> str:
@@ -45,6 +53,22 @@ def checked_repository(repo: Path) -> str:
     except (OSError, RuntimeError, ValueError) as error:
         raise RepositoryError(f"{repo} cannot be read: {error}", path=str(repo)) from error
     return str(path)
+
+
+def checked_run_mode(mode: str | None, pipeline: str, settings: Settings) -> RunMode | None:
+    """Return the run mode. Raises InputError if there is none of that name, or the pipeline cannot run in it."""
+    if mode is None:
+        return None
+    known: tuple[RunMode, ...] = get_args(RunMode)
+    found = next((one for one in known if one == mode), None)
+    if found is None:
+        raise InputError(f"no run mode is named '{mode}'; known: {', '.join(known)}", run_mode=mode)
+    # Imported here: most questions name no run mode, and need none of it.
+    from runtime.pipeline.run_modes import check_run_mode
+    from serve.wiring import load_named_pipeline
+
+    check_run_mode(load_named_pipeline(settings, pipeline), found)
+    return found
 
 
 def with_models(settings: Settings, reasoner: str | None, models: str | None) -> Settings:

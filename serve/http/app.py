@@ -27,6 +27,7 @@ from actors.origin import check_origin
 from actors.system import attach_system
 from runtime.errors import InputError, JeevesError, UnknownNameError
 from runtime.memory.sessions import check_session_id
+from runtime.pipeline.config import RunMode
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
 from runtime.store.options import StoreOptions
@@ -79,6 +80,7 @@ class ChatMessage(BaseModel):
     limits: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, description="Bounds to lower.")
     deadline_s: float | None = Field(default=None, gt=0, le=3_600)
     wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
+    run_mode: RunMode | None = Field(default=None, description="How the pipeline runs; default: as it is configured.")
 
 
 def ask_of(message: ChatMessage, spec: ServiceSpec, user_id: str) -> Ask:
@@ -111,6 +113,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, user_id: str) -> Ask:
         deadline_s=message.deadline_s,
         wait=message.wait,
         clarify=message.wait,
+        run_mode=message.run_mode,
     )
 
 

@@ -101,6 +101,7 @@ def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
         wait=ask.wait,
         priority=None if ask.priority == "normal" else ask.priority,
         durable=ask.durable,
+        run_mode=ask.run_mode,
     )
 
 

@@ -236,7 +236,9 @@ def more_iterations(pipeline: dict[str, Any]) -> dict[str, Any]:
 
 def no_critic_with_tools(pipeline: dict[str, Any]) -> dict[str, Any]:
     agents = [
-        {**agent, "has_tools": True, "tool_access": "read"} if agent["name"] == "critic" else agent
+        {**agent, "has_tools": True, "tool_access": "read", "allowed_tools": ["locate"]}
+        if agent["name"] == "critic"
+        else agent
         for agent in pipeline["agents"]
     ]
     return {**pipeline, "agents": agents}

@@ -32,6 +32,24 @@ async def test_a_replan_goes_to_the_planner_and_not_to_intent(relay: AnalysisHar
     assert visited(envelope).count("planner") == 6
 
 
+async def test_a_replan_by_rules_looks_for_what_the_hint_names(relay: AnalysisHarness) -> None:
+    plans: list[dict[str, Any]] = []
+
+    async def keeps_plans(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
+        plans.append(await CAPABILITY.agents["planner"].reasoners["rules"](context, view, given))
+        return plans[-1]
+
+    says = critic_saying("replan", "approved")
+
+    async def hints(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
+        return {**await says(context, view, given), "refine_intent_hint": "look at `accept_letter` as well"}
+
+    agents = with_agents(critic=reasoning("critic", hints), planner=reasoning("planner", keeps_plans))
+    await relay.variant(agents, pipeline("code_analysis_replan")).run(QUESTION)
+    named = ["accept_letter" in str(plan["steps"]) for plan in plans]
+    assert named[:2] == [False, True]
+
+
 @pytest.mark.parametrize(("limit", "loops"), [(None, 3), (4, 3), (3, 3), (2, 2), (0, 0)])
 async def test_replans_of_one_round_go_on_to_their_limit(relay: AnalysisHarness, limit: int | None, loops: int) -> None:
     limits = {} if limit is None else {"max_loops_per_stage": limit}

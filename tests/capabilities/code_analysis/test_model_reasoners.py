@@ -78,6 +78,21 @@ async def test_a_good_model_plans_words_and_judges_the_answer(relay: AnalysisHar
     assert usage["tokens_in"] == sum(count_messages(ByteCounter(), request.messages) for request in model.requests)
 
 
+async def test_in_the_replan_form_the_planners_model_sees_the_hint_of_the_critic_that_sent_the_run_back(
+    relay: AnalysisHarness,
+) -> None:
+    hint = "look at how a depot decides to accept a parcel"
+    again = {**GOOD["critic"], "verdict": "reintent", "goals": [], "hint": hint}
+    verdicts = iter([again, GOOD["critic"]])
+    model = ScriptedModel([by_agent({**GOOD, "critic": lambda _request: next(verdicts)})])
+    document = await ModelDesk(relay, model, config=pipeline("code_analysis_replan")).ask(QUESTION)
+    assert (document["terminal_reason"], document["rules_took_over"]) == ("completed", [])
+    first, second = (request.messages[-1].content for request in model.requests if agent_of(request) == "planner")
+    assert hint not in first
+    assert f"hint: {hint}" in second
+    assert [agent_of(request) for request in model.requests].count("intent") == 1
+
+
 @pytest.mark.parametrize("agent", LLM_AGENTS)
 async def test_an_agent_whose_model_writes_nonsense_twice_is_stood_in_for_by_rules_and_the_answer_says_so(
     relay: AnalysisHarness, agent: str

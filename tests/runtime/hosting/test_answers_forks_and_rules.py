@@ -271,7 +271,8 @@ def test_a_fork_has_the_priority_of_its_request() -> None:
 # --- the rules that a run began under
 
 
-OTHER_AGENTS = PipelineBuilder().stage("a", default_next="b", has_tools=True, tool_access="read").stage("b").build()
+TOOLS = {"has_tools": True, "tool_access": "read", "allowed_tools": ["look"]}
+OTHER_AGENTS = PipelineBuilder().stage("a", default_next="b", **TOOLS).stage("b").build()
 
 
 class RulesNotKept(MemoryRunLog):
@@ -343,7 +344,11 @@ def test_a_run_is_taken_up_where_the_agents_of_today_are() -> None:
     ("log", "today", "why"),
     [
         (RulesNotKept(), CHANGED, "the rules that it began under were not kept"),
-        (MemoryRunLog(), OTHER_AGENTS, "of stage 'a' there changed whether it uses tools, what its tools may do"),
+        (
+            MemoryRunLog(),
+            OTHER_AGENTS,
+            "of stage 'a' there changed whether it uses tools, what its tools may do, which tools it may use",
+        ),
         (MemoryRunLog(), PipelineBuilder().stage("b").build(), "stage 'a' is not there any more"),
     ],
     ids=["rules not kept", "another agent", "no agent"],

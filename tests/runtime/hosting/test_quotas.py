@@ -15,7 +15,7 @@ from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse, Request
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import Command, RunStage
-from runtime.supervision.events import CancelRequested, StageSucceeded, StageUsage, TimerFired
+from runtime.supervision.events import BudgetRequested, CancelRequested, StageSucceeded, StageUsage, TimerFired
 from runtime.testing import START_MS, PipelineBuilder
 
 DAY_S = 86_400
@@ -48,6 +48,8 @@ class Table:
     def succeed(self, run_id: RunId, question: str = "", **usage: int) -> None:
         key = self.stages.pop(run_id).key
         asked = InterruptRequest("clarification", question) if question else None
+        if usage.get("llm_calls", 0) > 1:  # the first one is granted from the beginning
+            self.runs.handle(run_id, BudgetRequested(key, usage["llm_calls"] - 1))
         self.take(run_id, self.runs.handle(run_id, StageSucceeded(key, {}, interrupt=asked, usage=StageUsage(**usage))))
         self.admit()
 

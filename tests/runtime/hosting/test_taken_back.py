@@ -193,6 +193,7 @@ def test_a_run_is_told_that_its_quota_is_spent_although_the_first_word_of_it_was
     log = MoodyLog()
     runs = table(log, Quotas(llm_calls_per_day=2))
     (stage,) = [command for command in submitted(runs, ONE) if isinstance(command, RunStage)]
+    runs.handle(ONE, BudgetRequested(stage.key, llm_calls=1))
     runs.handle(ONE, StageSucceeded(stage.key, {}, usage=StageUsage(llm_calls=2)))
     log.mood = mood
     with pytest.raises(StateStorageError):
@@ -210,6 +211,7 @@ def test_what_a_write_that_failed_had_spent_counts_once_it_is_recorded_and_not_t
     log = MoodyLog()
     runs = table(log, Quotas(llm_calls_per_day=3))
     (stage,) = [command for command in submitted(runs, ONE) if isinstance(command, RunStage)]
+    runs.handle(ONE, BudgetRequested(stage.key, llm_calls=1))
     succeeded = StageSucceeded(stage.key, {}, usage=StageUsage(llm_calls=2))
     log.mood = "fail"
     with pytest.raises(StateStorageError), runs.together():

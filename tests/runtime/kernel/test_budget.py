@@ -12,7 +12,7 @@ from runtime.supervision.events import BudgetRequested, StageSucceeded, StageUsa
 from runtime.testing import Bench, PipelineBuilder
 
 MODEL: dict[str, Any] = {"has_llm": True, "model_role": "m"}
-TOOLS: dict[str, Any] = {"has_tools": True, "tool_access": "read"}
+TOOLS: dict[str, Any] = {"has_tools": True, "tool_access": "read", "allowed_tools": ["look"]}
 
 
 def begun(builder: PipelineBuilder) -> Bench:

@@ -33,7 +33,7 @@ from runtime.testing import START_MS, Bench, PipelineBuilder
 
 AGAIN: dict[str, Any] = {"again": True}
 MODEL: dict[str, Any] = {"has_llm": True, "model_role": "m"}
-TOOLS: dict[str, Any] = {"has_tools": True, "tool_access": "read"}
+TOOLS: dict[str, Any] = {"has_tools": True, "tool_access": "read", "allowed_tools": ["look"]}
 
 
 def loop(**settings: Any) -> PipelineBuilder:
@@ -161,7 +161,7 @@ def test_routing_to_an_interrupt_ends_the_run_with_its_question(target: str, rea
 
 
 def test_an_interrupt_without_a_question_gets_one() -> None:
-    bench = begun(PipelineBuilder().stage("a", default_next="clarification"))
+    bench = begun(PipelineBuilder().stage("a", default_next="clarification").rule("known", True, "end"))
     bench.succeed({})
     assert bench.envelope.interrupt is not None
     assert bench.envelope.interrupt.question
@@ -268,7 +268,9 @@ def test_a_refused_reservation_without_a_bound_is_a_failure_like_others() -> Non
 
 @pytest.mark.parametrize("spent", [3, 4])
 def test_callers_are_warned_once_from_eighty_percent_of_a_bound_on(spent: int) -> None:
-    bench = begun(line(max_llm_calls=5))
+    model = {"has_llm": True, "model_role": "m"}
+    bench = begun(PipelineBuilder(max_llm_calls=5).stage("a", default_next="b", **model).stage("b"))
+    bench.want(llm_calls=3)
     bench.succeed({}, StageUsage(llm_calls=spent))
     bench.start()
     bench.succeed({}, StageUsage())
@@ -690,7 +692,7 @@ def test_all_that_an_attempt_was_granted_counts_as_spent_when_it_never_reports(h
 
 
 def test_reported_tool_calls_are_not_counted_twice() -> None:
-    bench = begun(line())
+    bench = begun(PipelineBuilder().stage("a", **TOOLS))
     bench.call_tool()
     bench.succeed({}, StageUsage(tool_calls=1))
     assert bench.envelope.usage.tool_calls == 1

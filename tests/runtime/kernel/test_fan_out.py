@@ -272,7 +272,7 @@ def test_goals_change_when_the_last_item_is_there_in_the_order_of_the_items() ->
 
 def test_items_share_what_the_run_may_spend() -> None:
     builder = PipelineBuilder(max_llm_calls=3, max_tool_calls=10).stage("list", default_next="each")
-    model = {"has_llm": True, "model_role": "m", "has_tools": True, "tool_access": "read"}
+    model = {"has_llm": True, "model_role": "m", "has_tools": True, "tool_access": "read", "allowed_tools": ["look"]}
     builder.stage("each", foreach="outputs.list.x", foreach_concurrency=3, **model)
     bench = Bench(builder.build())
     bench.request()

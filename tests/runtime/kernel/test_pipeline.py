@@ -92,6 +92,7 @@ edge_limits:
         "p.yaml:10: agents[0].routing_rules[0].clear: unknown target 'nothing'",
         "p.yaml:4: agents[0].model_role: required when has_llm is true",
         "p.yaml:12: agents[1].tool_access: 'none' although has_tools is true",
+        "p.yaml:12: agents[1].allowed_tools: names no tool although has_tools is true",
         "p.yaml:18: agents[2].allowed_tools: given although has_tools is false",
         "p.yaml:23: edge_limits[1]: no routing leads from 'b' to 'a'",
         "p.yaml:24: edge_limits[2]: edge 'b' -> 'a' has a limit already",
@@ -407,3 +408,23 @@ def test_whatever_a_document_says_it_is_a_pipeline_or_has_faults_that_name_the_f
     except DocumentFaults as error:
         assert error.values["faults"]
         assert all(fault.startswith("p.yaml") for fault in error.values["faults"])
+
+
+@pytest.mark.parametrize("kind", ["clarification", "confirmation", "agent_review"])
+def test_a_stage_that_only_asks_needs_a_stage_that_goes_on_with_the_answer(kind: str) -> None:
+    says = "each answer leads back to 'a', which asks again until a bound ends the run"
+    only = PipelineBuilder().stage("a", default_next=kind)
+    assert fault_of(only) == f"agents[0].default_next: {says}; name a {kind}_resume_stage, or a route that does not ask"
+    itself = PipelineBuilder(**{f"{kind}_resume_stage": "a"}).stage("a", default_next=kind)
+    assert fault_of(itself).startswith(f"agents[0].default_next: {says}")
+    by_rule = PipelineBuilder().stage("a", default_next=kind).rule("r", 1, "confirmation")
+    assert any(f"agents[0].routing_rules[0].target: {says}" in fault for fault in faults_of(by_rule.yaml()))
+    PipelineBuilder(**{f"{kind}_resume_stage": "b"}).stage("a", default_next=kind).stage("b").build()
+    PipelineBuilder().stage("a", default_next="end").rule("unsure", True, kind).build()
+    PipelineBuilder().stage("a", default_next=kind).rule("sure", True, "end").build()
+
+
+def test_an_agent_with_tools_names_them() -> None:
+    nameless = PipelineBuilder().stage("a", has_tools=True, tool_access="read")
+    says = "names no tool although has_tools is true: every call would be denied; name them"
+    assert fault_of(nameless) == f"agents[0].allowed_tools: {says}"

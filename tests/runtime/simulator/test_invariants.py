@@ -30,7 +30,7 @@ replace = msgspec.structs.replace
 
 def diamond() -> PipelineConfig:
     builder = PipelineBuilder.parallel("simulated", max_llm_calls=9)
-    builder.stage("a", has_llm=True, model_role="m", has_tools=True, tool_access="all")
+    builder.stage("a", has_llm=True, model_role="m", has_tools=True, tool_access="all", allowed_tools=["t"])
     return builder.stage("b", requires=["a"]).stage("c", requires=["a", "b"]).build()
 
 

@@ -19,6 +19,7 @@ from actors.capabilities.code_analysis.handover.intent import IntentOutput, Want
 from actors.capabilities.code_analysis.handover.perception import memory_of, perception_if_any
 from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.question.analysis import Aspect, Question, analyse
+from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.session.entity_graph import EntityGraph
 from actors.capabilities.code_analysis.session.follow_up import in_context
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
@@ -178,13 +179,7 @@ def _with_hint(question: Question, facts: dict[str, Any]) -> Question:
     """Add the names, paths and terms of the critic's own hint to the question; a generated hint adds nothing."""
     if not facts["hint"] or facts["because"] != "asked_again":
         return question
-    hinted = analyse(str(facts["hint"]))
-    return msgspec.structs.replace(
-        question,
-        identifiers=tuple(dict.fromkeys((*question.identifiers, *hinted.identifiers))),
-        paths=tuple(dict.fromkeys((*question.paths, *hinted.paths))),
-        terms=tuple(dict.fromkeys((*question.terms, *hinted.terms))),
-    )
+    return with_hint(question, str(facts["hint"]))
 
 
 def _clarification_of(question: Question, facts: dict[str, Any]) -> str | None:

@@ -15,7 +15,7 @@ from actors.capabilities.code_analysis.agents.tool_choice import avoided_tools
 from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
 from actors.capabilities.code_analysis.answers.listing import type_name
 from actors.capabilities.code_analysis.evidence.steps import DELEGATION_KINDS, Purpose, Step
-from actors.capabilities.code_analysis.handover.critique import critique_if_any
+from actors.capabilities.code_analysis.handover.critique import CritiqueOutput, critique_if_any
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import pass_record
 from actors.capabilities.code_analysis.handover.perception import memory_of, perception_if_any
@@ -24,6 +24,7 @@ from actors.capabilities.code_analysis.handover.reading import written
 from actors.capabilities.code_analysis.question.action import Deed, deed_of, is_on_request
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
+from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
 from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageInput, StageResult
@@ -58,13 +59,17 @@ PROFILE = AgentProfile(thresholds={FEASIBILITY: MIN_FEASIBILITY}, latency_budget
 async def gather(context: StageContext, view: StageView) -> StageInput:
     """Collect the planner's input: the question, the goals that are ready, and the available tools."""
     intent = intent_of(view)
+    critique = _replanned_by(view)
+    hint = _hint_of(critique)
+    # Only a hint of the critic's own names something; the ones that are generated say how to look.
+    is_own = critique is not None and critique.because == "asked_again"
     listed = await context.tools.call("list_tools", None, {})
     tools = [entry["name"] for entry in _tools_of(listed)]
     measured = await _measured(context, view)
     avoided = avoided_tools(measured, tools)
     return StageInput(
         {
-            "question": intent.question,
+            "question": with_hint(intent.question, hint) if hint and is_own else intent.question,
             "goals": view.goals.ready,
             "round": view.goals.round_number,
             "pass": len(view.goals.finished_rounds) + _tries(view),
@@ -74,7 +79,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "avoided": list(avoided.values()),
             "none_left": (listed.error or "").endswith(NONE_LEFT),
             "earlier": memory_of(view).earlier_answers,
-            "hint": intent.hint_used or _replan_feedback(view),
+            "hint": hint or intent.hint_used,
         }
     )
 
@@ -86,9 +91,16 @@ async def _measured(context: StageContext, view: StageView) -> list[dict[str, An
     return await recall.recall_tool_metrics(context, str(perceived.repository["root"]))
 
 
-def _replan_feedback(view: StageView) -> str | None:
+def _replanned_by(view: StageView) -> CritiqueOutput | None:
+    """Return the critique that sent the run back to the planner; None where there is none."""
     critique = critique_if_any(view)
-    return (critique.replan_feedback or None) if critique is not None else None
+    return critique if critique is not None and critique.route == "replan" else None
+
+
+def _hint_of(critique: CritiqueOutput | None) -> str | None:
+    if critique is None:
+        return None
+    return critique.replan_feedback or critique.refine_intent_hint or None
 
 
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
