@@ -32,6 +32,7 @@ from ray._private import ray_constants
 from ray._private.node import Node
 from ray._private.parameter import RayParams
 from ray._private.resource_isolation_config import ResourceIsolationConfig
+from ray._private.services import canonicalize_bootstrap_address
 from ray.job_config import JobConfig
 
 from actors.origin import check_origin, code_tree
@@ -174,6 +175,18 @@ def attach(address: str, token_path: Path | None = None) -> Cluster:
     except BaseException:
         _disconnect()
         raise
+
+
+def probe(address: str) -> None:
+    """Return if a Ray cluster answers at `address` (host:port, or `auto`). Raises ClusterError within two seconds."""
+    if address != "auto":
+        _probe_host(address)
+        return
+    with _faults_as_cluster_error("no Ray cluster is found on this machine (`ray.address` is auto)"):
+        found = canonicalize_bootstrap_address(address)
+    if not found:
+        raise ClusterError("no Ray cluster is found on this machine (`ray.address` is auto)", address=address)
+    _probe_host(found)
 
 
 class _Head(Node):

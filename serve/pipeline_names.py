@@ -1,7 +1,8 @@
-"""Checks the names that a pipeline takes from elsewhere: capability, agents, reasoners, tools, prompts, model roles.
+"""Checks the names that a pipeline takes from elsewhere.
 
-`runtime.pipeline` validates a pipeline by itself and cannot know what is installed. Each problem comes with its key
-path, so that `jeeves validate` can name the line.
+These are its capability, agents, reasoners, tools, prompts and model roles. `runtime.pipeline` validates a pipeline by
+itself and cannot know what is installed. Each problem comes with its key path, so that `jeeves validate` can name the
+line.
 """
 
 from __future__ import annotations
