@@ -35,6 +35,7 @@ from ray._private.resource_isolation_config import ResourceIsolationConfig
 from ray._private.services import canonicalize_bootstrap_address
 from ray.job_config import JobConfig
 
+from actors.actor_logs import pass_on_log_options
 from actors.origin import check_origin, code_tree
 from runtime.errors import ClusterError
 from runtime.settings import RaySettings, open_state_dir
@@ -240,6 +241,7 @@ class _OwnCodeFirst(JobConfig):
         tree = code_tree()
         installed = tree in {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
         super().__init__(ray_namespace=NAMESPACE, _py_driver_sys_path=[] if installed else [str(tree)])
+        pass_on_log_options(self)
 
     def _runtime_env_has_working_dir(self) -> bool:
         # Asked in two places only, to decide whether to add those two folders.

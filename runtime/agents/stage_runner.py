@@ -35,6 +35,7 @@ from runtime.pipeline.config import AgentConfig, ToolAccess
 from runtime.pipeline.output_schema import OutputSchema
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import StageKey
+from runtime.primitives.structured_logs import log_scope
 from runtime.run.bounds import Grant
 from runtime.run.policy_verdict import PolicyVerdict
 from runtime.run.stage_budget import RequestGrant, StageBudget
@@ -146,6 +147,17 @@ class Agent:
 
         Raises only asyncio.CancelledError.
         """
+        with log_scope(command.key.run_id, self.config.name):
+            return await self._executed(command, cancelled, report, more, show)
+
+    async def _executed(
+        self,
+        command: RunStage,
+        cancelled: asyncio.Event,
+        report: ReportToolCall | None,
+        more: RequestBudget | None,
+        show: ShowText | None,
+    ) -> StageSucceeded | StageFailed:
         started_s = time.perf_counter()
         budget = StageBudget(command.grant, _grant_requester(command.key, more))
         tools = self._tools(command, budget, report)
@@ -172,6 +184,7 @@ class Agent:
             if isinstance(result, StageResult) and failure is None:
                 policy = await self._evaluate_policy(context, view, result)
                 usage = _usage(budget, started_s)
+                log.debug("stage.succeeded", extra={"key": str(command.key), "duration_ms": usage.duration_ms})
                 return StageSucceeded(command.key, result.output, result.goals, result.interrupt, usage, policy)
         except JeevesError as error:
             kind = next((k for cls, k in _KIND_OF_ERROR.items() if isinstance(error, cls)), "internal")
@@ -187,6 +200,7 @@ class Agent:
             log.exception("stage.hook_failed", extra={"run_id": command.key.run_id, "stage": self.config.name})
             failure = f"{type(error).__name__}: {error}"
         usage = _usage(budget, started_s)
+        log.info("stage.failed", extra={"key": str(command.key), "kind": kind, "reason": failure})
         return StageFailed(command.key, kind, _sanitized(failure or ""), bound, recoverable, usage)
 
     def model_stats(self) -> ModelStats | None:

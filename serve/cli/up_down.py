@@ -16,7 +16,8 @@ from typing import Annotated, Any
 import typer
 
 from runtime.errors import ClusterError, SettingsError
-from runtime.settings import Settings, load_settings, open_state_dir
+from runtime.settings import Settings, open_state_dir
+from serve.cli.command_settings import load_command_settings
 from serve.cli.meaning import meaning, told_of_meaning
 from serve.cli.queue_state import as_document, queue_state, told_of_queues
 from serve.cli.terminal import say, say_json, say_line
@@ -31,7 +32,7 @@ Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file
 
 def up(config: Config = None) -> None:
     """Start the warm system in the background; `ask`, `batch` and other commands use it while it is up."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     if settings.ray.mode == "in_process":
         raise SettingsError("ray.mode is in_process, which keeps no system up; set it to local or attach")
     open_state_dir(settings.state_dir)
@@ -48,7 +49,7 @@ def up(config: Config = None) -> None:
 
 def down(config: Config = None) -> None:
     """Stop the system that `up` started."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     record = read_record(settings.state_dir)
     if record is None:
         say("not up\n")
@@ -69,7 +70,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False, config: Config = None
 ) -> None:
     """Report whether a system is up, and what it is doing; exit status 1 if it is not."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     record = read_record(settings.state_dir)
     queues = queue_state(settings)
     if record is None:
