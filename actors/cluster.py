@@ -388,6 +388,7 @@ def _probe_host(address: str) -> str:
 def _free_port(host: str) -> int:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in random.SystemRandom().sample(_FREE_PORTS, 100):
+        # A port that is taken: the next one is tried.
         with socket.socket(family) as probe, contextlib.suppress(OSError):
             probe.bind((host, port))
             return port
@@ -427,6 +428,7 @@ def _children(pid: int) -> list[int]:
 
 def _lower_priority(pids: list[int]) -> None:
     for pid in pids:
+        # It has ended, or may not be changed: that costs only time.
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, pid, 19)
 

@@ -154,6 +154,7 @@ class OpenAIBackend:
 
     async def _end_of(self, response: aiohttp.ClientResponse) -> None:
         """Wait briefly for the end of a response after its last event: until then its connection is not reused."""
+        # The answer is complete: without its end, only the connection is lost.
         with suppress(TimeoutError, _aiohttp().ClientError):
             await wait_at_most(self._clock, END_GRACE_S, _read(response, MAX_FRAME_BYTES))
 

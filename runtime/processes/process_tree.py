@@ -43,6 +43,7 @@ def adopt_orphans() -> None:
 
 
 def _send(pid: int, number: signal.Signals) -> None:
+    # It has ended meanwhile, or its id belongs to somebody else by now.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 

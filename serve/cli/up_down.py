@@ -57,10 +57,10 @@ def down(config: Config = None) -> None:
     try:
         asyncio.run(WarmRuntime(record, record.code_version).stop())
     except ClusterError:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # it has ended, which is what is wanted
             os.kill(record.pid, signal.SIGTERM)
     if not _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir)):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # it has ended, which is what is wanted
             os.kill(record.pid, signal.SIGKILL)
         _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir))
     say_line(f"down: process {record.pid}")
@@ -126,6 +126,7 @@ def _start(settings: Settings) -> WarmRecord:
             command, cwd=folder, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, text=True
         )
     if daemon.stdin is not None:
+        # It ended before it had read them: its log says why, and is reported below.
         with suppress(BrokenPipeError), daemon.stdin as given:
             given.write(settings.json_with_secrets())
 

@@ -112,7 +112,7 @@ class Door:
             log.info("door.client_gone")
         finally:
             writer.close()
-            with suppress(ConnectionError):
+            with suppress(ConnectionError):  # the client was faster
                 await writer.wait_closed()
 
     async def _converse(self, line: bytes, client: Client) -> None:

@@ -88,7 +88,7 @@ def test_the_level_holds_for_our_packages_and_configuring_again_replaces(tmp_pat
     before = list(root.handlers)
     try:
         for level in ("debug", "error"):
-            configure_logs(LogOptions(level, "json"), "x", tmp_path / "logs" / "x.log")  # type: ignore[arg-type]
+            configure_logs(LogOptions(level, "json"), "x", tmp_path / "logs" / "x.log")
             logging.getLogger("runtime.x").warning(f"at.{level}", extra={"count": 1})
         assert configured_logs() == LogOptions("error", "json")
         lines = [json.loads(line) for line in (tmp_path / "logs" / "x.log").read_text().splitlines()]
