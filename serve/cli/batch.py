@@ -29,6 +29,7 @@ from serve.cli.inputs import checked_question, checked_repository, with_models
 from serve.cli.process_end import run_to_end
 from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import progress_console, warn
+from serve.principals import at_terminal, for_batch
 from serve.runtimes.answering import AskRuntime
 
 MAX_CONCURRENCY = 64
@@ -113,12 +114,14 @@ def read_lines(source: Path) -> tuple[list[Line], bytes]:
 async def _run(settings: Settings, job: _Job, resume: bool) -> int:
     """Work off the batch and return how many lines were answered here."""
     runtime = await _open(settings, job)
+    user_id = for_batch(at_terminal()).user_id
 
     async def answer(line: Line) -> dict[str, Any]:
         ask = Ask(
             question=checked_question(line.question, settings),
             repo=checked_repository(job.repo_root / line.repo),
             pipeline=job.pipeline,
+            user_id=user_id,
             id=line.id,
             priority="low",
         )

@@ -78,7 +78,7 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     from serve.wiring import agent_settings, capability_spec, index_service, load_named_pipeline
 
     pipeline = load_named_pipeline(settings, settings.default_pipeline)
-    capability = load_capability(capability_spec(settings, pipeline))
+    capability = load_capability(capability_spec(settings, pipeline), pipeline.capability_id)
     found = capability.tools.get(name)
     found.read_arguments(given)
     open_state_dir(settings.state_dir)

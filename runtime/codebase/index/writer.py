@@ -18,8 +18,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runtime.codebase.files.regular_file import NotRegularError, TooLargeError, read_below
 from runtime.codebase.files.source_text import SourceText, from_bytes, is_binary
-from runtime.codebase.files.walk import FileEntry, WalkOptions, resolve_root, walk
+from runtime.codebase.files.walk import FileEntry, SkipReason, WalkOptions, resolve_root, walk
 from runtime.codebase.index import rows, seal, tables
 from runtime.codebase.index.lock import writer_lock
 from runtime.codebase.index.stats import IndexStats, collect_stats, skipped_counts
@@ -30,6 +31,8 @@ from runtime.errors import RepositoryError, StateStorageError
 
 # A file changed again within this time of the last refresh may keep its size and time, so its content is compared.
 _RACY_NS = 50_000_000
+
+_SKIPPED_FOR: dict[type[OSError], SkipReason] = {NotRegularError: "not_a_file", TooLargeError: "too_large"}
 
 Progress = Callable[[int, int], None]
 
@@ -176,14 +179,14 @@ class _Refresh:
             self._replace(entry, row, writer, None, entry.skip_reason)
             return
         try:
-            data = (self._root / entry.path).read_bytes()
+            data = read_below(self._root, entry.path, self._options.walk.max_file_bytes)
         except FileNotFoundError:
             if row is not None:
                 writer.remove(row.id)
                 self._changes.removed += 1
             return
-        except OSError:
-            self._replace(entry, row, writer, None, "unreadable")
+        except OSError as error:
+            self._replace(entry, row, writer, None, _SKIPPED_FOR.get(type(error), "unreadable"))
             return
         self._take(entry, row, writer, data)
 
