@@ -32,8 +32,10 @@ from ray._private import ray_constants
 from ray._private.node import Node
 from ray._private.parameter import RayParams
 from ray._private.resource_isolation_config import ResourceIsolationConfig
+from ray._private.services import canonicalize_bootstrap_address
 from ray.job_config import JobConfig
 
+from actors.actor_logs import pass_on_log_options
 from actors.origin import check_origin, code_tree
 from runtime.errors import ClusterError
 from runtime.settings import RaySettings, open_state_dir
@@ -176,6 +178,18 @@ def attach(address: str, token_path: Path | None = None) -> Cluster:
         raise
 
 
+def probe(address: str) -> None:
+    """Return if a Ray cluster answers at `address` (host:port, or `auto`). Raises ClusterError within two seconds."""
+    if address != "auto":
+        _probe_host(address)
+        return
+    with _faults_as_cluster_error("no Ray cluster is found on this machine (`ray.address` is auto)"):
+        found = canonicalize_bootstrap_address(address)
+    if not found:
+        raise ClusterError("no Ray cluster is found on this machine (`ray.address` is auto)", address=address)
+    _probe_host(found)
+
+
 class _Head(Node):
     """Runs the node of a local cluster: GCS, raylet, two agents; no dashboard, autoscaler or log monitor."""
 
@@ -227,6 +241,7 @@ class _OwnCodeFirst(JobConfig):
         tree = code_tree()
         installed = tree in {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
         super().__init__(ray_namespace=NAMESPACE, _py_driver_sys_path=[] if installed else [str(tree)])
+        pass_on_log_options(self)
 
     def _runtime_env_has_working_dir(self) -> bool:
         # Asked in two places only, to decide whether to add those two folders.
@@ -373,6 +388,7 @@ def _probe_host(address: str) -> str:
 def _free_port(host: str) -> int:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in random.SystemRandom().sample(_FREE_PORTS, 100):
+        # A port that is taken: the next one is tried.
         with socket.socket(family) as probe, contextlib.suppress(OSError):
             probe.bind((host, port))
             return port
@@ -412,6 +428,7 @@ def _children(pid: int) -> list[int]:
 
 def _lower_priority(pids: list[int]) -> None:
     for pid in pids:
+        # It has ended, or may not be changed: that costs only time.
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, pid, 19)
 

@@ -13,6 +13,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
+from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin
 from actors.ray_transport import NAMESPACE, PROCESS_ID
 from actors.watch import Watch
@@ -52,6 +53,7 @@ class CommBusActor:
         heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         check_origin()
+        configure_actor_logs(type(self).__name__)
         clock = clock or SystemClock()
         self._guard = Watch(Heartbeats(hangs_after_s), watched)
         self._guarding = (clock, heartbeat_s)

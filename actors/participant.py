@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
+from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin
 from actors.ray_transport import PROCESS_ID
 from runtime.bus.endpoint import Endpoint
@@ -22,6 +23,7 @@ class Participant:
 
     def __init__(self) -> None:
         check_origin()
+        configure_actor_logs(type(self).__name__)
 
     async def on_frames(self, frames: list[bytes]) -> list[None]:
         """Take frames from the bus, in their order; an unreadable one does not affect the others."""

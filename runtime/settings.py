@@ -274,9 +274,10 @@ class ModelSettings(_Section):
 
 
 class LoggingSettings(_Section):
-    """Sets the log level."""
+    """Sets the level and the format of the logs of all processes."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["text", "json"] = "text"
 
 
 class Settings(BaseSettings):

@@ -1,13 +1,15 @@
-"""Checks the names that a pipeline takes from elsewhere: capability, agents, reasoners, tools, prompts, model roles.
+"""Checks the names that a pipeline takes from elsewhere.
 
-`runtime.pipeline` validates a pipeline by itself and cannot know what is installed. Each problem comes with its key
-path, so that `jeeves validate` can name the line.
+These are its capability, agents, reasoners, tools, prompts and model roles. `runtime.pipeline` validates a pipeline by
+itself and cannot know what is installed. Each problem comes with its key path, so that `jeeves validate` can name the
+line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from pathlib import Path
 
 from runtime.agents.capability import Capability, load_capability
 from runtime.agents.stage_runner import MODEL_REASONER
@@ -17,7 +19,7 @@ from runtime.llm.prompts import PromptRegistry
 from runtime.pipeline.config import AgentConfig, PipelineConfig
 from runtime.primitives.yaml_documents import KeyPath
 from runtime.settings import Settings
-from serve.wiring import capability_spec, config_folders, models_file
+from serve.wiring import capability_spec, config_folders, models_file, package_folders
 
 Problem = tuple[KeyPath, str]
 
@@ -28,7 +30,7 @@ _REACH = {"none": (), "read": ("read",), "write": ("read", "write"), "all": ("re
 def problems_of_names(settings: Settings, pipeline: PipelineConfig) -> list[Problem]:
     """Return a problem for each name that nothing has; without its capability, that problem alone."""
     try:
-        capability = load_capability(capability_spec(settings, pipeline))
+        capability = load_capability(capability_spec(settings, pipeline), pipeline.capability_id)
     except JeevesError as error:
         return [(("capability",) if pipeline.capability else ("name",), error.message)]
     return [
@@ -43,7 +45,7 @@ def _problems_of_agent(settings: Settings, capability: Capability, agent: AgentC
     yield from _problems_of_tools(capability, agent)
     if agent.prompt_key is not None:
         try:
-            PromptRegistry.open(config_folders(settings), capability.id).get(agent.prompt_key)
+            PromptRegistry.open(prompt_folders(settings, capability.id), capability.id).get(agent.prompt_key)
         except JeevesError as error:
             yield ("prompt_key",), error.message
     if agent.model_role is not None:
@@ -75,6 +77,12 @@ def _problems_of_tools(capability: Capability, agent: AgentConfig) -> Iterator[P
         elif agent.has_tools and tools[name].access not in _REACH[agent.tool_access]:
             access = tools[name].access
             yield ("allowed_tools", number), f"tool '{name}' needs {access} access; tool_access is {agent.tool_access}"
+
+
+def prompt_folders(settings: Settings, capability: str) -> list[Path]:
+    """Return the folders that are searched for the prompts of a capability, in order of precedence."""
+    brought = package_folders(settings).get(capability)
+    return [*config_folders(settings), *([] if brought is None else [brought])]
 
 
 def _known_roles(settings: Settings, capability: Capability) -> set[str]:

@@ -40,6 +40,7 @@ from runtime.pipeline.config import AgentConfig, ToolAccess
 from runtime.pipeline.output_schema import OutputSchema
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import StageKey
+from runtime.primitives.structured_logs import log_scope
 from runtime.processes.stop_watchdog import StopWatchdog
 from runtime.run.bounds import Grant
 from runtime.run.policy_verdict import PolicyVerdict
@@ -160,10 +161,11 @@ class Agent:
 
         Raises only asyncio.CancelledError, and errors of `report`.
         """
-        async with LatencyWatch(command.key, self._profile.latency_budget_ms, self._clock, report):
-            ended = await self._ended(command, cancelled, report, more, show)
-        await self._store_tool_calls()
-        return ended
+        with log_scope(command.key.run_id, self.config.name):
+            async with LatencyWatch(command.key, self._profile.latency_budget_ms, self._clock, report):
+                ended = await self._ended(command, cancelled, report, more, show)
+            await self._store_tool_calls()
+            return ended
 
     async def _ended(
         self,
@@ -201,6 +203,7 @@ class Agent:
             if isinstance(result, StageResult) and failure is None:
                 policy = await self._evaluate_policy(context, view, result)
                 usage = _usage(budget, started_s)
+                log.debug("stage.succeeded", extra={"key": str(command.key), "duration_ms": usage.duration_ms})
                 return StageSucceeded(command.key, result.output, result.goals, result.interrupt, usage, policy)
         except JeevesError as error:
             kind = next((k for cls, k in _KIND_OF_ERROR.items() if isinstance(error, cls)), "internal")
@@ -216,6 +219,7 @@ class Agent:
             log.exception("stage.hook_failed", extra={"run_id": command.key.run_id, "stage": self.config.name})
             failure = f"{type(error).__name__}: {error}"
         usage = _usage(budget, started_s)
+        log.info("stage.failed", extra={"key": str(command.key), "kind": kind, "reason": failure})
         return StageFailed(command.key, kind, _sanitized(failure or ""), bound, recoverable, usage)
 
     def model_stats(self) -> ModelStats | None:

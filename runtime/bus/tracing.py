@@ -11,6 +11,7 @@ import msgspec
 
 from runtime.bus.frames import Header
 from runtime.primitives.ids import MessageId, RunId
+from runtime.primitives.structured_logs import enter_log_scope
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -33,3 +34,4 @@ def current_trace() -> Trace:
 def continue_trace(header: Header) -> None:
     """Make the frames that this task sends from now on descend from `header`."""
     _CURRENT.set(Trace(header.trace_id or header.message_id, header.message_id, header.run_id))
+    enter_log_scope(header.run_id)

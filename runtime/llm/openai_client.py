@@ -95,13 +95,15 @@ class OpenAIBackend:
             raise answer.broke_off(f"broke off: {type(error).__name__}: {error}") from error
 
     async def check(self) -> None:
-        """Raise ModelDownError unless the endpoint answers with a status below 500."""
+        """Raise ModelDownError unless the endpoint answers with a status below 500, ModelRefusedError for our key."""
         aiohttp = _aiohttp()
         url = self._deployment.base_url.rstrip("/") + "/models"
         try:
             async with self._opened().get(url, allow_redirects=False) as response:
                 if response.status >= 500:
                     raise ModelDownError(f"{url} answered {response.status}", status=response.status)
+                if response.status in (401, 403) and self._key is not None:
+                    raise ModelRefusedError(f"{url} answered {response.status}; {self._advice(response.status)}")
         except (aiohttp.InvalidURL, aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise self._out_of_reach(error) from error
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
@@ -152,6 +154,7 @@ class OpenAIBackend:
 
     async def _end_of(self, response: aiohttp.ClientResponse) -> None:
         """Wait briefly for the end of a response after its last event: until then its connection is not reused."""
+        # The answer is complete: without its end, only the connection is lost.
         with suppress(TimeoutError, _aiohttp().ClientError):
             await wait_at_most(self._clock, END_GRACE_S, _read(response, MAX_FRAME_BYTES))
 
@@ -164,9 +167,12 @@ class OpenAIBackend:
         if response.status == 408 or response.status >= 500:
             return ModelDownError(told, status=response.status, retry_after_s=after_s)
         if response.status in _LOOK_AT:
-            key = self._deployment.api_key_env or self._deployment.api_key_file or "api_key_env (none is set)"
-            told = f"{told}; {_LOOK_AT[response.status].format(key=key)}"
+            told = f"{told}; {self._advice(response.status)}"
         return ModelRefusedError(told, status=response.status)
+
+    def _advice(self, status: int) -> str:
+        key = self._deployment.api_key_env or self._deployment.api_key_file or "api_key_env (none is set)"
+        return _LOOK_AT[status].format(key=key)
 
     def _out_of_reach(self, error: Exception) -> ModelDownError:
         """Return the error for a request that was not sent: bad address, no connection, untrusted certificate."""

@@ -64,6 +64,7 @@ def die_with_parent() -> None:
 
 
 def _send(pid: int, number: signal.Signals) -> None:
+    # It has ended meanwhile, or its id belongs to somebody else by now.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 

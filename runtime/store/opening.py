@@ -99,13 +99,16 @@ def databases_of(options: StoreOptions, part: AnyPart) -> list[str]:
 def part_state(options: StoreOptions, part: AnyPart) -> str:
     """Describe the state of a part without creating it. Raises StateStorageError if it cannot be read."""
     names = databases_of(options, part)
+    versions = {_version_in(options, part, name) for name in names}
     if part.is_family:
         return f"{len(names)} databases"
-    if not names:
-        return "not made yet"
-    database = open_database(options, part.database, part.label, True, part.is_disposable)
+    return f"schema {versions.pop()} of {len(part.schema.migrations)}" if versions else "not made yet"
+
+
+def _version_in(options: StoreOptions, part: AnyPart, name: str) -> int:
+    database = open_database(options, name, part.label, True, part.is_disposable)
     try:
-        return f"schema {part.schema.version_in(database)} of {len(part.schema.migrations)}"
+        return part.schema.version_in(database)
     finally:
         database.close()
 

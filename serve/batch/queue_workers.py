@@ -139,6 +139,7 @@ class QueueWorkers:
     async def _went_wrong(self, lease: Lease, error: Exception) -> None:
         is_final = isinstance(error, InputError) or lease.task.failures >= self._max_retries
         told = msgspec.json.encode(error_to_wire(error)).decode()
+        # Another worker has the task by now, and reports on it.
         with suppress(LeaseLostError):
             await self._queue.fail_task(lease.id, told, retry=not is_final)
             if is_final:

@@ -10,8 +10,9 @@ import typer
 
 from runtime.memory.sessions import check_session_id
 from runtime.run.envelope import InterruptResponse
-from runtime.settings import Settings, load_settings
+from runtime.settings import Settings
 from serve.answer_document import Ask, exit_status
+from serve.cli.command_settings import load_command_settings
 from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
 from serve.cli.inputs import (
@@ -51,7 +52,7 @@ def ask(
 
     A run that needs a person asks at the terminal; elsewhere, --wait leaves it waiting for `jeeves runs resume`.
     """
-    settings = with_models(load_settings(config), reasoner, models)
+    settings = with_models(load_command_settings(config), reasoner, models)
     if session is not None:
         check_session_id(session)
     name = pipeline or settings.default_pipeline

@@ -16,7 +16,7 @@ import typer
 
 from runtime.errors import InputError
 from runtime.primitives.clock import SystemClock
-from runtime.settings import Settings, load_settings
+from runtime.settings import Settings
 from runtime.store.opening import open_store
 from runtime.store.options import store_options
 from runtime.store.sql_work_queue import WORK_QUEUES
@@ -24,6 +24,7 @@ from serve.answer_document import EXIT_FAILED, Ask
 from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
+from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import checked_question, checked_repository, checked_run_mode, with_models
 from serve.cli.process_end import run_to_end
 from serve.cli.rebuilt_files import reporting_rebuilt_files
@@ -56,7 +57,7 @@ def batch(
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer every line of a file; exit status 1 if a line could not be answered."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     settings = with_models(settings, None, None)
     lines, content = read_lines(source)
     file = BatchFile(out)

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from runtime.primitives.visible_text import visible_line
-from runtime.settings import Settings, load_settings, open_state_dir
+from runtime.settings import Settings, open_state_dir
+from serve.cli.command_settings import load_command_settings
 from serve.cli.display import display_for
 from serve.cli.inputs import checked_repository
 from serve.cli.meaning import meaning, told_of_meaning
@@ -26,7 +27,7 @@ def index(
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Index a repository; unchanged files are not read again."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     with reporting_rebuilt_files(settings):
         refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
         refreshed["meaning"] = meaning(settings)

@@ -11,6 +11,7 @@ import os
 import sys
 
 from runtime.errors import JeevesError
+from runtime.primitives.structured_logs import LogOptions, configure_logs
 from serve.cli.terminal import print_traceback, warn_line
 
 
@@ -28,8 +29,11 @@ def main() -> None:
 def _run() -> None:
     debugging = bool(os.environ.get("JEEVES_DEBUG"))
     sys.excepthook = print_traceback
-    # Without a handler, Python prints warnings and errors of the log: here they are one line, or not shown at all.
-    logging.getLogger().addHandler(logging.StreamHandler() if debugging else logging.NullHandler())
+    # Without a handler, Python prints warnings and errors of the log; commands choose another place with the settings.
+    if debugging:
+        configure_logs(LogOptions(), "cli")
+    else:
+        logging.getLogger().addHandler(logging.NullHandler())
     try:
         # Loading the commands takes a while; interrupting it must not show a traceback.
         from serve.cli.command_table import app

@@ -14,10 +14,11 @@ from runtime.errors import InputError
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
-from runtime.settings import Settings, load_settings
+from runtime.settings import Settings
 from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.replay import explain, fold
 from serve.cli import runs_control
+from serve.cli.command_settings import load_command_settings
 from serve.cli.process_end import run_to_end
 from serve.cli.terminal import say_encoded_json, say_json, say_line
 from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run, runs_of_session
@@ -44,7 +45,7 @@ def list_runs(
     config: Config = None,
 ) -> None:
     """List the newest runs of all logs."""
-    newest = listed_runs(load_settings(config), limit)
+    newest = listed_runs(load_command_settings(config), limit)
     if as_json:
         say_json([msgspec.to_builtins(run) for run in newest])
         return
@@ -56,7 +57,7 @@ def list_runs(
 @app.command("show")
 def show(run_id: Run, config: Config = None) -> None:
     """Print the envelope of a run as JSON; `stays` is the reason why it cannot be resumed, if so."""
-    run = recorded_run(load_settings(config), RunId(run_id))
+    run = recorded_run(load_command_settings(config), RunId(run_id))
     envelope: Envelope = fold(run.rules, run.events).envelope
     document = msgspec.to_builtins(envelope)
     if run.stays is not None and envelope.lifecycle != "terminated":
@@ -67,7 +68,7 @@ def show(run_id: Run, config: Config = None) -> None:
 @app.command("why")
 def why(run_id: Run, as_json: AsJson = False, config: Config = None) -> None:
     """Print the chain of decisions that led to the end of a run."""
-    run = recorded_run(load_settings(config), RunId(run_id))
+    run = recorded_run(load_command_settings(config), RunId(run_id))
     reasons = explain(run.rules, run.events)
     if as_json:
         say_json([msgspec.to_builtins(reason) for reason in reasons])
@@ -87,7 +88,7 @@ def log(
     """Print the events of a run: stages, tool and model calls, goals, questions, errors, the end."""
     if (run_id is None) == (session is None):
         raise InputError("pass either a run id or --session")
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     for each in runs_of_session(settings, session) if session is not None else [RunId(str(run_id))]:
         run = recorded_run(settings, each)
         for event in event_log(run.rules, run.events):
@@ -106,7 +107,7 @@ def fork(
     config: Config = None,
 ) -> None:
     """Fork a run: copy its history up to an event, and continue independently in this process."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     run = recorded_run(settings, RunId(run_id))
     envelope = run_to_end(_forked(settings, load_named_pipeline(settings, run.rules.name), RunId(run_id), at))
     say_line(f"{envelope.run_id} {envelope.terminal_reason or envelope.lifecycle}")

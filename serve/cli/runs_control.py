@@ -23,12 +23,13 @@ from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, Interrupt, InterruptResponse
 from runtime.run.interrupts import refusal
-from runtime.settings import Settings, load_settings
+from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of as client_events
 from runtime.supervision.replay import fold
 from serve.answer_document import asked_in, document_of, exit_status
 from serve.cli.ask import print_document
+from serve.cli.command_settings import load_command_settings
 from serve.cli.process_end import run_to_end
 from serve.cli.terminal import say_encoded_json, say_line
 from serve.principals import at_terminal
@@ -52,7 +53,7 @@ def watch(
 
     For a run that the warm system does not drive, show the events in its log.
     """
-    settings = load_settings(config)
+    settings = load_command_settings(config)
 
     def show(event: ClientEvent) -> None:
         say_encoded_json(msgspec.json.encode(event).decode()) if as_json else say_line(_line_of(event))
@@ -66,7 +67,7 @@ def cancel(
     config: Config = None,
 ) -> None:
     """Cancel a run of the warm system; results of finished stages are kept."""
-    document = asyncio.run(_system(load_settings(config)).cancel(run_id, reason))
+    document = asyncio.run(_system(load_command_settings(config)).cancel(run_id, reason))
     say_line(f"{run_id} {document['terminal_reason']}")
 
 
@@ -76,7 +77,7 @@ def pause(
     config: Config = None,
 ) -> None:
     """Pause a run of the warm system at its next step, until `jeeves runs resume`."""
-    asyncio.run(_system(load_settings(config)).pause(run_id, reason))
+    asyncio.run(_system(load_command_settings(config)).pause(run_id, reason))
     say_line(f"{run_id} waiting; continue with: jeeves runs resume {run_id}")
 
 
@@ -94,7 +95,7 @@ def resume(
 
     A run that no system drives is continued from its log in this process.
     """
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     response = response_of(text, approve, reject, modify)
     document = run_to_end(_resumed(settings, RunId(run_id), interrupt, response))
     print_document(document, as_json)

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from runtime.errors import PortTakenError, SettingsError
-from runtime.settings import Settings, load_settings, open_state_dir
+from runtime.settings import Settings, open_state_dir
+from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import checked_repository, with_models
 from serve.cli.terminal import say_line
 
@@ -25,7 +26,7 @@ def serve(
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer questions over HTTP until interrupted."""
-    settings = with_models(load_settings(config), None, models)
+    settings = with_models(load_command_settings(config), None, models)
     if settings.http.host not in LOOPBACK:
         raise SettingsError(
             f"http.host is {settings.http.host}: without access tokens the service binds to loopback only; "

@@ -11,7 +11,8 @@ import typer
 
 from runtime.codebase.knowledge.relation import Relation
 from runtime.errors import ToolArgumentsError
-from runtime.settings import Settings, load_settings, open_state_dir
+from runtime.settings import Settings, open_state_dir
+from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import checked_repository
 from serve.cli.process_end import run_to_end
 from serve.cli.rebuilt_files import reporting_rebuilt_files
@@ -29,7 +30,7 @@ def tool(
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Call one tool and print its result as JSON."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     given = _arguments(arguments)
     with reporting_rebuilt_files(settings):
         result = run_to_end(_call(settings, name, given, checked_repository(repo)))

@@ -16,9 +16,10 @@ from typing import Annotated, Any
 import typer
 
 from runtime.errors import ClusterError, SettingsError
-from runtime.settings import Settings, load_settings, open_state_dir
+from runtime.settings import Settings, open_state_dir
 from serve.cli.callers_state import as_document as callers_document
 from serve.cli.callers_state import callers_state, told_of_callers
+from serve.cli.command_settings import load_command_settings
 from serve.cli.meaning import meaning, told_of_meaning
 from serve.cli.queue_state import as_document, queue_state, told_of_queues
 from serve.cli.terminal import say, say_json, say_line
@@ -33,7 +34,7 @@ Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file
 
 def up(config: Config = None) -> None:
     """Start the warm system in the background; `ask`, `batch` and other commands use it while it is up."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     if settings.ray.mode == "in_process":
         raise SettingsError("ray.mode is in_process, which keeps no system up; set it to local or attach")
     open_state_dir(settings.state_dir)
@@ -50,7 +51,7 @@ def up(config: Config = None) -> None:
 
 def down(config: Config = None) -> None:
     """Stop the system that `up` started."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     record = read_record(settings.state_dir)
     if record is None:
         say("not up\n")
@@ -58,10 +59,10 @@ def down(config: Config = None) -> None:
     try:
         asyncio.run(WarmRuntime(record, record.code_version).stop())
     except ClusterError:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # it has ended, which is what is wanted
             os.kill(record.pid, signal.SIGTERM)
     if not _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir)):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # it has ended, which is what is wanted
             os.kill(record.pid, signal.SIGKILL)
         _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir))
     say_line(f"down: process {record.pid}")
@@ -71,7 +72,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False, config: Config = None
 ) -> None:
     """Report whether a system is up, and what it is doing; exit status 1 if it is not."""
-    settings = load_settings(config)
+    settings = load_command_settings(config)
     record = read_record(settings.state_dir)
     queues, callers = queue_state(settings), callers_state(settings)
     if record is None:
@@ -151,6 +152,7 @@ def _start(settings: Settings) -> WarmRecord:
             command, cwd=folder, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, text=True
         )
     if daemon.stdin is not None:
+        # It ended before it had read them: its log says why, and is reported below.
         with suppress(BrokenPipeError), daemon.stdin as given:
             given.write(settings.json_with_secrets())
 

@@ -26,7 +26,7 @@ from serve.cli.terminal import say, say_json, warn_line
 from serve.contributions import capabilities, providers
 from serve.llm.resources import described
 from serve.pipeline_names import problems_of_names
-from serve.wiring import capability_spec, config_folders, load_named_pipeline, pipeline_files
+from serve.wiring import capability_spec, config_folders, load_named_pipeline, package_folders, pipeline_files
 
 _SUFFIXES = (".yaml", ".yml", ".md")
 
@@ -103,7 +103,7 @@ def _files_of(settings: Settings, source: str) -> list[Path]:
     path = Path(source)
     if path.exists() or path.suffix in _SUFFIXES or len(path.parts) > 1:
         return [path]
-    folders = config_folders(settings)
+    folders = [*config_folders(settings), *package_folders(settings).values()]
     models = [folder / "models" / f"{source}.yaml" for folder in folders]
     found = [pipeline_files(settings)[source]] if source in pipeline_files(settings) else []
     found += [file for file in models if file.is_file()][:1]

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ray import serve as ray_serve
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin
 from actors.system import attach_system
 from runtime.errors import InputError, JeevesError, UnknownNameError
@@ -156,6 +157,7 @@ class ChatService:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         check_origin()
+        configure_actor_logs("http")
         keep_to_the_node()
         self._spec = msgspec.convert(spec, ServiceSpec)
         self._system = attach_system()

@@ -25,6 +25,7 @@ from vllm.exceptions import VLLMClientError
 from vllm.platforms import current_platform
 from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
+from actors.actor_logs import configure_actor_logs
 from actors.model_handle import REFUSED, application_name
 from actors.origin import check_origin
 from runtime.errors import ClusterError
@@ -55,6 +56,7 @@ class ModelServer(LLMServer):
 
     async def __init__(self, llm_config: LLMConfig, **options: Any) -> None:  # type: ignore[misc]
         check_origin()
+        configure_actor_logs("model")
         keep_to_the_node()
         await super().__init__(llm_config, **options)
         self._share = FairShare(int(llm_config.engine_kwargs["max_num_seqs"]))

@@ -24,6 +24,7 @@ from runtime.errors import InputError, JeevesError
 from runtime.llm.call_metrics import together
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
+from runtime.primitives.structured_logs import LogOptions, configure_logs
 from runtime.primitives.visible_text import visible_line
 from runtime.run.envelope import Envelope, InterruptResponse
 from runtime.settings import Settings
@@ -117,7 +118,7 @@ class Door:
             log.info("door.client_gone")
         finally:
             writer.close()
-            with suppress(ConnectionError):
+            with suppress(ConnectionError):  # the client was faster
                 await writer.wait_closed()
 
     async def _converse(self, line: bytes, client: Client) -> None:
@@ -237,7 +238,7 @@ async def keep(settings: Settings) -> None:
 def main() -> int:
     """Run the daemon; a failure is reported in one line on standard error, which `jeeves up` shows."""
     settings = Settings.model_validate_json(sys.stdin.read())
-    logging.basicConfig(level=settings.logging.level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    configure_logs(LogOptions(settings.logging.level, settings.logging.format), "daemon")
     lock = take_lock(settings.state_dir, LOCK_PATIENCE_S)
     if lock is None:
         sys.stderr.write("jeeves: a warm system is already up\n")

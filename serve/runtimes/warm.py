@@ -71,7 +71,7 @@ def remove_socket(path: Path, state_dir: Path) -> None:
     """Delete the socket, and its temporary folder if it has one."""
     path.unlink(missing_ok=True)
     if path.parent != warm_dir(state_dir):
-        with suppress(OSError):
+        with suppress(OSError):  # something else lies in it: the folder stays
             path.parent.rmdir()
 
 
@@ -216,7 +216,7 @@ class WarmRuntime:
             log.info("warm.connection_lost", extra={"pid": self.record.pid})
         finally:
             writer.close()
-            with suppress(ConnectionError):
+            with suppress(ConnectionError):  # the other side was faster
                 await writer.wait_closed()
         raise ClusterError(f"the warm system (process {self.record.pid}) ended before it answered; ask again")
 

@@ -96,6 +96,7 @@ class Post(NamedTuple):
                 try:
                     return await asyncio.wait_for(self.acknowledged(report_id), SAID_AGAIN_AFTER_S)
                 except TimeoutError:
+                    # Not acknowledged in time: said again, until the timeout around the loop ends it.
                     continue
 
 

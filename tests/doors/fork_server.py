@@ -72,7 +72,7 @@ class ForkServer:
     def close(self) -> None:
         """End the server."""
         self._server.communicate()
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # the server has removed it itself
             Path(self._address).unlink()
         Path(self._folder).rmdir()
 
@@ -119,7 +119,7 @@ def serve(address: str) -> None:
 
 def _bury(options: int) -> None:
     """Wait for those that held a connection, so that what they took of the processor is counted with the tests."""
-    with contextlib.suppress(ChildProcessError):
+    with contextlib.suppress(ChildProcessError):  # none is left
         while os.waitpid(-1, options)[0]:
             pass
 

@@ -8,7 +8,10 @@ from pathlib import Path
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.memory.sessions import SESSIONS
 from runtime.primitives.clock import FakeClock
+from tests.doors.endpoint import Endpoint, endpoint
 from tests.doors.program import Program
+
+__all__ = ["endpoint"]
 
 
 def test_a_sound_installation_has_nothing_to_mend(jeeves: Program) -> None:
@@ -45,16 +48,19 @@ def test_each_part_of_the_store_is_looked_at_and_none_is_made(jeeves: Program, t
     assert sorted(path.name for path in state.glob("*.sqlite")) == ["cache.sqlite", "sessions.sqlite"]
 
 
-def test_each_deployment_of_the_model_file_is_looked_at(jeeves: Program, tmp_path: Path) -> None:
-    endpoint = "backend: openai, base_url: 'http://127.0.0.1:9/v1', model: m, max_model_len: 4096"
-    text = f"{{deployments: {{main: {{{endpoint}, api_key_env: MY_KEY}}}}, roles: {{default: {{deployment: main}}}}}}"
+def test_each_deployment_of_the_model_file_is_checked(jeeves: Program, tmp_path: Path, endpoint: Endpoint) -> None:
+    port = endpoint(200)
+    endpoint_of = f"backend: openai, base_url: 'http://127.0.0.1:{port}/v1', model: m, max_model_len: 4096"
+    text = (
+        f"{{deployments: {{main: {{{endpoint_of}, api_key_env: MY_KEY}}}}, roles: {{default: {{deployment: main}}}}}}"
+    )
     (tmp_path / "models.yaml").write_text(text, encoding="utf-8")
     env = {"JEEVES_MODELS__FILE": str(tmp_path / "models.yaml")}
     outcome = jeeves.run("doctor", env=env)
     assert outcome.status == 1
     assert "the variable MY_KEY holds no usable key" in outcome.out
     told = jeeves.run("doctor", env={**env, "MY_KEY": "abc"}).answers().out
-    assert "m at http://127.0.0.1:9/v1" in told
+    assert f"m at http://127.0.0.1:{port}/v1" in told
     outcome = jeeves.run("doctor", env={"JEEVES_MODELS__FILE": "nowhere"})
     assert outcome.status == 1
 

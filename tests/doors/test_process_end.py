@@ -20,7 +20,7 @@ async def swallow():
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            pass
+            pass  # work that ignores its cancellation is what this is about
 
 async def answered(*started):
     print("answer", flush=True)

@@ -120,7 +120,7 @@ async def answer_of(call: Callable[[], Awaitable[Any]], within_s: float = 1.0) -
     try:
         return await asyncio.wait_for(asyncio.ensure_future(_awaited(call)), within_s)
     except (RayError, ClusterError, TimeoutError, ValueError):
-        return None
+        return None  # away or late, as the docstring says
 
 
 async def _awaited(call: Callable[[], Awaitable[Any]]) -> Any:

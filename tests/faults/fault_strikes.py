@@ -222,7 +222,7 @@ def _fill(file: Any, size: int) -> None:
         while file.write(block) == size:
             pass
     except OSError:
-        return
+        return  # the disk is full, which is what was wanted
 
 
 async def _refused(around: Round) -> bool:

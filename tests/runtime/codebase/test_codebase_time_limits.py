@@ -59,7 +59,7 @@ def test_other_threads_go_on_while_an_expression_is_searched_for() -> None:
 
     def search() -> None:
         begun.set()
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError):  # that it takes too long is what the others must not notice
             pattern.search(text, timeout=1.0)
 
     searching = threading.Thread(target=search)

@@ -133,7 +133,7 @@ def _say(runs: RunTable, stages: dict[RunId, RunStage], said: list[tuple[RunId, 
                 for stage in _issued(runs.handle(run_id, payload)):
                     given[run_id] = stage
     except StateStorageError:
-        return
+        return  # nothing of the group was kept, so that no stage was given out
     stages |= given
 
 

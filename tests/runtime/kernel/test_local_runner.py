@@ -383,6 +383,7 @@ async def test_a_runner_is_closed_although_a_stage_ignores_its_cancellation(capl
 
     async def swallow(_context: StageContext, _view: StageView) -> StageResult:
         while not released.is_set():
+            # A hook that ignores its cancellation is what this test is about.
             with contextlib.suppress(asyncio.CancelledError):
                 await released.wait()
         return StageResult({})

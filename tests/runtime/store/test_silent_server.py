@@ -52,12 +52,12 @@ class Wire:
     def close(self) -> None:
         self._is_open.set()
         for one in [self._listening, *self._sockets]:
-            with suppress(OSError):
+            with suppress(OSError):  # not connected, or closed by the other side
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
 
     def _take(self) -> None:
-        with suppress(OSError):
+        with suppress(OSError):  # closed by the end of the test, or by one of the two sides
             while True:
                 near, _ = self._listening.accept()
                 self.taken += 1
@@ -67,7 +67,7 @@ class Wire:
                     threading.Thread(target=self._carry, args=(source, target), daemon=True).start()
 
     def _carry(self, source: socket.socket, target: socket.socket) -> None:
-        with suppress(OSError):
+        with suppress(OSError):  # closed by the end of the test, or by one of the two sides
             while data := source.recv(65_536):
                 self._is_open.wait()
                 target.sendall(data)
