@@ -22,6 +22,7 @@ from runtime.agents.capability import (
     StageContext,
     StageInput,
     StageResult,
+    services_of,
 )
 from runtime.agents.profile import AgentProfile
 from runtime.agents.stage_runner import Agent
@@ -102,7 +103,7 @@ def open_kernel(
     queries = LocalQueries()
     queries.register(journal_queries(MemoryJournal()))
     told = dict(settings or {})
-    services = capability.open_services(told)
+    services = services_of(capability, told)
     configs = [_pipeline(given) for given in pipelines]
     agents = {
         config.name: {

@@ -34,7 +34,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `wait`: a run that raises a question waits for the answer instead of ending with it. `clarify`: someone can answer
     questions raised after exploration; otherwise the answer reports what was found. `priority`: orders runs that wait
-    for admission.
+    for admission. `mode`: the mode of its capability that it was asked in; `product`: who answers, for its document.
     """
 
     question: str
@@ -49,6 +49,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     wait: bool = False
     clarify: bool = False
     priority: Priority = "normal"
+    mode: str | None = None
+    product: str | None = None
 
 
 def asked_in(request: Request) -> Ask:
@@ -60,6 +62,8 @@ def asked_in(request: Request) -> Ask:
         session_id=request.session_id,
         user_id=request.user_id,
         wait=request.wait,
+        mode=request.metadata.get("mode"),
+        product=request.metadata.get("product"),
     )
 
 
@@ -91,6 +95,7 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    document |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
     if answer.final_response and answer.citations is None:
         document["uncited"] = True
     if failures := handled_failures(envelope.stages, envelope.history):
@@ -154,8 +159,8 @@ def _usage(envelope: Envelope) -> dict[str, Any]:
         "tool_calls": usage.tool_calls,
         "hops": usage.agent_hops,
         "stages": envelope.goals.rounds_finished,
-        "slow_stages": usage.slow_stages,
         "duration_ms": finished_at_ms - envelope.received_at_ms,
+        **({"slow_stages": usage.slow_stages} if usage.slow_stages else {}),
     }
 
 

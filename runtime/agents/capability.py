@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
+from pydantic import BaseModel, ValidationError
 
 from runtime.agents.own_events import OwnEvents
-from runtime.agents.profile import AgentProfile
+from runtime.agents.profile import AgentProfile, profile_of, section_of
 from runtime.bus.queries import QueryClient
 from runtime.errors import SettingsError
 from runtime.llm.prompts import PromptRegistry
@@ -64,10 +65,11 @@ class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int | None = None
 
     @classmethod
-    def of(cls, config: AgentConfig, profile: AgentProfile) -> ModelUse | None:
-        """Return an agent's use of its model; None for an agent without one."""
+    def of(cls, config: AgentConfig, profile: AgentProfile | None = None) -> ModelUse | None:
+        """Return an agent's use of its model, by its profile or its pipeline alone; None for an agent without one."""
         if not config.has_llm:
             return None
+        profile = profile or profile_of(AgentProfile(), config, {})
         return cls(profile.role or "", config.prompt_key, profile.temperature, profile.max_tokens)
 
 
@@ -160,6 +162,8 @@ class Capability(msgspec.Struct, frozen=True):
 
     `pipelines`: the names of its pipelines; empty means those in `configs/pipelines` of its package.
     `open_services(settings)` creates what the hooks of one process share; they find it in `context.services`.
+    `settings`: the model of the capability's own settings (`domain` in its section of jeeves.yaml); `open_services`
+    gets an instance as `settings["domain"]`.
     """
 
     id: str
@@ -167,6 +171,19 @@ class Capability(msgspec.Struct, frozen=True):
     agents: Mapping[str, AgentHooks] = {}
     tools: ToolRegistry = NO_TOOLS
     open_services: Callable[[Mapping[str, Any]], Any] = no_services
+    settings: type[BaseModel] | None = None
+
+
+def services_of(capability: Capability, settings: Mapping[str, Any]) -> Any:
+    """Open the services of one process; `settings` is what agents are given. Raises SettingsError."""
+    if capability.settings is None:
+        return capability.open_services(settings)
+    given = section_of(settings, capability.id).get("domain", {})
+    try:
+        domain = capability.settings.model_validate(given)
+    except ValidationError as error:
+        raise SettingsError(f"settings of capability '{capability.id}': {error}") from error
+    return capability.open_services({**settings, "domain": domain})
 
 
 def load_capability(spec: str, name: str | None = None) -> Capability:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
 
-from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult
+from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult, services_of
 from runtime.agents.latency import LatencyWatch
 from runtime.agents.own_events import OwnEvents
-from runtime.agents.profile import overrides_of, profile_of
+from runtime.agents.profile import overrides_of, profile_of, section_of
 from runtime.agents.reporter import Progress
 from runtime.bus.queries import QueryClient
 from runtime.effects.remote_journal import QueryJournal
@@ -126,8 +126,8 @@ class Agent:
         self._queries = queries
         self._models = models if config.has_llm and reasoner == MODEL_REASONER else None
         self._prompts = prompts
-        self._services = services if services is not None else capability.open_services(settings)
-        self._allowed = self._permitted()
+        self._services = services if services is not None else services_of(capability, settings)
+        self._allowed = self._permitted(section_of(settings, capability.id).get("allowed_tools"))
         self._journal = QueryJournal(queries, clock) if self._has_effects() else None
         keeps_answers = self._models is not None and settings.get("journal_models", True)
         self._answers = QueryJournal(queries, clock, PATIENCE_S) if keeps_answers else None
@@ -263,10 +263,12 @@ class Agent:
         effects = None if self._journal is None else StageEffects(self._journal, command.key)
         return ToolExecutor(self._registry, self._allowed, budget, on_call, effects)
 
-    def _permitted(self) -> frozenset[str]:
+    def _permitted(self, at_most: Collection[str] | None) -> frozenset[str]:
+        """Return the tools that the pipeline allows; `at_most` those of the settings, if these name any."""
         reach = _REACH[self.config.tool_access] if self.config.has_tools else frozenset()
         out_of_reach = {tool.name for tool in self._registry if tool.access not in reach}
-        return frozenset(self.config.allowed_tools) - out_of_reach if reach else frozenset()
+        allowed = frozenset(self.config.allowed_tools) - out_of_reach if reach else frozenset()
+        return allowed if at_most is None else allowed & frozenset(at_most)
 
     def _has_effects(self) -> bool:
         return any(tool.access == "write" and tool.name in self._allowed for tool in self._registry)

@@ -19,6 +19,7 @@ from serve.cli.process_end import run_to_end
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
 from serve.cli.terminal import say, say_json, say_markdown, warn, warn_line
 from serve.runtimes.answering import AskCallbacks
+from serve.wiring import mode_named
 
 
 def ask(
@@ -27,6 +28,7 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
     session: Annotated[str | None, typer.Option(help="Session id; questions in a session can refer back.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run; default: default_pipeline.")] = None,
+    mode: Annotated[str | None, typer.Option(help="Mode of the capability; see docs/capabilities.md.")] = None,
     reasoner: Annotated[str | None, typer.Option(help="rules, or llm if a model is configured.")] = None,
     models: Annotated[str | None, typer.Option(help="Model file to use; see docs/models.md.")] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
@@ -41,19 +43,24 @@ def ask(
 
     A run that needs a person asks at the terminal; elsewhere, --wait leaves it waiting for `jeeves runs resume`.
     """
-    settings = with_models(load_settings(config), reasoner, models)
+    settings = load_settings(config)
+    limits = limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls)
+    chosen = mode_named(settings, mode, pipeline, limits, deadline_s)
+    settings = with_models(settings, reasoner or chosen.reasoner, models)
     if session is not None:
         check_session_id(session)
     asked = Ask(
         question=checked_question(question, settings),
         repo=checked_repository(repo),
-        pipeline=pipeline or settings.default_pipeline,
+        pipeline=chosen.pipeline,
         session_id=session,
-        limits=limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls),
-        deadline_s=deadline_s,
+        limits=chosen.limits,
+        deadline_s=chosen.deadline_s,
         explain=explain,
         wait=wait or is_at_terminal(),
         clarify=wait,
+        mode=mode,
+        product=chosen.product,
     )
     status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)
     raise typer.Exit(status)
