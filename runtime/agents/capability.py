@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from pydantic import BaseModel, ValidationError
 
+from runtime.agents.memory import Memory
 from runtime.agents.own_events import OwnEvents
 from runtime.agents.profile import AgentProfile, profile_of, section_of
 from runtime.bus.queries import QueryClient
@@ -76,7 +77,8 @@ class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
 class StageContext:
     """Gives a hook access to clock, tools, queries and services while its stage runs.
 
-    `llm` and `prompts` are present where a model reasons.
+    `llm` and `prompts` are present where a model reasons. `session` and `cache` keep values beyond the run, in this
+    capability's share of the user's session and of the user's cache.
     """
 
     def __init__(
@@ -94,6 +96,8 @@ class StageContext:
         show: Callable[[str], None] | None = None,
         own_events: OwnEvents | None = None,
         profile: AgentProfile | None = None,
+        session: Memory | None = None,
+        cache: Memory | None = None,
     ) -> None:
         self.key = key
         self.clock = clock
@@ -106,6 +110,8 @@ class StageContext:
         self.llm = llm
         self.prompts = prompts
         self._show = show
+        self.session = session or Memory(queries, None)
+        self.cache = cache or Memory(queries, None)
         self.profile = profile or AgentProfile()
         self._own_events = own_events or OwnEvents(key, None)
 
@@ -163,7 +169,8 @@ class Capability(msgspec.Struct, frozen=True):
     `pipelines`: the names of its pipelines; empty means those in `configs/pipelines` of its package.
     `open_services(settings)` creates what the hooks of one process share; they find it in `context.services`.
     `settings`: the model of the capability's own settings (`domain` in its section of jeeves.yaml); `open_services`
-    gets an instance as `settings["domain"]`.
+    gets an instance as `settings["domain"]`. `queries`: the first words of queries to the store that its hooks make
+    themselves, such as `session.`; without them, hooks reach what they keep by `context.session` and `context.cache`.
     """
 
     id: str
@@ -172,6 +179,7 @@ class Capability(msgspec.Struct, frozen=True):
     tools: ToolRegistry = NO_TOOLS
     open_services: Callable[[Mapping[str, Any]], Any] = no_services
     settings: type[BaseModel] | None = None
+    queries: tuple[str, ...] = ()
 
 
 def services_of(capability: Capability, settings: Mapping[str, Any]) -> Any:

@@ -16,6 +16,7 @@ import msgspec
 
 from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult, services_of
 from runtime.agents.latency import LatencyWatch
+from runtime.agents.memory import HookQueries, Memory
 from runtime.agents.own_events import OwnEvents
 from runtime.agents.profile import overrides_of, profile_of, section_of
 from runtime.agents.reporter import Progress
@@ -124,6 +125,8 @@ class Agent:
         self._reasoner = reasoner
         self._clock = clock
         self._queries = queries
+        self._hook_queries = HookQueries(queries, capability.id, capability.queries)
+        self._capability_id = capability.id
         self._models = models if config.has_llm and reasoner == MODEL_REASONER else None
         self._prompts = prompts
         self._services = services if services is not None else services_of(capability, settings)
@@ -174,7 +177,7 @@ class Agent:
                 command.key,
                 self._clock,
                 tools,
-                self._queries,
+                self._hook_queries,
                 self._services,
                 cancelled,
                 budget,
@@ -184,6 +187,8 @@ class Agent:
                 show,
                 OwnEvents(command.key, report),
                 self._profile,
+                self._memory("session", view.user_id, view.session_id),
+                self._memory("cache", view.user_id, ""),
             )
             result = _wire_result(await self._run_hooks(context, view))
             failure = result if isinstance(result, str) else self._schema_fault(result)
@@ -245,6 +250,10 @@ class Agent:
         if hooks.post_process is None:
             return StageResult(output)
         return await hooks.post_process(context, view, output)
+
+    def _memory(self, kind: str, user_id: str, session_id: str | None) -> Memory:
+        scope = None if session_id is None else [self._capability_id, kind, user_id, session_id]
+        return Memory(self._queries, scope)
 
     def _llm(self, command: RunStage, budget: StageBudget, user_id: str) -> StageLlm | None:
         if self._models is None or self._model_use is None:

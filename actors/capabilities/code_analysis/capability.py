@@ -90,4 +90,5 @@ CAPABILITY = Capability(
     tools=TOOLS,
     open_services=open_services,
     settings=CodeAnalysisSettings,
+    queries=("session.", "memory."),
 )
