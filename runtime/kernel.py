@@ -22,6 +22,7 @@ from runtime.agents.capability import (
     StageContext,
     StageInput,
     StageResult,
+    services_of,
 )
 from runtime.agents.profile import AgentProfile
 from runtime.agents.stage_runner import Agent
@@ -34,6 +35,7 @@ from runtime.errors import JeevesError, StageError
 from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.messages import Message
 from runtime.llm.prompts import PromptRegistry
+from runtime.memory.capability_values import MemoryCache, ValueStore, value_queries
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.loading import load_pipeline, parse_pipeline
 from runtime.primitives.clock import Clock, SystemClock
@@ -101,8 +103,9 @@ def open_kernel(
     time = clock or SystemClock()
     queries = LocalQueries()
     queries.register(journal_queries(MemoryJournal()))
+    queries.register(value_queries(ValueStore(MemoryCache(), time)))
     told = dict(settings or {})
-    services = capability.open_services(told)
+    services = services_of(capability, told)
     configs = [_pipeline(given) for given in pipelines]
     agents = {
         config.name: {

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -24,8 +24,11 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    PrivateAttr,
     SecretStr,
     ValidationError,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -33,7 +36,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 
 import runtime
 from runtime.errors import StateStorageError, UnknownNameError
-from runtime.primitives.yaml_documents import Document, Fault, KeyPath, known_keys, load_yaml, raise_faults
+from runtime.primitives.yaml_documents import Document, Fault, KeyPath, known_keys, load_yaml, parse_yaml, raise_faults
 
 ENV_PREFIX = "JEEVES_"
 ENV_DELIMITER = "__"
@@ -273,11 +276,59 @@ class ModelSettings(_Section):
     journal: bool = True
 
 
+Threshold = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class AgentSettings(_Section):
+    """Overrides the profile of an agent, as `runtime.agents.profile.AgentProfile` describes it."""
+
+    role: str | None = Field(default=None, min_length=1)
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, ge=1)
+    thresholds: dict[Identifier, Threshold] = {}
+    latency_budget_ms: int | None = Field(default=None, ge=1)
+
+
+class ModeSettings(_Section):
+    """Names a way to ask: a pipeline, bounds to lower, and a reasoner; what is not given stays as it is."""
+
+    pipeline: Identifier | None = None
+    limits: dict[Identifier, Annotated[int, Field(ge=0)]] = {}
+    deadline_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    reasoner: Literal["rules", "llm"] | None = None
+
+
+class CapabilitySection(_Section):
+    """Configures one capability. `allowed_tools`: its agents use these at most; None leaves that to the pipelines.
+
+    `product_name`: who answers, in answer documents. `domain`: settings of its own, validated by its model.
+    """
+
+    product_name: str | None = Field(default=None, min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")
+    modes: dict[Identifier, ModeSettings] = {}
+    agents: dict[Identifier, AgentSettings] = {}
+    allowed_tools: Annotated[tuple[str, ...] | None, BeforeValidator(_split_at_commas)] = None
+    domain: dict[str, Any] = {}
+
+
 class LoggingSettings(_Section):
     """Sets the level and the format of the logs of all processes."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["text", "json"] = "text"
+
+
+class _Origin:
+    """Keeps where values came from, for faults that only a capability's own model finds; all are equal."""
+
+    def __init__(self, document: Document | None = None, overrides: Mapping[str, Any] | None = None) -> None:
+        self.document = document or parse_yaml("", FILE_NAME)
+        self.overrides = overrides or {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Origin)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Settings(BaseSettings):
@@ -308,6 +359,21 @@ class Settings(BaseSettings):
     http: HttpSettings = HttpSettings()
     limits: LimitSettings = LimitSettings()
     logging: LoggingSettings = LoggingSettings()
+    capability_settings: dict[Identifier, CapabilitySection] = {}
+
+    _origin: _Origin = PrivateAttr(default_factory=_Origin)
+
+    @field_validator("capability_settings")
+    @classmethod
+    def _sections_are_of_enabled_capabilities(
+        cls, sections: dict[str, CapabilitySection], info: ValidationInfo
+    ) -> dict[str, CapabilitySection]:
+        enabled = info.data.get("capabilities", ())
+        unknown = sorted(set(sections) - set(enabled))
+        if enabled and unknown:
+            named = {"unknown": ", ".join(unknown), "enabled": ", ".join(enabled)}
+            raise PydanticCustomError("not_enabled", "no capability {unknown} is enabled; enabled: {enabled}", named)
+        return sections
 
     @model_validator(mode="before")
     @classmethod
@@ -326,6 +392,16 @@ class Settings(BaseSettings):
         """Restrict the sources to arguments: `load_settings` alone reads files and environments."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
+
+    def fault_at(self, path: KeyPath, problem: str) -> Fault:
+        """Return a fault of the value at `path`, with file and line, or with its environment variable."""
+        return _fault(self._origin.document, self._origin.overrides, path, problem)
+
+    def faults_below(self, path: KeyPath, error: ValidationError) -> list[Fault]:
+        """Return the faults that a model found in the values at `path`, with file, line and key."""
+        origin = self._origin
+        found = error.errors(include_url=False, include_context=False)
+        return [_fault(origin.document, origin.overrides, (*path, *item["loc"]), _told(item)) for item in found]
 
     def json_with_secrets(self) -> str:
         """Return JSON with secrets in plain text, for our own processes; `model_validate_json` reads it back."""
@@ -373,7 +449,25 @@ def load_settings(path: Path | None = None, env: Mapping[str, str] | None = None
         raise_faults([*faults, *_faults(document, overrides, error)])
         raise
     raise_faults(faults)
+    settings._origin = _Origin(document, overrides)
     return settings
+
+
+def read_section(path: Path) -> CapabilitySection:
+    """Return the section of a capability in a file of its own. Raises DocumentFaults."""
+    document = load_yaml(path)
+    try:
+        return CapabilitySection.model_validate(document.data or {})
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False)
+        raise_faults(document.fault(item["loc"], _told(item)) for item in found)
+        raise
+
+
+def merged_sections(lower: CapabilitySection, upper: CapabilitySection) -> CapabilitySection:
+    """Return a section in which the keys that `upper` gives precede those of `lower`, key by key."""
+    given = (section.model_dump(exclude_unset=True) for section in (lower, upper))
+    return CapabilitySection.model_validate(_merged(*given))
 
 
 def open_state_dir(path: Path, min_free_bytes: int = MIN_FREE_BYTES) -> Path:
@@ -437,7 +531,7 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 
 def _misspelt_variables(env: Mapping[str, str]) -> list[Fault]:
     # Pydantic finds unknown keys within a section; it never sees variables that name no section.
-    sections = {name for name in Settings.model_fields if _section(name)}
+    sections = {name for name in Settings.model_fields if _section(name)} | {"capability_settings"}
     faults = []
     for variable in sorted(env):
         if not variable.upper().startswith(ENV_PREFIX):
@@ -458,31 +552,38 @@ def _section(name: str) -> type[_Section] | None:
 
 def _section_at(path: KeyPath) -> type[_Section] | None:
     """Return the section at a path of keys, or None."""
-    model: type[BaseModel] = Settings
+    model: Any = Settings
     for part in path:
-        field = model.model_fields.get(str(part))
-        annotation = None if field is None else field.annotation
-        if not (isinstance(annotation, type) and issubclass(annotation, _Section)):
+        if get_origin(model) is dict:
+            model = get_args(model)[1]  # the part is a key of the dictionary
+        else:
+            field = model.model_fields.get(str(part))
+            model = None if field is None else field.annotation
+        if get_origin(model) is not dict and not (isinstance(model, type) and issubclass(model, _Section)):
             return None
-        model = annotation
-    return model if issubclass(model, _Section) else None
+    return model if isinstance(model, type) and issubclass(model, _Section) else None
 
 
 def _faults(document: Document, overrides: Mapping[str, Any], error: ValidationError) -> list[Fault]:
-    faults = []
-    for item in error.errors(include_url=False, include_context=False):
-        path, problem = item["loc"], _problem(item)
-        variable = _variable(overrides, path)
-        faults.append(Fault("environment", None, variable, problem) if variable else document.fault(path, problem))
-    return faults
+    found = error.errors(include_url=False, include_context=False)
+    return [_fault(document, overrides, item["loc"], _problem(item)) for item in found]
+
+
+def _fault(document: Document, overrides: Mapping[str, Any], path: KeyPath, problem: str) -> Fault:
+    variable = _variable(overrides, path)
+    return Fault("environment", None, variable, problem) if variable else document.fault(path, problem)
 
 
 def _problem(item: ErrorDetails) -> str:
     if item["type"] == "extra_forbidden":
         return f"unknown key; known here: {', '.join(known_keys(_section_at(item['loc'][:-1]) or Settings))}"
-    given = item["input"]
+    return _told(item)
+
+
+def _told(item: Mapping[str, Any]) -> str:
+    given, message = item["input"], str(item["msg"])
     shown = f", not {given!r}" if isinstance(given, str | int | float) else ""
-    return item["msg"] + shown
+    return message + shown
 
 
 def _variable(overrides: Mapping[str, Any], path: KeyPath) -> str:

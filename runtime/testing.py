@@ -26,6 +26,7 @@ from runtime.effects.journal import MemoryJournal
 from runtime.effects.remote_journal import journal_queries
 from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.scripted import ScriptedModel
+from runtime.memory.capability_values import MemoryCache, ValueStore, value_queries
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.interrupt_kinds import InterruptKind
 from runtime.pipeline.loading import parse_pipeline
@@ -213,6 +214,7 @@ class ScriptedRunner:
         )
         queries = LocalQueries()
         queries.register(journal_queries(MemoryJournal()))
+        queries.register(value_queries(ValueStore(MemoryCache(), self.clock)))
         hosted = {
             stage: Agent(agent, capability, "scripted", {}, self.clock, queries)
             for stage, agent in config.stages.items()

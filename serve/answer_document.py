@@ -35,7 +35,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     questions raised after exploration; otherwise the answer reports what was found. `priority`: orders runs that wait
     for admission. `user_id`: the principal that asks, made by `serve.principals`. `durable`: the run is continued by a
     later system, however long it had none; None: if it waits. `run_mode`: how the pipeline is to run; None: as it is
-    configured.
+    configured. `mode`: the mode of its capability that it was asked in; `product`: who answers, for its document.
     """
 
     question: str
@@ -52,6 +52,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     priority: Priority = "normal"
     durable: bool | None = None
     run_mode: RunMode | None = None
+    mode: str | None = None
+    product: str | None = None
 
 
 def asked_in(request: Request) -> Ask:
@@ -64,6 +66,8 @@ def asked_in(request: Request) -> Ask:
         user_id=request.user_id,
         wait=request.wait,
         run_mode=request.run_mode,
+        mode=request.metadata.get("mode"),
+        product=request.metadata.get("product"),
     )
 
 
@@ -95,6 +99,7 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    document |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
     if answer.final_response and answer.citations is None:
         document["uncited"] = True
     if failures := handled_failures(envelope.stages, envelope.history):
@@ -158,8 +163,8 @@ def _usage(envelope: Envelope) -> dict[str, Any]:
         "tool_calls": usage.tool_calls,
         "hops": usage.agent_hops,
         "stages": envelope.goals.rounds_finished,
-        "slow_stages": usage.slow_stages,
         "duration_ms": finished_at_ms - envelope.received_at_ms,
+        **({"slow_stages": usage.slow_stages} if usage.slow_stages else {}),
     }
 
 

@@ -27,6 +27,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 # Knowledge of repositories belongs to the code index.
 _STORE_PARTS = (
+    "runtime.memory.capability_values:VALUES",
     "runtime.codebase.knowledge.earlier_answers:EARLIER_ANSWERS",
     "runtime.codebase.knowledge.relation_store:RELATIONS",
 )

@@ -14,9 +14,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
+from pydantic import BaseModel, ValidationError
 
+from runtime.agents.memory import Memory
 from runtime.agents.own_events import OwnEvents
-from runtime.agents.profile import AgentProfile
+from runtime.agents.profile import AgentProfile, profile_of, section_of
 from runtime.bus.queries import QueryClient
 from runtime.errors import SettingsError
 from runtime.llm.prompts import PromptRegistry
@@ -66,17 +68,19 @@ class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int | None = None
 
     @classmethod
-    def of(cls, config: AgentConfig, profile: AgentProfile) -> ModelUse | None:
-        """Return an agent's use of its model; None for an agent without one."""
+    def of(cls, config: AgentConfig, profile: AgentProfile | None = None) -> ModelUse | None:
+        """Return an agent's use of its model, by its profile or its pipeline alone; None for an agent without one."""
         if not config.has_llm:
             return None
+        profile = profile or profile_of(AgentProfile(), config, {})
         return cls(profile.role or "", config.prompt_key, profile.temperature, profile.max_tokens)
 
 
 class StageContext:
     """Gives a hook access to clock, tools, queries and services while its stage runs.
 
-    `llm` and `prompts` are present where a model reasons.
+    `llm` and `prompts` are present where a model reasons. `session` and `cache` keep values beyond the run, in this
+    capability's share of the user's session and of the user's cache.
     """
 
     def __init__(
@@ -94,6 +98,8 @@ class StageContext:
         show: Callable[[str], None] | None = None,
         own_events: OwnEvents | None = None,
         profile: AgentProfile | None = None,
+        session: Memory | None = None,
+        cache: Memory | None = None,
     ) -> None:
         self.key = key
         self.clock = clock
@@ -106,6 +112,8 @@ class StageContext:
         self.llm = llm
         self.prompts = prompts
         self._show = show
+        self.session = session or Memory(queries, None)
+        self.cache = cache or Memory(queries, None)
         self.profile = profile or AgentProfile()
         self._own_events = own_events or OwnEvents(key, None)
 
@@ -194,6 +202,9 @@ class Capability(msgspec.Struct, frozen=True):
 
     `pipelines`: the names of its pipelines; empty means those in `configs/pipelines` of its package.
     `open_services(settings)` creates what the hooks of one process share; they find it in `context.services`.
+    `settings`: the model of the capability's own settings (`domain` in its section of jeeves.yaml); `open_services`
+    gets an instance as `settings["domain"]`. `queries`: the first words of queries to the store that its hooks make
+    themselves, such as `session.`; without them, hooks reach what they keep by `context.session` and `context.cache`.
     """
 
     id: str
@@ -201,6 +212,20 @@ class Capability(msgspec.Struct, frozen=True):
     agents: Mapping[str, AgentHooks] = {}
     tools: ToolRegistry = NO_TOOLS
     open_services: Callable[[Mapping[str, Any]], Any] = no_services
+    settings: type[BaseModel] | None = None
+    queries: tuple[str, ...] = ()
+
+
+def services_of(capability: Capability, settings: Mapping[str, Any]) -> Any:
+    """Open the services of one process; `settings` is what agents are given. Raises SettingsError."""
+    if capability.settings is None:
+        return capability.open_services(settings)
+    given = section_of(settings, capability.id).get("domain", {})
+    try:
+        domain = capability.settings.model_validate(given)
+    except ValidationError as error:
+        raise SettingsError(f"settings of capability '{capability.id}': {error}") from error
+    return capability.open_services({**settings, "domain": domain})
 
 
 def load_capability(spec: str, name: str | None = None) -> Capability:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import msgspec
-
-from runtime.errors import StageError
+from runtime.errors import InputError, StageError
 from runtime.primitives.ids import StageKey
+from runtime.primitives.plain_json import plain_json
 from runtime.supervision.events import EMITTED_NAME, MAX_EMITTED, StageEmitted
 
 MAX_EVENT_BYTES = 4_096
-MAX_EVENT_DEPTH = 20
 
 Report = Callable[[StageEmitted], Awaitable[None]]
 
@@ -45,24 +42,9 @@ class OwnEvents:
 def plain_data(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of an event's data as every wire and door has it. Raises StageError unless it is a JSON object."""
     try:
-        text = json.dumps(dict(data), ensure_ascii=False, allow_nan=False).encode()
-        if len(text) > MAX_EVENT_BYTES:
-            raise StageError(
-                f"the data of event '{name}' takes {len(text)} bytes as JSON, at most {MAX_EVENT_BYTES} are allowed",
-                actual=len(text),
-                allowed=MAX_EVENT_BYTES,
-            )
-        plain: dict[str, Any] = json.loads(text)
-        msgspec.msgpack.encode(plain)
-        depth = _depth(plain)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        plain: dict[str, Any] = plain_json(dict(data), MAX_EVENT_BYTES, f"data of event '{name}'")
+    except InputError as error:
+        raise StageError(error.message, **error.values) from error
+    except (TypeError, ValueError) as error:
         raise StageError(f"the data of event '{name}' is no JSON object: {error}") from error
-    if depth > MAX_EVENT_DEPTH:
-        raise StageError(f"the data of event '{name}' is nested more than {MAX_EVENT_DEPTH} levels deep")
     return plain
-
-
-def _depth(value: object) -> int:
-    if not isinstance(value, dict | list):
-        return 0
-    return 1 + max(map(_depth, value.values() if isinstance(value, dict) else value), default=0)

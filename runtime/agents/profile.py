@@ -62,9 +62,14 @@ def profile_of(shipped: AgentProfile, config: AgentConfig, overrides: Mapping[st
 
 def overrides_of(settings: Mapping[str, Any], capability: str, agent: str) -> Mapping[str, Any]:
     """Return what the settings say of an agent of a capability; `settings` is what agents are given."""
-    section = settings.get("capability_settings", {}).get(capability, {})
-    found: Mapping[str, Any] = section.get("agents", {}).get(agent, {})
+    found: Mapping[str, Any] = section_of(settings, capability).get("agents", {}).get(agent, {})
     return found
+
+
+def section_of(settings: Mapping[str, Any], capability: str) -> Mapping[str, Any]:
+    """Return the section of a capability, as plain data; empty if the settings have none."""
+    section: Mapping[str, Any] = settings.get("capability_settings", {}).get(capability, {})
+    return section
 
 
 def _is_number(value: object) -> bool:

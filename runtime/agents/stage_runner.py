@@ -9,15 +9,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
 
-from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult, check_hooks
+from runtime.agents.capability import (
+    Capability,
+    ModelUse,
+    StageContext,
+    StageInput,
+    StageResult,
+    check_hooks,
+    services_of,
+)
 from runtime.agents.latency import LatencyWatch
+from runtime.agents.memory import HookQueries, Memory
 from runtime.agents.own_events import OwnEvents
-from runtime.agents.profile import overrides_of, profile_of
+from runtime.agents.profile import overrides_of, profile_of, section_of
 from runtime.agents.reporter import Progress
 from runtime.bus.queries import QueryClient
 from runtime.effects.remote_journal import QueryJournal
@@ -133,10 +142,12 @@ class Agent:
         self._reasoner = reasoner
         self._clock = clock
         self._queries = queries
+        self._hook_queries = HookQueries(queries, capability.id, capability.queries)
+        self._capability_id = capability.id
         self._models = models if config.has_llm and reasoner == MODEL_REASONER else None
         self._prompts = prompts
-        self._services = services if services is not None else capability.open_services(settings)
-        self._allowed = self._permitted()
+        self._services = services if services is not None else services_of(capability, settings)
+        self._allowed = self._permitted(section_of(settings, capability.id).get("allowed_tools"))
         self._tool_host = ToolHost(clock, watchdog)
         self._journal = QueryJournal(queries, clock) if self._has_effects() else None
         keeps_answers = self._models is not None and settings.get("journal_models", True)
@@ -187,7 +198,7 @@ class Agent:
                 command.key,
                 self._clock,
                 tools,
-                self._queries,
+                self._hook_queries,
                 self._services,
                 cancelled,
                 budget,
@@ -197,6 +208,8 @@ class Agent:
                 show,
                 OwnEvents(command.key, report),
                 self._profile,
+                self._memory("session", view.user_id, view.session_id),
+                self._memory("cache", view.user_id, ""),
             )
             result = _wire_result(await self._run_hooks(context, view))
             failure = result if isinstance(result, str) else self._schema_fault(result)
@@ -272,6 +285,10 @@ class Agent:
             return StageResult(output)
         return await hooks.post_process(context, view, output)
 
+    def _memory(self, kind: str, user_id: str, session_id: str | None) -> Memory:
+        scope = None if session_id is None else [self._capability_id, kind, user_id, session_id]
+        return Memory(self._queries, scope)
+
     def _llm(self, command: RunStage, budget: StageBudget, user_id: str) -> StageLlm | None:
         if self._models is None or self._model_use is None:
             return None
@@ -289,10 +306,12 @@ class Agent:
         effects = None if self._journal is None else StageEffects(self._journal, command.key)
         return ToolExecutor(self._registry, self._allowed, budget, on_call, effects, self._tool_host)
 
-    def _permitted(self) -> frozenset[str]:
+    def _permitted(self, at_most: Collection[str] | None) -> frozenset[str]:
+        """Return the tools that the pipeline allows; `at_most` those of the settings, if these name any."""
         reach = _REACH[self.config.tool_access] if self.config.has_tools else frozenset()
         out_of_reach = {tool.name for tool in self._registry if tool.access not in reach}
-        return frozenset(self.config.allowed_tools) - out_of_reach if reach else frozenset()
+        allowed = frozenset(self.config.allowed_tools) - out_of_reach if reach else frozenset()
+        return allowed if at_most is None else allowed & frozenset(at_most)
 
     def _has_effects(self) -> bool:
         return any(tool.access == "write" and tool.name in self._allowed for tool in self._registry)

@@ -29,6 +29,7 @@ from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import say, say_json, say_markdown, warn, warn_line
 from serve.principals import at_terminal
 from serve.runtimes.answering import AskCallbacks
+from serve.wiring import mode_named
 
 
 def ask(
@@ -37,6 +38,7 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer document as JSON.")] = False,
     session: Annotated[str | None, typer.Option(help="Session id; questions in a session can refer back.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run; default: default_pipeline.")] = None,
+    mode: Annotated[str | None, typer.Option(help="Mode of the capability; see docs/capabilities.md.")] = None,
     reasoner: Annotated[str | None, typer.Option(help="rules, or llm if a model is configured.")] = None,
     models: Annotated[str | None, typer.Option(help="Model file to use; see docs/models.md.")] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
@@ -52,23 +54,27 @@ def ask(
 
     A run that needs a person asks at the terminal; elsewhere, --wait leaves it waiting for `jeeves runs resume`.
     """
-    settings = with_models(load_command_settings(config), reasoner, models)
+    settings = load_command_settings(config)
+    limits = limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls)
+    chosen = mode_named(settings, mode, pipeline, limits, deadline_s)
+    settings = with_models(settings, reasoner or chosen.reasoner, models)
     if session is not None:
         check_session_id(session)
-    name = pipeline or settings.default_pipeline
     asked = Ask(
         question=checked_question(question, settings),
         repo=checked_repository(repo),
-        pipeline=name,
+        pipeline=chosen.pipeline,
         session_id=session,
         user_id=at_terminal().user_id,
-        limits=limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls),
-        deadline_s=deadline_s,
+        limits=chosen.limits,
+        deadline_s=chosen.deadline_s,
         explain=explain,
         wait=wait or is_at_terminal(),
         clarify=wait,
         durable=wait,
-        run_mode=checked_run_mode(run_mode, name, settings),
+        run_mode=checked_run_mode(run_mode, chosen.pipeline, settings),
+        mode=mode,
+        product=chosen.product,
     )
     with reporting_rebuilt_files(settings):
         status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)

@@ -7,7 +7,6 @@ input is retried, and becomes a document with `error` after its last failure; th
 from __future__ import annotations
 
 from contextlib import closing
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -31,15 +30,14 @@ from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import progress_console, warn
 from serve.principals import at_terminal, for_batch
 from serve.runtimes.answering import AskRuntime
+from serve.wiring import Mode, mode_named
 
 MAX_CONCURRENCY = 64
 
 
-class Mode(StrEnum):
-    """Selects what a line is answered with: an agents' answer, or ranked places only."""
-
-    ANSWER = "answer"
-    LOCATE = "locate"
+# Modes that every batch has, beside those of its capability.
+ANSWER = "answer"
+LOCATE = "locate"
 
 
 def batch(
@@ -53,19 +51,21 @@ def batch(
     concurrency: Annotated[int, typer.Option(min=1, max=MAX_CONCURRENCY, help="Number of concurrent questions.")] = 2,
     resume: Annotated[bool, typer.Option(help="Keep the answers in OUT and continue with the rest.")] = False,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run.")] = None,
-    mode: Annotated[Mode, typer.Option(help="answer: by agents. locate: ranked places only.")] = Mode.ANSWER,
+    mode: Annotated[
+        str, typer.Option(help="answer: by agents. locate: ranked places only. Or a mode of the capability.")
+    ] = ANSWER,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer every line of a file; exit status 1 if a line could not be answered."""
     settings = load_command_settings(config)
-    settings = with_models(settings, None, None)
+    chosen = mode_named(settings, None if mode in (ANSWER, LOCATE) else mode, pipeline)
+    settings = with_models(settings, chosen.reasoner, None)
     lines, content = read_lines(source)
     file = BatchFile(out)
     file.check(resume)
-    pipeline = pipeline or settings.default_pipeline
-    queue = queue_name(content, *(str(path.resolve()) for path in (source, out, repo_root)), pipeline, mode.value)
+    queue = queue_name(content, *(str(path.resolve()) for path in (source, out, repo_root)), chosen.pipeline, mode)
     with reporting_rebuilt_files(settings):
-        answered = run_to_end(_run(settings, _Job(lines, file, queue, repo_root, pipeline, concurrency, mode), resume))
+        answered = run_to_end(_run(settings, _Job(lines, file, queue, repo_root, chosen, concurrency, mode), resume))
     file.look()
     failed = len(file.failed() & {line.id for line in lines})
     warn(f"{answered} answered, {failed} failed, {len(lines) - answered - failed} kept\n")
@@ -79,9 +79,9 @@ class _Job(NamedTuple):
     out: BatchFile
     queue: str
     repo_root: Path
-    pipeline: str
+    chosen: Mode
     workers: int
-    mode: Mode
+    mode: str
 
 
 def read_lines(source: Path) -> tuple[list[Line], bytes]:
@@ -122,12 +122,16 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
         ask = Ask(
             question=checked_question(line.question, settings),
             repo=checked_repository(job.repo_root / line.repo),
-            pipeline=job.pipeline,
+            pipeline=job.chosen.pipeline,
             user_id=user_id,
             id=line.id,
+            limits=job.chosen.limits,
+            deadline_s=job.chosen.deadline_s,
             priority="low",
             durable=True,
-            run_mode=checked_run_mode(line.run_mode, job.pipeline, settings),
+            run_mode=checked_run_mode(line.run_mode, job.chosen.pipeline, settings),
+            mode=None if job.mode == ANSWER else job.mode,
+            product=job.chosen.product,
         )
         return await runtime.ask(ask)
 
@@ -144,13 +148,13 @@ async def _run(settings: Settings, job: _Job, resume: bool) -> int:
 
 
 async def _open(settings: Settings, job: _Job) -> AskRuntime:
-    if job.mode is Mode.LOCATE:
+    if job.mode == LOCATE:
         from serve.batch.locating import LocateRuntime
 
         return LocateRuntime(settings)
     from serve.runtimes.selection import open_runtime
 
-    return await open_runtime(settings, job.pipeline)
+    return await open_runtime(settings, job.chosen.pipeline)
 
 
 class _Bar:

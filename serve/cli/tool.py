@@ -70,7 +70,7 @@ def _remembered(settings: Settings, root: str, symbol: str) -> list[Relation]:
 async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str) -> dict[str, Any]:
     import msgspec
 
-    from runtime.agents.capability import load_capability
+    from runtime.agents.capability import load_capability, services_of
     from runtime.codebase.tool_registry import remembered_of
     from runtime.run.bounds import Grant
     from runtime.run.stage_budget import StageBudget
@@ -83,7 +83,7 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     found.read_arguments(given)
     open_state_dir(settings.state_dir)
     repository = await index_service(settings).refresh(repo)
-    codebase = capability.open_services(agent_settings(settings)).codebase(repository)
+    codebase = services_of(capability, agent_settings(settings)).codebase(repository)
     if symbol_in := remembered_of(name):
         codebase = codebase.remembering(_remembered(settings, str(codebase.root), str(given.get(symbol_in, ""))))
     result = await ToolExecutor(capability.tools, frozenset({name}), StageBudget(Grant(tool_calls=1))).call(

@@ -42,6 +42,7 @@ from serve.replica_port import keep_to_the_node
 from serve.run_control import answer_run, cancel_run, permitted_run
 from serve.run_logs import newest_runs
 from serve.runtimes.ray_runtime import RayRuntime
+from serve.wiring import Mode, earliest, lowered
 
 MAX_BODY_BYTES = 1_000_000
 MAX_ONGOING_REQUESTS = 64
@@ -55,7 +56,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
     `store`: where the run logs are; `models`: the model file that agents reason with, if they do;
     `providers`: those beside the kernel's own that it may name; `trusted_proxies`: addresses and networks whose
-    X-Forwarded-For is believed.
+    X-Forwarded-For is believed; `modes`: pipeline → mode → the fields of `Mode` for a question that names none;
+    `products`: pipeline → who answers.
     """
 
     default_pipeline: str
@@ -67,6 +69,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     models: dict[str, Any] | None = None
     providers: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    modes: dict[str, dict[str, Mode]] = {}
+    products: dict[str, str] = {}
 
 
 class ChatMessage(BaseModel):
@@ -78,6 +82,7 @@ class ChatMessage(BaseModel):
     repo: str | None = Field(default=None, description="A registered repository; default: the first one.")
     session_id: str | None = None
     pipeline: str | None = None
+    mode: str | None = Field(default=None, description="A mode of the pipeline's capability.")
     limits: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, description="Bounds to lower.")
     deadline_s: float | None = Field(default=None, gt=0, le=3_600)
     wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
@@ -98,6 +103,9 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, user_id: str) -> Ask:
         known = ", ".join(spec.repositories)
         raise UnknownNameError(f"repository '{repo}' is not registered here; registered: {known}", name=repo)
     pipeline = message.pipeline or spec.default_pipeline
+    mode = _mode_of(message, spec, pipeline)
+    if mode is not None:
+        pipeline = mode.pipeline
     if pipeline not in spec.limits:
         raise UnknownNameError(f"no pipeline is named '{pipeline}'; known: {', '.join(spec.limits)}", name=pipeline)
     unknown = sorted(set(message.limits) - set(spec.limits[pipeline]))
@@ -110,12 +118,30 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, user_id: str) -> Ask:
         pipeline=pipeline,
         session_id=message.session_id,
         user_id=user_id,
-        limits=message.limits,
-        deadline_s=message.deadline_s,
+        limits=message.limits if mode is None else lowered(mode.limits, message.limits),
+        deadline_s=message.deadline_s if mode is None else earliest(mode.deadline_s, message.deadline_s),
         wait=message.wait,
         clarify=message.wait,
         run_mode=message.run_mode,
+        mode=message.mode,
+        product=spec.products.get(pipeline),
     )
+
+
+def _mode_of(message: ChatMessage, spec: ServiceSpec, pipeline: str) -> Mode | None:
+    """Return the mode that a message names. Raises UnknownNameError and InputError."""
+    if message.mode is None:
+        return None
+    modes = spec.modes.get(pipeline, {})
+    if message.mode not in modes:
+        known = ", ".join(modes) or "none"
+        raise UnknownNameError(f"there is no mode '{message.mode}' here; there are: {known}", name=message.mode)
+    mode = modes[message.mode]
+    if message.pipeline is not None and message.pipeline != mode.pipeline:
+        raise InputError(f"mode '{message.mode}' runs the pipeline '{mode.pipeline}'; leave out '{message.pipeline}'")
+    if mode.reasoner not in (None, spec.reasoner):
+        raise InputError(f"mode '{message.mode}' reasons by {mode.reasoner}, this service by {spec.reasoner}")
+    return mode
 
 
 @api.exception_handler(RequestValidationError)

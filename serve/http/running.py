@@ -22,7 +22,7 @@ from runtime.store.options import store_options
 from serve.contributions import providers
 from serve.http.app import ChatService, ServiceSpec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
-from serve.wiring import models_file
+from serve.wiring import capability_section, models_file, modes_of
 
 
 def run_service(
@@ -37,6 +37,8 @@ def run_service(
     try:
         asyncio.run(runtime.system.ready())
         models = models_file(settings) if settings.reasoner == MODEL_REASONER else None
+        sections = {pipeline.name: capability_section(settings, pipeline.capability_id) for pipeline in pipelines}
+        products = {name: each.product_name for name, each in sections.items() if each.product_name is not None}
         spec = ServiceSpec(
             default_pipeline=settings.default_pipeline,
             limits={pipeline.name: known_limits(pipeline) for pipeline in pipelines},
@@ -47,6 +49,8 @@ def run_service(
             models=None if models is None else models.model_dump(mode="json"),
             providers=providers(),
             trusted_proxies=settings.http.trusted_proxies,
+            modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
+            products=products,
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)

@@ -90,6 +90,7 @@ class RunHost(Protocol):
 def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
     """Return the kernel's request for a question about a repository whose index is up to date."""
     metadata: dict[str, Any] = {"repo": ask.repo, "repository": repository}
+    metadata |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
     return Request(
         pipeline=ask.pipeline,
         raw_input=ask.question,

@@ -15,7 +15,7 @@ from actors.capabilities.code_analysis.models.model_intent import intent_by_mode
 from actors.capabilities.code_analysis.models.model_plan import plan_by_model
 from actors.capabilities.code_analysis.models.model_synthesis import synthesis_by_model
 from actors.capabilities.code_analysis.models.rule_fallback import model_or_rules
-from actors.capabilities.code_analysis.tools.services import open_services
+from actors.capabilities.code_analysis.tools.services import CodeAnalysisSettings, open_services
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.agents.capability import AgentHooks, Capability
 from runtime.agents.profile import AgentProfile
@@ -89,4 +89,6 @@ CAPABILITY = Capability(
     },
     tools=TOOLS,
     open_services=open_services,
+    settings=CodeAnalysisSettings,
+    queries=("session.", "memory."),
 )

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.agents.capability import StageContext, StageResult
-from runtime.agents.own_events import MAX_EVENT_BYTES, MAX_EVENT_DEPTH, plain_data
+from runtime.agents.own_events import MAX_EVENT_BYTES, plain_data
 from runtime.errors import StageError
 from runtime.primitives.ids import StageKey
+from runtime.primitives.plain_json import MAX_DEPTH
 from runtime.run.stage_view import StageView
 from runtime.supervision.commands import EVENT_FAMILIES
 from runtime.supervision.event_log import event_log
@@ -111,7 +112,7 @@ CYCLE["again"] = CYCLE
         {"a": 10**400},
         {"a": object()},
         {("a", "b"): 1},
-        {"a": nested(MAX_EVENT_DEPTH)},
+        {"a": nested(MAX_DEPTH)},
         {"a": nested(2_000)},
         {"a": nested(100_000)},
         CYCLE,

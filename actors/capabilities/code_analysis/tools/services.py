@@ -8,17 +8,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.semantics.similarity import open_semantics
 
 OPEN_CODEBASES = 4
 
 
+class CodeAnalysisSettings(BaseModel):
+    """Holds the settings of code_analysis: how many repositories each process keeps open."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    open_repositories: int = Field(default=OPEN_CODEBASES, ge=1, le=64)
+
+
 class Services:
     """Caches codebases by repository; each generation of an index is opened once."""
 
-    def __init__(self, *, allow_secrets: bool = False, vectors: Path | None = None) -> None:
+    def __init__(
+        self, *, allow_secrets: bool = False, vectors: Path | None = None, open_repositories: int = OPEN_CODEBASES
+    ) -> None:
         self._allow_secrets = allow_secrets
+        self._max_open = open_repositories
         self._semantics = open_semantics(vectors) if vectors is not None else None
         self._open: OrderedDict[tuple[str, str], Codebase] = OrderedDict()
         self._lock = threading.Lock()
@@ -33,15 +46,18 @@ class Services:
                 self._open[key] = Codebase.open(
                     Path(key[0]), Path(key[1]), allow_secrets=self._allow_secrets, semantics=self._semantics
                 )
-                while len(self._open) > OPEN_CODEBASES:
+                while len(self._open) > self._max_open:
                     self._open.popitem(last=False)[1].close()
             self._open.move_to_end(key)
             return self._open[key]
 
 
 def open_services(settings: Mapping[str, Any]) -> Services:
-    """Open the services of one process; `settings` has `allow_secrets` and the path `vectors`, both optional."""
+    """Open the services of one process; `settings` may have `allow_secrets`, a path `vectors`, and `domain`."""
     vectors = settings.get("vectors")
+    domain: CodeAnalysisSettings = settings.get("domain", CodeAnalysisSettings())
     return Services(
-        allow_secrets=bool(settings.get("allow_secrets", False)), vectors=None if vectors is None else Path(vectors)
+        allow_secrets=bool(settings.get("allow_secrets", False)),
+        vectors=None if vectors is None else Path(vectors),
+        open_repositories=domain.open_repositories,
     )
