@@ -86,7 +86,9 @@ def index_options(settings: Settings) -> IndexOptions:
             max_file_bytes=section.max_file_bytes,
             max_files=section.max_files,
             allow_secrets=section.allow_secrets,
-        )
+        ),
+        timeout_s=section.timeout_s,
+        memory_bytes=section.memory_bytes,
     )
 
 
@@ -164,7 +166,8 @@ def local_runner(
 
 def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:
     """Return the fields of `actors.system.SystemSpec`, without importing Ray."""
-    walk = index_options(settings).walk
+    indexing = index_options(settings)
+    walk = indexing.walk
     return {
         "pipelines": [as_wire(pipeline) for pipeline in pipelines],
         "capabilities": {pipeline.name: capability_spec(settings, pipeline) for pipeline in pipelines},
@@ -178,7 +181,9 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
                 "max_file_bytes": walk.max_file_bytes,
                 "max_files": walk.max_files,
                 "allow_secrets": walk.allow_secrets,
-            }
+            },
+            "timeout_s": indexing.timeout_s,
+            "memory_bytes": indexing.memory_bytes,
         },
         "store": msgspec.to_builtins(store_options(settings)),
         "store_parts": store_parts(),
