@@ -42,12 +42,13 @@ class IndexActor(Participant):
     def __init__(self, folder: str, options: dict[str, Any]) -> None:
         super().__init__()
         self._service = IndexService(Path(folder), msgspec.convert(options, IndexOptions))
+        self._service.prepare()
         self.endpoint = Endpoint(INDEX, RayTransport(), SystemClock(), queries=self._service.queries())
         self.endpoint.bind()
 
-    async def refresh(self, root: str) -> dict[str, Any]:
+    async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
         """Index a repository before a run needs it; front ends call this while the other actors start."""
-        return await self._service.refresh(root)
+        return await self._service.refresh(root, timeout_s)
 
     async def progress(self, root: str) -> tuple[int, int]:
         """Return the number of files done and of all files of the refresh in progress."""

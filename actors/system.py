@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from typing import Any, cast
 
 import msgspec
 import ray
@@ -190,9 +190,20 @@ class System:
         places: dict[str, tuple[int, int, int]] = await call_actor(self._store.places.remote)
         return places
 
-    async def refresh_index(self, root: str) -> dict[str, Any]:
-        """Bring a repository's index up to date ahead of a run."""
-        refreshed: dict[str, Any] = await call_actor(lambda: self._index.refresh.remote(root))
+    async def refresh_index(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
+        """Bring a repository's index up to date ahead of a run; cancellation ends the work on it."""
+        called: list[Any] = []
+
+        def call() -> Awaitable[Any]:
+            called.append(self._index.refresh.remote(root, timeout_s))
+            return cast(Awaitable[Any], called[-1])
+
+        try:
+            refreshed: dict[str, Any] = await call_actor(call)
+        except asyncio.CancelledError:
+            for reference in called[-1:]:
+                ray.cancel(reference)
+            raise
         return refreshed
 
     async def index_progress(self, root: str) -> tuple[int, int]:

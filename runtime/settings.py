@@ -170,12 +170,15 @@ class StoreSettings(_Section):
 class CodeIndexSettings(_Section):
     """Limits which files of a repository are read; `excludes` are further patterns in .gitignore form.
 
-    `embeddings` enables semantic search where the extra of that name is installed.
+    `timeout_s` and `memory_bytes` limit the process that indexes one repository. `embeddings` enables semantic search
+    where the extra of that name is installed.
     """
 
     excludes: Patterns = ()
     max_file_bytes: int = Field(default=1_000_000, ge=1)
     max_files: int = Field(default=200_000, ge=1)
+    timeout_s: float = Field(default=600.0, gt=0, le=86_400)
+    memory_bytes: int = Field(default=4_000_000_000, ge=256_000_000)
     allow_secrets: bool = False
     embeddings: bool = True
 

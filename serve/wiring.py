@@ -234,7 +234,9 @@ def index_options(settings: Settings) -> IndexOptions:
             max_file_bytes=section.max_file_bytes,
             max_files=section.max_files,
             allow_secrets=section.allow_secrets,
-        )
+        ),
+        timeout_s=section.timeout_s,
+        memory_bytes=section.memory_bytes,
     )
 
 
@@ -347,7 +349,8 @@ def limits_of(settings: Settings) -> Limits:
 
 def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:
     """Return the fields of `actors.system.SystemSpec`, without importing Ray."""
-    walk = index_options(settings).walk
+    indexing = index_options(settings)
+    walk = indexing.walk
     specs = {pipeline.name: capability_spec(settings, pipeline) for pipeline in pipelines}
     names = {specs[pipeline.name]: pipeline.capability_id for pipeline in pipelines}
     for spec, name in names.items():
@@ -367,7 +370,9 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
                 "max_file_bytes": walk.max_file_bytes,
                 "max_files": walk.max_files,
                 "allow_secrets": walk.allow_secrets,
-            }
+            },
+            "timeout_s": indexing.timeout_s,
+            "memory_bytes": indexing.memory_bytes,
         },
         "store": msgspec.to_builtins(store_options(settings)),
         "store_parts": store_parts(),

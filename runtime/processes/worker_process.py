@@ -50,9 +50,9 @@ from runtime.errors import (
 from runtime.processes.frames import decode_plain, encode, take
 from runtime.processes.process_tree import kill_tree
 
-SLOW_AFTER_S = 2.0
+SLOW_AFTER_S = 10.0
 KEEPER_PATIENCE_S = 5.0
-_SLOW_NICENESS = 10
+_SLOW_NICENESS = 5
 _READ_BYTES = 1 << 20
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
@@ -69,12 +69,16 @@ def ignore_note(_value: Any) -> None:
 class WorkerProcess:
     """Runs calls in one child process, which starts at once. One call at a time; `kill` from any thread."""
 
-    def __init__(self, *, memory_bytes: int = 0) -> None:
-        """Start the process. `memory_bytes`: limit of its private memory, 0 for none. OSError if it cannot start."""
+    def __init__(self, *, memory_bytes: int = 0, slow_after_s: float = SLOW_AFTER_S) -> None:
+        """Start the process. `memory_bytes`: limit of its private memory, 0 for none. OSError if it cannot start.
+
+        A call that takes longer than `slow_after_s` continues at a lower priority, so that others are not slowed.
+        """
         self.is_alive = True
         self.was_slowed = False
         self.max_rss_bytes = 0
         self._memory_bytes = memory_bytes
+        self._slow_after_s = slow_after_s
         self._killed = False
         self._buffer = bytearray()
         ours, theirs = socket.socketpair()
@@ -113,10 +117,7 @@ class WorkerProcess:
         timeout_s: float | None = None,
         on_note: OnNote = ignore_note,
     ) -> Any:
-        """Run the function named "module:function" in the process and return its value. See the module for errors.
-
-        After two seconds the process continues at a lower priority, so that others are not slowed by a long call.
-        """
+        """Run the function named "module:function" in the process and return its value. See the module for errors."""
         started_s = time.monotonic()
         try:
             self._send(encode((target, dict(arguments))), target, started_s, timeout_s)
@@ -183,9 +184,9 @@ class WorkerProcess:
             if timeout_s is not None and passed_s >= timeout_s:
                 message = f"{target} took longer than {timeout_s:g} s, and its process was killed"
                 raise ProcessTimeoutError(message, target=target, timeout_s=timeout_s)
-            if not self.was_slowed and passed_s >= SLOW_AFTER_S:
+            if not self.was_slowed and passed_s >= self._slow_after_s:
                 self._lower_priority()
-            limits = (timeout_s, None if self.was_slowed else SLOW_AFTER_S)
+            limits = (timeout_s, None if self.was_slowed else self._slow_after_s)
             left_s = min((limit - passed_s for limit in limits if limit is not None), default=None)
             try:
                 poll = select.poll()

@@ -36,7 +36,7 @@ class LocateRuntime:
     async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
         """Return a document with at most 20 `citations`, {file, start_line, end_line}. Raises what a refresh raises."""
         started_s = time.monotonic()
-        refreshed = await self._index.refresh(ask.repo)
+        refreshed = await self._index.refresh(ask.repo, ask.deadline_s)
         result = await asyncio.to_thread(self._locate, refreshed, ask.question)
         document: dict[str, Any] = {"schema_version": DOCUMENT_SCHEMA_VERSION}
         if ask.id is not None:
@@ -67,5 +67,6 @@ class LocateRuntime:
 
     async def close(self) -> None:
         """Release the resources of the runtime."""
+        self._index.close()
         if self._semantics is not None:
             self._semantics.close()

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from runtime.codebase.index.service import IndexService
-from runtime.errors import InterruptError
+from runtime.errors import InterruptError, RepositoryError
 from runtime.hosting.local_runner import LocalRunner
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
@@ -26,12 +29,14 @@ log = logging.getLogger(__name__)
 
 OnEvent = Callable[[ClientEvent], None]
 OnIndexing = Callable[[int, int], None]
+Progress = Callable[[], Awaitable[tuple[int, int]]]
 # Presents the question of a run, in the form of `interrupt_document`, to a person; None leaves the run waiting.
 OnInterrupt = Callable[[dict[str, Any]], Awaitable[InterruptResponse | None]]
 
 PROGRESS_EVERY_S = 0.1
 SUBMIT_PATIENCE_S = 2.0
 GONE = "the caller went away"
+LEAST_DEADLINE_S = 0.001
 
 
 def ignore_event(_event: ClientEvent) -> None:
@@ -87,9 +92,11 @@ class RunHost(Protocol):
         """Answer the question of a run."""
 
 
-def request_of(ask: Ask, repository: dict[str, Any]) -> Request:
-    """Return the kernel's request for a question about a repository whose index is up to date."""
-    metadata: dict[str, Any] = {"repo": ask.repo, "repository": repository}
+def request_of(ask: Ask, repository: dict[str, Any] | None) -> Request:
+    """Return the kernel's request for a question; `repository`: of an index that is up to date, None if none is yet."""
+    metadata: dict[str, Any] = {"repo": ask.repo}
+    if repository is not None:
+        metadata["repository"] = repository
     metadata |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
     return Request(
         pipeline=ask.pipeline,
@@ -112,7 +119,7 @@ EnvelopeOf = Callable[[RunId], Awaitable[Envelope]]
 async def follow(
     host: RunHost,
     ask: Ask,
-    repository: dict[str, Any],
+    repository: dict[str, Any] | None,
     envelope_of: EnvelopeOf,
     callbacks: AskCallbacks,
 ) -> Envelope:
@@ -162,17 +169,43 @@ async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrup
     return True
 
 
-async def prepared(
-    refresh: Awaitable[dict[str, Any]], progress: Callable[[], Awaitable[tuple[int, int]]], on_indexing: OnIndexing
-) -> dict[str, Any]:
+async def prepared(refresh: Awaitable[dict[str, Any]], progress: Progress, on_indexing: OnIndexing) -> dict[str, Any]:
     """Return the result of an index refresh, reporting its progress meanwhile."""
     refreshing = asyncio.ensure_future(refresh)
-    while not refreshing.done():
-        done, total = await progress()
-        if total:
-            on_indexing(done, total)
-        await asyncio.wait({refreshing}, timeout=PROGRESS_EVERY_S)
+    try:
+        while not refreshing.done():
+            done, total = await progress()
+            if total:
+                on_indexing(done, total)
+            await asyncio.wait({refreshing}, timeout=PROGRESS_EVERY_S)
+    except BaseException:
+        refreshing.cancel()
+        await asyncio.wait({refreshing})
+        raise
     return refreshing.result()
+
+
+async def prepared_within(
+    ask: Ask,
+    refresh: Callable[[str, float | None], Awaitable[dict[str, Any]]],
+    progress: Progress,
+    callbacks: AskCallbacks,
+) -> tuple[Ask, dict[str, Any] | None]:
+    """Return the refreshed repository of a question, and the question with the rest of its deadline.
+
+    If the deadline passes meanwhile, there is no repository, and the run ends by its deadline as soon as it has begun.
+    """
+    if ask.deadline_s is None:
+        return ask, await prepared(refresh(ask.repo, None), progress, callbacks.on_indexing)
+    started_s = time.monotonic()
+    try:
+        repository = await prepared(refresh(ask.repo, ask.deadline_s), progress, callbacks.on_indexing)
+    except RepositoryError as error:
+        if not error.values.get("timed_out") or error.values["timeout_s"] < ask.deadline_s:
+            raise
+        repository = None
+    left_s = max(ask.deadline_s - (time.monotonic() - started_s), LEAST_DEADLINE_S)
+    return msgspec.structs.replace(ask, deadline_s=left_s), repository
 
 
 class LocalRuntime:
@@ -180,6 +213,7 @@ class LocalRuntime:
 
     def __init__(self, settings: Settings, pipeline: PipelineConfig) -> None:
         self._index: IndexService = index_service(settings)
+        self._index.prepare()
         self._runner: LocalRunner = local_runner(settings, pipeline, self._index)
         self._reasoner = settings.reasoner
 
@@ -188,12 +222,13 @@ class LocalRuntime:
             state = self._index.progress(ask.repo)
             return state.done, state.total
 
-        repository = await prepared(self._index.refresh(ask.repo), progress, callbacks.on_indexing)
-        envelope = await follow(self._runner, ask, repository, self._envelope, callbacks)
+        within, repository = await prepared_within(ask, self._index.refresh, progress, callbacks)
+        envelope = await follow(self._runner, within, repository, self._envelope, callbacks)
         return document_of(ask, envelope, self._reasoner)
 
     async def close(self) -> None:
         await self._runner.close()
+        self._index.close()
 
     async def _envelope(self, run_id: RunId) -> Envelope:
         return self._runner.envelope(run_id)

@@ -14,7 +14,7 @@ from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
 from runtime.settings import LimitSettings, Settings
 from serve.answer_document import Ask, document_of
-from serve.runtimes.answering import UNHEARD, AskCallbacks, follow, prepared
+from serve.runtimes.answering import UNHEARD, AskCallbacks, follow, prepared_within
 from serve.wiring import system_parts
 
 log = logging.getLogger(__name__)
@@ -54,8 +54,8 @@ class RayRuntime:
 
         if self._counts_requests:
             await self.system.take(ask.user_id, ENDPOINT)
-        repository = await prepared(self.system.refresh_index(ask.repo), progress, callbacks.on_indexing)
-        envelope = await follow(self.system, ask, repository, self.system.envelope, callbacks)
+        within, repository = await prepared_within(ask, self.system.refresh_index, progress, callbacks)
+        envelope = await follow(self.system, within, repository, self.system.envelope, callbacks)
         return document_of(ask, envelope, self.reasoner)
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 GOOD = 'def alpha_thing():\n    """Do the alpha thing."""\n    return 1\n'
+OTHER = "def other_thing():\n    return 2\n"
 
 
 def device_as_ignore_file(root: Path) -> None:
@@ -45,7 +46,7 @@ def stars_in_many_folders(root: Path) -> None:
     for _ in range(60):
         folder = folder / "a"
         folder.mkdir()
-    (folder / "deep.py").write_text(GOOD)
+    (folder / "deep.py").write_text(OTHER)
 
 
 def stars_in_every_folder(root: Path) -> None:
@@ -54,7 +55,7 @@ def stars_in_every_folder(root: Path) -> None:
         (folder / ".gitignore").write_text("".join(f"*a*a*a*a*a*a*a*{number}\n" for number in range(50)))
         folder = folder / ("a" * 200 if len(str(folder)) < 2500 else "a")
         folder.mkdir()
-    (folder / "deep.py").write_text(GOOD)
+    (folder / "deep.py").write_text(OTHER)
 
 
 def brackets_and_stars(root: Path) -> None:
@@ -86,10 +87,10 @@ def loops_of_links(root: Path) -> None:
 
 def strange_names(root: Path) -> None:
     for name in (b"new\nline.py", b"\xff\xfe.py", b"x" * 252 + b".py", b"\x1b[31mred.py", "\u202egnp.py".encode()):
-        Path(os.fsdecode(os.path.join(os.fsencode(root), name))).write_text(GOOD)  # noqa: PTH118 - bytes
+        Path(os.fsdecode(os.path.join(os.fsencode(root), name))).write_text(OTHER)  # noqa: PTH118 - bytes
 
 
-def many_empty_files(root: Path, count: int = 20_000) -> None:
+def many_empty_files(root: Path, count: int = 3_000) -> None:
     _many_files(root, count)
 
 
@@ -130,7 +131,7 @@ def strange_encodings(root: Path) -> None:
 
 
 def hard_links(root: Path) -> None:
-    (root / "first.py").write_text(GOOD)
+    (root / "first.py").write_text(OTHER)
     for number in range(200):
         os.link(root / "first.py", root / f"link{number}.py")
 
@@ -162,7 +163,7 @@ def devices_as_git_files(root: Path) -> None:
 
 def unreadable_things(root: Path) -> None:
     (root / "closed").mkdir(mode=0o000)
-    (root / "closed.py").write_text(GOOD)
+    (root / "closed.py").write_text(OTHER)
     (root / "closed.py").chmod(0o000)
 
 
@@ -180,7 +181,7 @@ def _many_files(root: Path, count: int) -> None:
 
 def _long_names(root: Path) -> None:
     for number in range(20):
-        (root / ("a" * 240 + f"{number}.py")).write_text(GOOD)
+        (root / ("a" * 240 + f"{number}.py")).write_text(OTHER)
 
 
 HOSTILE: tuple[Callable[[Path], None], ...] = (

@@ -1,22 +1,29 @@
 """Serves index refreshes: the only place of a system from which indexes are written.
 
-`index.refresh` {root} → {root, index_path, commit, stats}. Refreshes of different repositories run concurrently; those
-of one repository run one after another. The index of a repository lies in the state folder, named by its root.
+`index.refresh` {root, timeout_s?} → {root, index_path, commit, stats}. Refreshes of different repositories run
+concurrently; those of one repository run one after another. The index of a repository lies in the state folder, named
+by its root.
+
+A repository may be made to hang, crash or exhaust whoever reads it. So each refresh runs in a worker process, bounded
+in time and memory; it is killed at its deadline and when the coroutine is cancelled. The index then stays as it was.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from runtime.bus.queries import QueryHandler
-from runtime.codebase.git.head import head_commit
-from runtime.codebase.index.writer import IndexOptions, refresh
+from runtime.codebase.index.refresh_call import REFRESH
+from runtime.codebase.index.writer import IndexOptions
+from runtime.errors import ProcessDiedError, ProcessMemoryError, RepositoryError
+from runtime.processes.worker_pool import WorkerPool
+
+MAX_PROCESSES = 8
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -34,6 +41,15 @@ class IndexService:
         self._options = options
         self._locks: dict[Path, asyncio.Lock] = {}
         self._progress: dict[str, Progress] = {}
+        self._pool = WorkerPool(size=MAX_PROCESSES, memory_bytes=options.memory_bytes)
+
+    def prepare(self) -> None:
+        """Start a process ahead of the first refresh."""
+        self._pool.start_one()
+
+    def close(self) -> None:
+        """End the processes that wait for a refresh; those that refresh end by themselves, or by cancellation."""
+        self._pool.close()
 
     def index_path(self, root: Path) -> Path:
         """Return the path of the index of `root`."""
@@ -44,27 +60,49 @@ class IndexService:
         """Return the progress of the refresh of `root`; zeros if none is running."""
         return self._progress.get(str(Path(root).resolve()), Progress())
 
-    async def refresh(self, root: str) -> dict[str, Any]:
-        """Bring the index of `root` up to date. Raise RepositoryError or StateStorageError if that fails."""
+    async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
+        """Bring the index of `root` up to date, within `timeout_s` if that is less than the options allow.
+
+        Raise RepositoryError or StateStorageError if that fails; a RepositoryError has `timed_out` if time ran out.
+        """
+        limit_s = min(self._options.timeout_s, self._options.timeout_s if timeout_s is None else timeout_s)
         resolved = await asyncio.to_thread(Path(root).resolve)
-        key = str(resolved)
+        try:
+            async with asyncio.timeout(limit_s), self._locks.setdefault(resolved, asyncio.Lock()):
+                return await self._refreshed(resolved)
+        except TimeoutError as error:
+            raise RepositoryError(
+                f"the files of {resolved} could not be indexed within {limit_s:g} s; exclude some, choose a folder "
+                "below, or give more time (code_index.timeout_s, or the deadline of the question)",
+                path=str(resolved),
+                timed_out=True,
+                timeout_s=limit_s,
+            ) from error
+        except (ProcessMemoryError, ProcessDiedError) as error:
+            raise RepositoryError(
+                f"the files of {resolved} could not be indexed: {error.message}; exclude some, choose a folder below, "
+                "or raise code_index.memory_bytes",
+                path=str(resolved),
+            ) from error
 
-        def note(done: int, total: int) -> None:
-            self._progress[key] = Progress(done, total)
+    async def _refreshed(self, root: Path) -> dict[str, Any]:
+        key = str(root)
 
-        async with self._locks.setdefault(resolved, asyncio.Lock()):
-            try:
-                path = self.index_path(resolved)
-                stats = await asyncio.to_thread(refresh, resolved, path, self._options, note)
-                commit = await asyncio.to_thread(head_commit, resolved)
-            finally:
-                self._progress.pop(key, None)
-        return {"root": key, "index_path": str(path), "commit": commit, "stats": asdict(stats)}
+        def note(progress: tuple[int, int]) -> None:
+            self._progress[key] = Progress(*progress)
+
+        path = self.index_path(root)
+        arguments = {"root": key, "index_path": str(path), "options": self._options}
+        try:
+            done = await self._pool.call(REFRESH, arguments, on_note=note)
+        finally:
+            self._progress.pop(key, None)
+        return {"root": key, "index_path": str(path), **done}
 
     def queries(self) -> dict[str, QueryHandler]:
         """Return the handlers of the queries that agents send."""
 
         async def on_refresh(body: dict[str, Any]) -> dict[str, Any]:
-            return await self.refresh(str(body["root"]))
+            return await self.refresh(str(body["root"]), body.get("timeout_s"))
 
         return {"index.refresh": on_refresh}

@@ -39,10 +39,15 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """Configures the index; `max_index_pages` caps the index file, 4096 bytes a page (None: no cap)."""
+    """Configures the index; `max_index_pages` caps the index file, 4096 bytes a page (None: no cap).
+
+    `timeout_s` and `memory_bytes` bound the process in which `IndexService` refreshes.
+    """
 
     walk: WalkOptions = field(default_factory=WalkOptions)
     max_index_pages: int | None = None
+    timeout_s: float = 600.0
+    memory_bytes: int = 4_000_000_000
 
 
 def refresh(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import language_named
+from runtime.codebase.parsing.broken_trees import BrokenTreeError
 from runtime.codebase.parsing.python_symbols import extract_python
 from runtime.codebase.parsing.syntax import FileSyntax
 from runtime.codebase.parsing.tag_symbols import extract_tags
@@ -22,6 +23,8 @@ def parse(source: SourceText, path: str, language: str | None) -> FileSyntax:
     data = source.text.encode("utf-8", "replace")
     try:
         return extract_python(data, path) if known.is_scoped else extract_tags(data, known)
+    except BrokenTreeError as error:
+        return extract_text(source.text, language)._replace(status="failed", note=str(error))
     except (ImportError, AttributeError, ValueError) as error:
         # An incompatible version of a grammar package fails with one of these, by its query or its ABI.
         return extract_text(source.text, language)._replace(status="failed", note=f"{type(error).__name__}: {error}")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from runtime.codebase.language_registry import load_grammar
 from runtime.codebase.languages.python import PYTHON
+from runtime.codebase.parsing.broken_trees import require_queryable
 from runtime.codebase.parsing.syntax import SOME_OBJECT, FileSyntax, Import, Reference, Symbol
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def extract_python(source: bytes, path: str) -> FileSyntax:
 
     parser, query = _parser()
     root = parser.parse(source).root_node
+    require_queryable(root)
     captures = tree_sitter.QueryCursor(query).captures(root)
     reader = _FileReader(source, path, root, captures)
     note = "syntax errors, read as far as possible" if root.has_error else ""

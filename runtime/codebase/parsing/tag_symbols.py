@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from runtime.codebase.files.source_text import split_lines
 from runtime.codebase.language_parts.language import Language
 from runtime.codebase.language_registry import load_grammar, tags_query
+from runtime.codebase.parsing.broken_trees import require_queryable
 from runtime.codebase.parsing.definition_heads import doc_comment, signature_of, whole_definition
 from runtime.codebase.parsing.lost_types import unparsed_types
 from runtime.codebase.parsing.syntax import (
@@ -65,6 +66,7 @@ def extract_tags(source: bytes, language: Language) -> FileSyntax:
 
     parser, query = _parser(language)
     root = parser.parse(language.before_parsing(source) if language.before_parsing else source).root_node
+    require_queryable(root)
     found = _Found()
     for pattern, captures in tree_sitter.QueryCursor(query).matches(root):
         found.add(pattern, captures)

@@ -171,7 +171,8 @@ def test_nothing_is_imported_from_the_working_folder(tmp_path: Path, monkeypatch
         made.kill()
 
 
-def test_a_slow_process_gives_way_to_others(worker: WorkerProcess) -> None:
+def test_a_slow_process_gives_way_to_others() -> None:
+    worker = WorkerProcess(slow_after_s=0.5)
     seen: list[int] = []
 
     def look(pid: int) -> None:
@@ -182,6 +183,6 @@ def test_a_slow_process_gives_way_to_others(worker: WorkerProcess) -> None:
             seen.append(os.getpriority(os.PRIO_PROCESS, pid))
 
     with pytest.raises(ProcessTimeoutError):
-        worker.call(f"{CALLED}:spin", {}, timeout_s=2.6, on_note=look)
+        worker.call(f"{CALLED}:spin", {}, timeout_s=1.0, on_note=look)
     assert worker.was_slowed
     assert seen[-1] > seen[0]

@@ -1,0 +1,32 @@
+"""Refreshes an index in a worker process: what `IndexService` has called there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from runtime.codebase.git.head import head_commit
+from runtime.codebase.index.writer import IndexOptions, refresh
+
+REFRESH = f"{__name__}:refresh_index"
+_NOTE_EVERY_S = 0.05
+
+
+def refresh_index(
+    note: Callable[[tuple[int, int]], None], root: str, index_path: str, options: IndexOptions
+) -> dict[str, Any]:
+    """Bring an index up to date and return {commit, stats}; `note` gets the files done and in total now and then."""
+    noted_s = 0.0
+
+    def on_progress(done: int, total: int) -> None:
+        nonlocal noted_s
+        now_s = time.monotonic()
+        if now_s - noted_s >= _NOTE_EVERY_S:
+            noted_s = now_s
+            note((done, total))
+
+    stats = refresh(Path(root), Path(index_path), options, on_progress)
+    return {"commit": head_commit(Path(root)), "stats": asdict(stats)}
