@@ -21,6 +21,7 @@
     │   ├── ClusterError
     │   └── VersionMismatchError
     ├── WireError                  bytes that are no frame of ours
+    │   └── NewerVersionError      a record of a newer version: `run_id`, `found` and `known`
     ├── BusError
     │   ├── NoHandlerError
     │   ├── DuplicateHandlerError
@@ -197,6 +198,12 @@ class WireError(JeevesError):
     """Reports bytes that could not be read as a frame or an envelope."""
 
     code = "wire"
+
+
+class NewerVersionError(WireError):
+    """Reports a record that a newer version wrote and this one cannot continue; `found` and `known` are versions."""
+
+    code = "newer_version"
 
 
 class BusError(JeevesError):
