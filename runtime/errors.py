@@ -7,6 +7,7 @@
     │   ├── SettingsError
     │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
     │   ├── RunStateError          the run's state does not allow the operation
+    │   ├── NotPermittedError      the run belongs to another principal
     │   ├── InterruptError         an answer cannot be taken: unknown, answered, expired, another user's
     │   ├── RateLimitedError       too many requests; retry after `retry_after_s`
     │   ├── DocumentFaults         a YAML document with faults, all of them listed
@@ -19,7 +20,14 @@
     │   │   └── OwnedError         the lease is taken: `holder` and `until_ms`
     │   ├── OverloadedError        the queue of runs is full; retry after `retry_after_s`
     │   ├── ClusterError
-    │   └── VersionMismatchError
+    │   ├── VersionMismatchError
+    │   └── ProcessError           a call in a worker process gave no value: `target`
+    │       ├── ProcessTimeoutError  it took longer than `timeout_s` and was killed
+    │       ├── ProcessKilledError   it was called off
+    │       ├── ProcessMemoryError   it needed more than `memory_bytes`
+    │       ├── ProcessDiedError     it ended by itself: `status`, negative for a signal
+    │       ├── ProcessCallError     the function raised `problem`, no error of this tree; `traceback`
+    │       └── CalledOffError       work in a thread was called off
     ├── WireError                  bytes that are no frame of ours
     │   └── NewerVersionError      a record of a newer version: `run_id`, `found` and `known`
     ├── BusError
@@ -112,6 +120,12 @@ class RunStateError(InputError):
     code = "run_state"
 
 
+class NotPermittedError(InputError):
+    """Reports that `user_id` may not control a run, because it belongs to `owner_id`."""
+
+    code = "not_permitted"
+
+
 class InterruptError(InputError):
     """Reports an answer to a run's question that cannot be taken."""
 
@@ -192,6 +206,48 @@ class VersionMismatchError(MachineError):
     """Reports that a running system has another code version than this program."""
 
     code = "version_mismatch"
+
+
+class ProcessError(MachineError):
+    """Reports that a call in a worker process gave no value; `target` is the function."""
+
+    code = "process"
+
+
+class ProcessTimeoutError(ProcessError):
+    """Reports a call that took longer than `timeout_s`; its process was killed with its children."""
+
+    code = "process_timeout"
+
+
+class ProcessKilledError(ProcessError):
+    """Reports a call that was called off; its process was killed with its children."""
+
+    code = "process_killed"
+
+
+class ProcessMemoryError(ProcessError):
+    """Reports a call that needed more than the `memory_bytes` of its process, which was killed."""
+
+    code = "process_memory"
+
+
+class ProcessDiedError(ProcessError):
+    """Reports a process that ended by itself before it answered; `status` is negative for a signal."""
+
+    code = "process_died"
+
+
+class ProcessCallError(ProcessError):
+    """Reports a call that failed with a `problem` outside of this tree; the process is kept."""
+
+    code = "process_call"
+
+
+class CalledOffError(ProcessError):
+    """Reports work in a thread that ended because it was called off."""
+
+    code = "called_off"
 
 
 class WireError(JeevesError):

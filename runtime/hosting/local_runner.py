@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from runtime.agents.live_text import Marks, StageText, TextSender, with_event
-from runtime.agents.reporter import Report, StagePayload
+from runtime.agents.reporter import Progress, Report, StagePayload
 from runtime.agents.stage_runner import Agent
 from runtime.errors import UnknownNameError
 from runtime.hosting.admission import Quotas
@@ -40,6 +40,7 @@ from runtime.hosting.timers import Timers
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey, StageName
+from runtime.processes.stop_watchdog import STOP_PATIENCE_S
 from runtime.run.bounds import Grant
 from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.store.run_log import RunLog
@@ -50,7 +51,6 @@ from runtime.supervision.events import (
     PauseRequested,
     RunRequested,
     StageStarted,
-    ToolCalled,
 )
 
 log = logging.getLogger(__name__)
@@ -171,12 +171,15 @@ class LocalRunner:
         return self._table.envelope(run_id)
 
     async def close(self) -> None:
-        """Cancel stages, retries and timers, and close the agents."""
+        """Cancel stages, retries and timers, and close the agents; stages that do not stop in time are left."""
         self._timers.close()
         pending = [*self._tasks.values(), *self._retries]
         for task in pending:
             task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
+        if pending:
+            _, left = await asyncio.wait(pending, timeout=STOP_PATIENCE_S)
+            if left:
+                log.error("stage.does_not_stop", extra={"stages": sorted(task.get_name() for task in left)})
         for agents in self._agents.values():
             for agent in agents.values():
                 await agent.close()
@@ -200,7 +203,9 @@ class LocalRunner:
 
     def _start(self, send: SendStage) -> None:
         command = send.command
-        self._tasks[str(command.key)] = asyncio.create_task(self._stage(send.run_id, command))
+        self._tasks[str(command.key)] = asyncio.create_task(
+            self._stage(send.run_id, command), name=f"stage '{command.stage}' ({command.key})"
+        )
 
     def _tell(self, tell: SendOnce) -> None:
         key = str(tell.command.key)
@@ -229,8 +234,8 @@ class LocalRunner:
         cancelled = asyncio.Event()
         key, stage = command.key, command.stage
 
-        async def report(called: ToolCalled) -> None:
-            self._report(key, stage, called)
+        async def report(payload: Progress) -> None:
+            self._report(key, stage, payload)
 
         async def more(asked: BudgetRequested) -> Grant:
             future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()

@@ -13,16 +13,9 @@ from contextlib import contextmanager
 
 import msgspec
 
-from runtime.errors import (
-    InputError,
-    InterruptError,
-    SettingsError,
-    StateStorageError,
-    UnknownNameError,
-    WireError,
-)
+from runtime.errors import InputError, InterruptError, JeevesError, StateStorageError, UnknownNameError
 from runtime.hosting.admission import Quotas
-from runtime.hosting.logged_runs import LoggedRun, LoggedRuns, adoption_of, entry_of
+from runtime.hosting.logged_runs import LoggedRun, LoggedRuns, adoption_of, entry_of, is_of_one_run
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.run_books import RunBooks
@@ -132,8 +125,8 @@ class RunTable:
                 continue
             try:
                 yield row.run_id, self._take_up_standing(row.run_id)
-            except (UnknownNameError, SettingsError, WireError, StateStorageError) as error:
-                if isinstance(error, StateStorageError) and error.values.get("problem") != "damaged":
+            except JeevesError as error:
+                if not is_of_one_run(error):
                     raise
                 log.error("run.not_taken_up", extra={"run_id": row.run_id, "reason": error.message})
 

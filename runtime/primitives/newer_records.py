@@ -1,4 +1,4 @@
-"""Reads records of newer versions: keeps the fields and words that this version does not know, at every level.
+"""Reads records of newer versions, and keeps the fields and words that this version does not know.
 
 A record is converted to its type from plain data. Unknown fields go into a tree beside it and come back when it is
 written; words that a field's type does not list stay as text where the caller permits it.

@@ -5,6 +5,7 @@ An event holds the instant at which it happened, so that deciding needs no clock
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -24,6 +25,10 @@ from runtime.run.policy_verdict import PolicyVerdict
 
 FailureKind = Literal["tool", "model", "internal", "timeout", "budget"]
 Bound = Literal["llm_calls", "tokens"]
+
+# Hooks' own events: how many a visit of a stage may have, and the form of their names.
+MAX_EMITTED = 32
+EMITTED_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class StageUsage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -125,7 +130,10 @@ class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_de
 
 
 class InterruptAnswered(msgspec.Struct, frozen=True, tag="interrupt_answered", omit_defaults=True):
-    """Records a person's answer; `user_id` must own the run. `queued`: the run continues once there is room for it."""
+    """Records a person's answer; `user_id` must be allowed to control the run.
+
+    `queued`: the run continues once there is room for it.
+    """
 
     interrupt_id: InterruptId
     user_id: str
@@ -158,6 +166,22 @@ class ToolCalled(msgspec.Struct, frozen=True, tag="tool_called", omit_defaults=T
     duration_ms: int = 0
 
 
+class StageEmitted(msgspec.Struct, frozen=True, tag="stage_emitted", omit_defaults=True):
+    """Records an event that a hook made for callers; `number` counts those of one attempt from 1."""
+
+    key: StageKey
+    name: str
+    number: int
+    data: dict[str, Any] = {}
+
+
+class LatencyPassed(msgspec.Struct, frozen=True, tag="latency_passed"):
+    """Records that a stage takes longer than the latency budget of its agent."""
+
+    key: StageKey
+    budget_ms: int
+
+
 Payload = (
     RunRequested
     | RunAdmitted
@@ -173,6 +197,8 @@ Payload = (
     | CancelRequested
     | ActorLost
     | ToolCalled
+    | StageEmitted
+    | LatencyPassed
 )
 
 

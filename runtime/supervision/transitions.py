@@ -28,7 +28,6 @@ from runtime.run.stage_view import StageView, handled_failures
 from runtime.supervision.commands import (
     CancelStage,
     ClientEvent,
-    ClientEventType,
     Command,
     Emit,
     Finish,
@@ -104,7 +103,7 @@ class Transition:
         visits = [*(entry.stage for entry in self.in_flight.values()), *(visit[0].name for visit in self.instant)]
         return list(dict.fromkeys(visits))
 
-    def emit(self, type_: ClientEventType, entry: InFlight | None = None, data: dict[str, Any] | None = None) -> None:
+    def emit(self, type_: str, entry: InFlight | None = None, data: dict[str, Any] | None = None) -> None:
         """Emit a client event under the next number."""
         event = ClientEvent(
             seq=self._next_event_seq,

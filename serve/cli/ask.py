@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +22,11 @@ from serve.cli.inputs import (
     limits_from,
     with_models,
 )
-from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person, shown
+from serve.cli.process_end import run_to_end
+from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
+from serve.cli.rebuilt_files import reporting_rebuilt_files
+from serve.cli.terminal import say, say_json, say_markdown, warn, warn_line
+from serve.principals import at_terminal
 from serve.runtimes.answering import AskCallbacks
 
 
@@ -58,6 +60,7 @@ def ask(
         repo=checked_repository(repo),
         pipeline=name,
         session_id=session,
+        user_id=at_terminal().user_id,
         limits=limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls),
         deadline_s=deadline_s,
         explain=explain,
@@ -65,7 +68,8 @@ def ask(
         clarify=wait,
         run_mode=checked_run_mode(run_mode, name, settings),
     )
-    status = asyncio.run(_answer(settings, asked, as_json, with_clarifications=wait))
+    with reporting_rebuilt_files(settings):
+        status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)
     raise typer.Exit(status)
 
 
@@ -87,7 +91,7 @@ async def _answer(settings: Settings, asked: Ask, as_json: bool, with_clarificat
             _hide(display)
             print_document(document, as_json)
             if not as_json:
-                sys.stdout.write(shown(explanation_text(document)))
+                say(explanation_text(document))
         finally:
             await runtime.close()
     return exit_status(document)
@@ -105,17 +109,13 @@ def print_document(document: dict[str, Any], as_json: bool) -> None:
     """
     if "interrupt" in document:
         if not as_json:
-            sys.stderr.write(described(document["interrupt"]))
-        sys.stderr.write(how_to_answer(str(document["run_id"]), document["interrupt"]))
+            warn(described(document["interrupt"]))
+        warn(how_to_answer(str(document["run_id"]), document["interrupt"]))
     if as_json:
-        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+        say_json(document)
     elif sys.stdout.isatty():
-        from rich.console import Console
-        from rich.markdown import Markdown
-
-        Console().print(Markdown(shown(document["answer"])))
+        say_markdown(document["answer"])
     else:
-        sys.stdout.write(shown(document["answer"]) + "\n")
+        say(f"{document['answer']}\n")
         for why in dict.fromkeys(record["why"] for record in document.get("rules_took_over", ())):
-            sys.stderr.write(f"jeeves: the model could not be used: {shown(why)}\n")
-    sys.stdout.flush()
+            warn_line(f"jeeves: the model could not be used: {why}")

@@ -6,8 +6,6 @@ input is retried, and becomes a document with `error` after its last failure; th
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +25,10 @@ from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
 from serve.cli.inputs import checked_question, checked_repository, checked_run_mode, with_models
+from serve.cli.process_end import run_to_end
+from serve.cli.rebuilt_files import reporting_rebuilt_files
+from serve.cli.terminal import progress_console, warn
+from serve.principals import at_terminal, for_batch
 from serve.runtimes.answering import AskRuntime
 
 MAX_CONCURRENCY = 64
@@ -61,10 +63,11 @@ def batch(
     file.check(resume)
     pipeline = pipeline or settings.default_pipeline
     queue = queue_name(content, *(str(path.resolve()) for path in (source, out, repo_root)), pipeline, mode.value)
-    answered = asyncio.run(_run(settings, _Job(lines, file, queue, repo_root, pipeline, concurrency, mode), resume))
+    with reporting_rebuilt_files(settings):
+        answered = run_to_end(_run(settings, _Job(lines, file, queue, repo_root, pipeline, concurrency, mode), resume))
     file.look()
     failed = len(file.failed() & {line.id for line in lines})
-    sys.stderr.write(f"{answered} answered, {failed} failed, {len(lines) - answered - failed} kept\n")
+    warn(f"{answered} answered, {failed} failed, {len(lines) - answered - failed} kept\n")
     raise typer.Exit(EXIT_FAILED if failed else 0)
 
 
@@ -112,12 +115,14 @@ def read_lines(source: Path) -> tuple[list[Line], bytes]:
 async def _run(settings: Settings, job: _Job, resume: bool) -> int:
     """Work off the batch and return how many lines were answered here."""
     runtime = await _open(settings, job)
+    user_id = for_batch(at_terminal()).user_id
 
     async def answer(line: Line) -> dict[str, Any]:
         ask = Ask(
             question=checked_question(line.question, settings),
             repo=checked_repository(job.repo_root / line.repo),
             pipeline=job.pipeline,
+            user_id=user_id,
             id=line.id,
             priority="low",
             run_mode=checked_run_mode(line.run_mode, job.pipeline, settings),
@@ -150,10 +155,9 @@ class _Bar:
     """Shows a progress bar on standard error if that is a terminal; entering returns the function that advances it."""
 
     def __init__(self, total: int) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        console = Console(stderr=True)
+        console = progress_console()
         self._progress = Progress(
             TextColumn("answering"),
             BarColumn(),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from collections.abc import Callable
 from typing import Annotated
 
@@ -14,6 +12,7 @@ from runtime.errors import SettingsError
 from runtime.llm.model_file import ModelsFile
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import with_models
+from serve.cli.terminal import say_json
 
 app = typer.Typer(help="Run benchmarks.", no_args_is_help=True)
 
@@ -62,8 +61,7 @@ def _measure(settings: Settings, models: ModelsFile, concurrent: tuple[int, ...]
         server = ray_serve.get_app_handle(application_name(models.role("default").deployment))
         for count in concurrent:
             found = await compare(client, server, count, tokens, rounds)
-            sys.stdout.write(json.dumps({key: getattr(found, key) for key in found.__struct_fields__}) + "\n")
-            sys.stdout.flush()
+            say_json({key: getattr(found, key) for key in found.__struct_fields__})
 
     cluster = start_local(settings.ray, settings.state_dir)
     try:

@@ -19,11 +19,13 @@ from serve.cli import (
     up_down,
     validate,
 )
+from serve.cli.command_group import CommandGroup
 
 app = typer.Typer(
     name="jeeves",
     help="Ask about code and get answers with checked citations; run bounded, durable agents on Ray.",
     no_args_is_help=True,
+    cls=CommandGroup,
     add_completion=False,
     pretty_exceptions_enable=False,
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol
 
-from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
-from serve.cli.questions import shown
+from runtime.primitives.visible_text import visible, visible_line
+from runtime.supervision.commands import EVENT_FAMILIES, TEXT_EVENTS, ClientEvent
+from serve.cli.terminal import progress_console
 
 DRAFT_LINES = 6
 
@@ -57,11 +58,9 @@ class LiveDisplay:
     """Shows a growing list of stages on standard error, which is removed before the answer is printed."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.live import Live
 
-        self._console = Console(stderr=True)
-        self._live = Live("", console=self._console, refresh_per_second=10, transient=True)
+        self._live = Live("", console=progress_console(), refresh_per_second=10, transient=True)
         self._finished: list[str] = []
         self._current = "starting"
         self._bar = ""
@@ -88,6 +87,8 @@ class LiveDisplay:
             self._finished.append(f"{mark} {event.stage} {event.data['duration_ms']} ms")
             self._current = ""
             self._drafts = {place: text for place, text in self._drafts.items() if place[0] != event.hop}
+        elif event.type.partition(".")[0] not in EVENT_FAMILIES:
+            self._current = f"{event.stage}: {event.type}"
         self._draw()
 
     def indexing(self, done: int, total: int) -> None:
@@ -107,7 +108,7 @@ class LiveDisplay:
             + ([f"… {self._current}"] if self._current else [])
             + ([self._bar] if self._bar else [])
         )
-        told = Text("\n".join(lines))
+        told = Text("\n".join(visible_line(line) for line in lines))
         for draft in self._drafts.values():
             told.append(f"\ndraft, not checked yet:\n{_last_lines(draft)}", style="dim")
         self._live.update(told)
@@ -121,7 +122,7 @@ def with_text(drafts: Drafts, event: ClientEvent) -> Drafts:
 
 
 def _last_lines(text: str) -> str:
-    return "\n".join(shown(text).splitlines()[-DRAFT_LINES:])
+    return "\n".join(visible(text).splitlines()[-DRAFT_LINES:])
 
 
 def display_for(terminal: bool) -> Display:

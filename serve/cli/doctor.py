@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import typer
 
 from runtime.errors import JeevesError
 from runtime.settings import Settings, load_settings, open_state_dir
+from serve.cli.terminal import say_json, say_line
 
 Verdict = Literal["ok", "missing", "failed"]
 
@@ -41,11 +41,11 @@ def doctor(
     settings = load_settings(config)
     checks = [check for look in LOOKS for check in look(settings)]
     if as_json:
-        sys.stdout.write(json.dumps([msgspec.to_builtins(check) for check in checks]) + "\n")
+        say_json([msgspec.to_builtins(check) for check in checks])
     else:
         for check in checks:
             mend = f"  → {check.mend}" if check.mend and check.verdict != "ok" else ""
-            sys.stdout.write(f"{check.verdict:8}{check.name:24}{check.detail}{mend}\n")
+            say_line(f"{check.verdict:8}{check.name:24}{check.detail}{mend}")
     if any(check.needed and check.verdict != "ok" for check in checks):
         raise typer.Exit(1)
 
@@ -146,19 +146,27 @@ def _models(settings: Settings) -> Iterator[Check]:
 
 def _capabilities(settings: Settings) -> Iterator[Check]:
     from runtime.agents.capability import load_capability
-    from serve.wiring import installed_capabilities, pipeline_files
+    from serve.contributions import capability_named
+    from serve.wiring import found_pipelines
 
-    installed, files = installed_capabilities(), pipeline_files(settings)
+    found = found_pipelines(settings)
     for name in settings.capabilities:
         try:
-            capability = load_capability(installed.get(name, ""))
+            capability = load_capability(capability_named(name), name)
         except JeevesError as error:
-            detail = error.message if name in installed else f"not installed; installed: {', '.join(sorted(installed))}"
-            yield Check(f"capability {name}", "failed", detail, "pip install the package, or change `capabilities`")
+            mend = "pip install the package, or change `capabilities`"
+            yield Check(f"capability {name}", "failed", error.message, mend)
             continue
-        lacking = [pipeline for pipeline in capability.pipelines if pipeline not in files]
-        detail = f"no file of pipeline {', '.join(lacking)}" if lacking else f"{len(capability.pipelines)} pipelines"
-        mend = "put it into pipelines/ of config_dir"
+        brought = [pipeline for pipeline, files in found.items() if any(file.capability == name for file in files)]
+        lacking = [pipeline for pipeline in capability.pipelines if pipeline not in found]
+        hidden = [pipeline for pipeline in brought if found[pipeline][0].capability is None]
+        names = dict.fromkeys((*capability.pipelines, *brought))
+        detail, mend = f"{len(names)} pipelines", ""
+        if lacking:
+            detail, mend = f"no file of pipeline {', '.join(lacking)}", "put it into pipelines/ of config_dir"
+        elif hidden:
+            detail = f"{found[hidden[0]][0].path} hides its pipeline {', '.join(hidden)}"
+            mend = "rename the pipeline of the package, unless the other one is meant"
         yield Check(f"capability {name}", "failed" if lacking else "ok", detail, mend)
 
 

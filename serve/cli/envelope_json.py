@@ -41,6 +41,7 @@ from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.decide import decide
 from runtime.supervision.events import Event, Payload, RunRequested
 from runtime.supervision.state import Decision, new_state
+from serve.cli.terminal import say_encoded_json
 from serve.wiring import load_named_pipeline
 
 app = typer.Typer(help="The kernel as JSON on standard input and output.", no_args_is_help=True)
@@ -217,4 +218,4 @@ def _answer(work: Callable[[], dict[str, Any]]) -> None:
 
 
 def _write(document: dict[str, Any]) -> None:
-    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
+    say_encoded_json(msgspec.json.encode(document).decode())

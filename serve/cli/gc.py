@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +16,7 @@ from runtime.store.options import store_options
 from runtime.store.parts import all_parts
 from runtime.store.retention import Sweep, Swept, counted_by
 from serve.batch.shared_work import QUEUE_PREFIX
+from serve.cli.terminal import say, say_json
 from serve.contributions import store_parts
 
 MS_PER_DAY = 86_400_000
@@ -47,7 +46,7 @@ def gc(
     parts = all_parts(store_parts())
     swept = Sweep(store_options(settings), parts, clock, before_ms, dry_run, QUEUE_PREFIX).run()
     document = {"older_than_days": days, "dry_run": dry_run, **swept.counts, "freed_bytes": swept.freed_bytes}
-    sys.stdout.write(json.dumps(document) + "\n" if as_json else told(swept, counted_by(parts), days, dry_run))
+    say_json(document) if as_json else say(told(swept, counted_by(parts), days, dry_run))
 
 
 def told(swept: Swept, counted: Iterable[Counted], days: float, dry_run: bool) -> str:

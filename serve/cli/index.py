@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from runtime.primitives.visible_text import visible_line
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.display import display_for
 from serve.cli.inputs import checked_repository
 from serve.cli.meaning import meaning, told_of_meaning
+from serve.cli.rebuilt_files import reporting_rebuilt_files
+from serve.cli.terminal import say, say_json
 
 
 def index(
@@ -25,15 +27,16 @@ def index(
 ) -> None:
     """Index a repository; unchanged files are not read again."""
     settings = load_settings(config)
-    refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
-    refreshed["meaning"] = meaning(settings)
-    refreshed["tools"] = _tools(settings, refreshed["root"])
+    with reporting_rebuilt_files(settings):
+        refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
+        refreshed["meaning"] = meaning(settings)
+        refreshed["tools"] = _tools(settings, refreshed["root"])
     told = _summary(refreshed["stats"])
     if show_stats:
         told += (
             _told_of_tools(refreshed["tools"]) + _details(refreshed["stats"]) + told_of_meaning(refreshed["meaning"])
         )
-    sys.stdout.write(json.dumps(refreshed, ensure_ascii=False) + "\n" if as_json else told)
+    say_json(refreshed) if as_json else say(told)
 
 
 async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, Any]:
@@ -101,4 +104,4 @@ def _details(stats: dict[str, Any]) -> str:
     ]
     lines += [f"{how}: {', '.join(paths)}" for how, paths in stats["coverage_names"].items()]
     lines += [f"skipped, {why}: {', '.join(paths)}" for why, paths in sorted(stats["skipped_names"].items())]
-    return "\n".join([*lines, *stats["notes"]]) + "\n"
+    return "\n".join(visible_line(line) for line in [*lines, *stats["notes"]]) + "\n"

@@ -11,11 +11,23 @@ import os
 import sys
 
 from runtime.errors import JeevesError
+from serve.cli.terminal import print_traceback, warn_line
 
 
 def main() -> None:
     """Run the `jeeves` script."""
+    try:
+        _run()
+    except SystemExit as ended:
+        # Commands that start work which may not stop have imported this.
+        if (process_end := sys.modules.get("serve.cli.process_end")) is not None:
+            process_end.leave(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
+        raise
+
+
+def _run() -> None:
     debugging = bool(os.environ.get("JEEVES_DEBUG"))
+    sys.excepthook = print_traceback
     # Without a handler, Python prints warnings and errors of the log: here they are one line, or not shown at all.
     logging.getLogger().addHandler(logging.StreamHandler() if debugging else logging.NullHandler())
     try:
@@ -26,7 +38,7 @@ def main() -> None:
     except JeevesError as error:
         if debugging:
             raise
-        sys.stderr.write(f"jeeves: {one_line(error.message)}\n")
+        warn_line(f"jeeves: {one_line(error.message)}")
         raise SystemExit(error.exit_status) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -37,13 +49,13 @@ def main() -> None:
     except OSError as error:
         if debugging:
             raise
-        sys.stderr.write(f"jeeves: {one_line(str(error))}\n")
+        warn_line(f"jeeves: {one_line(str(error))}")
         raise SystemExit(1) from None
     except Exception as error:
         if debugging:
             raise
         problem = one_line(f"{type(error).__name__}: {error}")
-        sys.stderr.write(f"jeeves: this is a bug: {problem}; JEEVES_DEBUG=1 shows where\n")
+        warn_line(f"jeeves: this is a bug: {problem}; JEEVES_DEBUG=1 shows where")
         raise SystemExit(1) from None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
 import threading
 from collections.abc import Callable
@@ -13,8 +12,7 @@ from typing import Any
 import typer
 
 from runtime.run.envelope import InterruptResponse
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+from serve.cli.terminal import warn
 
 # Kind of question → the options of `jeeves runs resume` for it; yes-or-no questions use the default.
 _WAYS_TO_ANSWER = {
@@ -30,11 +28,6 @@ def is_at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def shown(text: str) -> str:
-    """Return the text without terminal control characters: answers quote files, which may contain anything."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
 def how_to_answer(run_id: str, interrupt: dict[str, Any]) -> str:
     """Return the command that answers a question later, as one line."""
     ways = _WAYS_TO_ANSWER.get(interrupt["kind"], _YES_OR_NO)
@@ -46,13 +39,12 @@ def described(interrupt: dict[str, Any]) -> str:
     parts = [str(interrupt["message"])] if interrupt["message"] else []
     for name, value in interrupt["data"].items():
         parts.append(f"{name}:\n{value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)}")
-    return shown("".join(f"{part}\n\n" for part in parts))
+    return "".join(f"{part}\n\n" for part in parts)
 
 
 async def put_to_person(interrupt: dict[str, Any]) -> InterruptResponse | None:
     """Ask at the terminal; return None if the person gives no answer (end of input)."""
-    sys.stderr.write(f"\n{described(interrupt)}{shown(str(interrupt['question']))}\n")
-    sys.stderr.flush()
+    warn(f"\n{described(interrupt)}{interrupt['question']}\n")
     return await _in_a_thread(lambda: _read_response(str(interrupt["kind"])))
 
 
@@ -68,7 +60,7 @@ def _read_response(kind: str) -> InterruptResponse | None:
         text = typer.prompt("replacement text", err=True)
         return InterruptResponse(decision="modify", data={"final_response": text})
     except typer.Abort:
-        sys.stderr.write("\n")
+        warn("\n")
         return None
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +18,8 @@ from runtime.settings import Settings, load_settings
 from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.replay import explain, fold
 from serve.cli import runs_control
-from serve.cli.questions import shown
+from serve.cli.process_end import run_to_end
+from serve.cli.terminal import say_encoded_json, say_json, say_line
 from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run, runs_of_session
 from serve.wiring import index_service, load_named_pipeline, local_runner
 
@@ -47,11 +46,11 @@ def list_runs(
     """List the newest runs of all logs."""
     newest = listed_runs(load_settings(config), limit)
     if as_json:
-        sys.stdout.write(json.dumps([msgspec.to_builtins(run) for run in newest]) + "\n")
+        say_json([msgspec.to_builtins(run) for run in newest])
         return
     for run in newest:
-        told = f"{run.run_id}  {_time(run.started_at_ms)}  {run.pipeline:24} {run.events} events  {_state(run)}"
-        sys.stdout.write(shown(told) + "\n")
+        what = f"{run.pipeline:24} {run.user_id:16} {run.events} events  {_state(run)}"
+        say_line(f"{run.run_id}  {_time(run.started_at_ms)}  {what}")
 
 
 @app.command("show")
@@ -62,7 +61,7 @@ def show(run_id: Run, config: Config = None) -> None:
     document = msgspec.to_builtins(envelope)
     if run.stays is not None and envelope.lifecycle != "terminated":
         document["stays"] = run.stays
-    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
+    say_encoded_json(msgspec.json.encode(document).decode())
 
 
 @app.command("why")
@@ -71,10 +70,11 @@ def why(run_id: Run, as_json: AsJson = False, config: Config = None) -> None:
     run = recorded_run(load_settings(config), RunId(run_id))
     reasons = explain(run.rules, run.events)
     if as_json:
-        sys.stdout.write(json.dumps([msgspec.to_builtins(reason) for reason in reasons], ensure_ascii=False) + "\n")
+        say_json([msgspec.to_builtins(reason) for reason in reasons])
         return
     for reason in reasons:
-        sys.stdout.write(shown(f"{reason.seq:4}  {_time(reason.at_ms)}  {reason.why}\n      → {reason.what}\n"))
+        say_line(f"{reason.seq:4}  {_time(reason.at_ms)}  {reason.why}")
+        say_line(f"      → {reason.what}")
 
 
 @app.command("log")
@@ -91,7 +91,7 @@ def log(
     for each in runs_of_session(settings, session) if session is not None else [RunId(str(run_id))]:
         run = recorded_run(settings, each)
         for event in event_log(run.rules, run.events):
-            sys.stdout.write((json.dumps(msgspec.to_builtins(event)) if as_json else shown(_line_of(event))) + "\n")
+            say_json(msgspec.to_builtins(event)) if as_json else say_line(_line_of(event))
 
 
 def _line_of(event: LoggedEvent) -> str:
@@ -108,8 +108,8 @@ def fork(
     """Fork a run: copy its history up to an event, and continue independently in this process."""
     settings = load_settings(config)
     run = recorded_run(settings, RunId(run_id))
-    envelope = asyncio.run(_forked(settings, load_named_pipeline(settings, run.rules.name), RunId(run_id), at))
-    sys.stdout.write(f"{envelope.run_id} {envelope.terminal_reason or envelope.lifecycle}\n")
+    envelope = run_to_end(_forked(settings, load_named_pipeline(settings, run.rules.name), RunId(run_id), at))
+    say_line(f"{envelope.run_id} {envelope.terminal_reason or envelope.lifecycle}")
 
 
 async def _forked(settings: Settings, pipeline: PipelineConfig, source: RunId, at: int) -> Envelope:

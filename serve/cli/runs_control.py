@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,9 +27,11 @@ from runtime.settings import Settings, load_settings
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of as client_events
 from runtime.supervision.replay import fold
-from serve.answer_document import LOCAL_USER, asked_in, document_of, exit_status
+from serve.answer_document import asked_in, document_of, exit_status
 from serve.cli.ask import print_document
-from serve.cli.questions import shown
+from serve.cli.process_end import run_to_end
+from serve.cli.terminal import say_encoded_json, say_line
+from serve.principals import at_terminal
 from serve.run_control import check_response, open_question
 from serve.run_logs import log_to_go_on_with, recorded_run
 from serve.runtimes.answering import OnEvent, ignore_event
@@ -54,9 +55,7 @@ def watch(
     settings = load_settings(config)
 
     def show(event: ClientEvent) -> None:
-        told = msgspec.json.encode(event).decode() if as_json else shown(_line_of(event))
-        sys.stdout.write(told + "\n")
-        sys.stdout.flush()
+        say_encoded_json(msgspec.json.encode(event).decode()) if as_json else say_line(_line_of(event))
 
     raise typer.Exit(exit_status(_watched(settings, RunId(run_id), after, show)))
 
@@ -68,7 +67,7 @@ def cancel(
 ) -> None:
     """Cancel a run of the warm system; results of finished stages are kept."""
     document = asyncio.run(_system(load_settings(config)).cancel(run_id, reason))
-    sys.stdout.write(f"{run_id} {document['terminal_reason']}\n")
+    say_line(f"{run_id} {document['terminal_reason']}")
 
 
 def pause(
@@ -78,7 +77,7 @@ def pause(
 ) -> None:
     """Pause a run of the warm system at its next step, until `jeeves runs resume`."""
     asyncio.run(_system(load_settings(config)).pause(run_id, reason))
-    sys.stdout.write(f"{run_id} waiting; continue with: jeeves runs resume {run_id}\n")
+    say_line(f"{run_id} waiting; continue with: jeeves runs resume {run_id}")
 
 
 def resume(
@@ -97,7 +96,7 @@ def resume(
     """
     settings = load_settings(config)
     response = response_of(text, approve, reject, modify)
-    document = asyncio.run(_resumed(settings, RunId(run_id), interrupt, response))
+    document = run_to_end(_resumed(settings, RunId(run_id), interrupt, response))
     print_document(document, as_json)
     raise typer.Exit(exit_status(document))
 
@@ -169,7 +168,7 @@ async def _carried_on(
         try:
             await runner.resume(run_id)
             if asked is not None:
-                await runner.answer(run_id, asked.id, LOCAL_USER, response)
+                await runner.answer(run_id, asked.id, at_terminal().user_id, response)
             async for _ in runner.watch(run_id):
                 if runner.envelope(run_id).lifecycle == "waiting":
                     break
@@ -192,7 +191,7 @@ def _to_answer(envelope: Envelope, interrupt_id: str | None, response: Interrupt
     interrupt = open_question(envelope, interrupt_id)
     check_response(interrupt, response)
     now_ms = SystemClock().now_ms()
-    refused = refusal(interrupt, interrupt.id, LOCAL_USER, envelope.request.user_id, now_ms)
+    refused = refusal(interrupt, interrupt.id, at_terminal().user_id, envelope.request.user_id, now_ms)
     if refused is not None:
         raise InterruptError(refused, run_id=envelope.run_id, interrupt_id=interrupt.id)
     return interrupt

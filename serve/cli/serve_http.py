@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ import typer
 from runtime.errors import PortTakenError, SettingsError
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import checked_repository, with_models
+from serve.cli.terminal import say_line
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -57,7 +57,6 @@ def _serve(settings: Settings, repositories: tuple[str, ...], port: int) -> None
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
 
     def announce(url: str) -> None:
-        sys.stdout.write(f"listening on {url}; stop with Ctrl-C\n")
-        sys.stdout.flush()
+        say_line(f"listening on {url}; stop with Ctrl-C")
 
     run_service(settings, pipelines, repositories, port, announce)

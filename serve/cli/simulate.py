@@ -5,8 +5,6 @@ With a protection switched off, it shows that the tests can fail.
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -17,6 +15,7 @@ import typer
 from runtime.errors import SettingsError
 from runtime.simulator.campaign import Report, run_campaign
 from runtime.simulator.simulated_system import PROTECTIONS
+from serve.cli.terminal import progress_console, say, say_json
 
 DEFAULT_SEEDS = "0:1000"
 FAILURES_SHOWN = 20
@@ -40,9 +39,9 @@ def simulate(
     with _progress(stop - first) as on_seed:
         report = run_campaign(first, stop, broken, on_seed)
     if as_json:
-        sys.stdout.write(json.dumps(msgspec.to_builtins(report)) + "\n")
+        say_json(msgspec.to_builtins(report))
     else:
-        sys.stdout.write(told(report))
+        say(told(report))
     if report.violations:
         raise typer.Exit(1)
 
@@ -74,10 +73,9 @@ def told(report: Report) -> str:
 def _progress(seeds: int) -> Iterator[Callable[[int], None] | None]:
     """Yield a function to call after each seed, which advances a progress bar; None without a terminal."""
     # Imported here: it would slow the start of every other command.
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    console = progress_console()
     if not console.is_terminal:
         yield None
         return

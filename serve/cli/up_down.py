@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
@@ -20,6 +19,7 @@ from runtime.errors import ClusterError, SettingsError
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.meaning import meaning, told_of_meaning
 from serve.cli.queue_state import as_document, queue_state, told_of_queues
+from serve.cli.terminal import say, say_json, say_line
 from serve.runtimes.warm import WarmRecord, WarmRuntime, is_locked, read_record, settings_digest, warm_dir
 
 UP_TIMEOUT_S = 180.0
@@ -38,12 +38,12 @@ def up(config: Config = None) -> None:
     record = read_record(settings.state_dir)
     if record is not None:
         _check_settings(record, settings)
-        sys.stdout.write(f"already up: process {record.pid}\n")
+        say_line(f"already up: process {record.pid}")
         return
     started_s = time.monotonic()
     record = _start(settings)
     _check_settings(record, settings)
-    sys.stdout.write(f"up: process {record.pid}, socket {record.socket}, {time.monotonic() - started_s:.1f} s\n")
+    say_line(f"up: process {record.pid}, socket {record.socket}, {time.monotonic() - started_s:.1f} s")
 
 
 def down(config: Config = None) -> None:
@@ -51,7 +51,7 @@ def down(config: Config = None) -> None:
     settings = load_settings(config)
     record = read_record(settings.state_dir)
     if record is None:
-        sys.stdout.write("not up\n")
+        say("not up\n")
         return
     try:
         asyncio.run(WarmRuntime(record, record.code_version).stop())
@@ -62,7 +62,7 @@ def down(config: Config = None) -> None:
         with suppress(ProcessLookupError):
             os.kill(record.pid, signal.SIGKILL)
         _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir))
-    sys.stdout.write(f"down: process {record.pid}\n")
+    say_line(f"down: process {record.pid}")
 
 
 def status(
@@ -74,14 +74,14 @@ def status(
     queues = queue_state(settings)
     if record is None:
         document: dict[str, Any] = {"up": False, "queues": as_document(queues)}
-        sys.stdout.write(json.dumps(document) + "\n" if as_json else "not up\n" + told_of_queues(queues))
+        say_json(document) if as_json else say("not up\n" + told_of_queues(queues))
         raise typer.Exit(1)
     state = asyncio.run(WarmRuntime(record, record.code_version).status())
     if as_json:
         document = {"up": True, **state, "queues": as_document(queues), "meaning": meaning(settings)}
-        sys.stdout.write(json.dumps(document) + "\n")
+        say_json(document)
         return
-    sys.stdout.write(_described(state) + told_of_queues(queues) + told_of_meaning(meaning(settings)))
+    say(_described(state) + told_of_queues(queues) + told_of_meaning(meaning(settings)))
 
 
 def _check_settings(record: WarmRecord, settings: Settings) -> None:

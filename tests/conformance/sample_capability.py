@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,23 @@ async def _hang(_context: StageContext, _value: Any) -> StageResult:
     raise AssertionError("an event that nobody sets was set")
 
 
+async def _swallow(context: StageContext, _value: Any) -> StageResult:
+    """Wait for ever, and ignore every cancellation."""
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+
+
+async def _block(_context: StageContext, blocked_s: Any) -> StageResult:
+    """Wait until the stage is cancelled, and block the event loop from then on."""
+    try:
+        return await _hang(_context, None)
+    finally:
+        time.sleep(blocked_s)  # noqa: ASYNC251
+
+
 async def _write(context: StageContext, texts: Any) -> StageResult:
     """Show one text after the other as what is being written, and then hang."""
     for text in texts:
@@ -161,6 +179,8 @@ STEPS: dict[str, Step] = {
     "too_big": _too_big,
     "unspeakable": _unspeakable,
     "hang": _hang,
+    "swallow": _swallow,
+    "block": _block,
     "write": _write,
     "exit": _exit,
     "die": _die,

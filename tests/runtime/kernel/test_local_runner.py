@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import Any
 
@@ -374,3 +375,24 @@ def test_whatever_agents_do_a_run_ends_within_its_bounds_and_its_log_replays_to_
         asyncio.run(whole_run())
     finally:
         logging.disable(logging.NOTSET)
+
+
+@pytest.mark.long
+async def test_a_runner_is_closed_although_a_stage_ignores_its_cancellation(caplog: pytest.LogCaptureFixture) -> None:
+    released = asyncio.Event()
+
+    async def swallow(_context: StageContext, _view: StageView) -> StageResult:
+        while not released.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await released.wait()
+        return StageResult({})
+
+    kit = scripted_runner(TWO, {"ask": [swallow], "judge": [{"good": True}]})
+    run_id = await kit.runner.submit(kit.request())
+    async for event in kit.runner.watch(run_id):
+        if event.type == "stage.started":
+            await kit.runner.cancel(run_id, "enough")
+    assert kit.runner.envelope(run_id).terminal_reason == "user_cancelled"
+    await asyncio.wait_for(kit.runner.close(), 15)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == ["stage.does_not_stop"]
+    released.set()

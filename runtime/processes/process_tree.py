@@ -1,0 +1,83 @@
+"""Kills a process with all its descendants, in whatever process group or session they are.
+
+Descendants are found through `/proc`. Where there is none (macOS), only the process group of the process is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from pathlib import Path
+
+_PROC = Path("/proc")
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def kill_tree(pid: int) -> None:
+    """Kill the group leader `pid`, its group and its descendants. The caller must not have reaped it yet.
+
+    Each process is stopped before its children are listed, so that none can start another one unseen, and no number can
+    be given to another process before the kill.
+    """
+    stopped: set[int] = set()
+    frontier = {pid}
+    while frontier:
+        for each in frontier:
+            _send(each, signal.SIGSTOP)
+        stopped |= frontier
+        frontier = _children(stopped) - stopped
+    for each in stopped:
+        _send(each, signal.SIGKILL)
+    kill_group(pid)
+
+
+def kill_group(pid: int) -> None:
+    """Kill the process group of the leader `pid`, which the caller must not have reaped yet."""
+    # A group with nothing but its exited leader may be gone already or, on some systems, not permitted to signal.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def kill_descendants() -> None:
+    """Kill everything that this process has started or adopted, and not yet waited for."""
+    while children := _children({os.getpid()}):
+        for child in children:
+            kill_tree(child)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
+
+
+def adopt_orphans() -> None:
+    """Let orphaned descendants of this process become its children, so that `kill_tree` finds them. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def die_with_parent() -> None:
+    """Let this process be killed when the thread that forked it ends. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _children(parents: set[int]) -> set[int]:
+    if not _PROC.is_dir():
+        return set()
+    return {int(name) for name in os.listdir(_PROC) if name.isdigit() and _parent(name) in parents}  # noqa: PTH208
+
+
+def _parent(pid: str) -> int | None:
+    try:
+        stat = (_PROC / pid / "stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    # The name of the program, in parentheses, may itself hold blanks and parentheses.
+    return int(stat.rpartition(b")")[2].split()[1])

@@ -1,0 +1,71 @@
+"""Prints for the commands: the only module that writes to standard output and standard error.
+
+Repositories, questions, models and file names may contain characters that change what a terminal shows. Everything
+printed passes through `runtime.primitives.visible_text` here; JSON keeps its value.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from runtime.primitives.visible_text import visible, visible_json, visible_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def say(text: str) -> None:
+    """Print text on standard output; its line feeds are kept, and none is added."""
+    sys.stdout.write(visible(text))
+    sys.stdout.flush()
+
+
+def say_line(text: str) -> None:
+    """Print one line on standard output; line feeds in the text are escaped, so that no value forges a second line."""
+    say(f"{visible_line(text)}\n")
+
+
+def say_json(document: Any, indent: int | None = None) -> None:
+    """Print a JSON document on standard output, on one line unless `indent` is set."""
+    say_encoded_json(json.dumps(document, ensure_ascii=False, indent=indent))
+
+
+def say_encoded_json(document: str) -> None:
+    """Print an encoded JSON document and a line feed on standard output."""
+    sys.stdout.write(f"{visible_json(document)}\n")
+    sys.stdout.flush()
+
+
+def warn(text: str) -> None:
+    """Print text on standard error; its line feeds are kept, and none is added."""
+    sys.stderr.write(visible(text))
+    sys.stderr.flush()
+
+
+def warn_line(text: str) -> None:
+    """Print one line on standard error; line feeds in the text are escaped."""
+    warn(f"{visible_line(text)}\n")
+
+
+def say_markdown(text: str) -> None:
+    """Print Markdown, formatted, on standard output; a link is followed by its address, so that it cannot mislead."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(visible(text), hyperlinks=False))
+
+
+def progress_console() -> Console:
+    """Return the console for live lists and progress bars; what they show must be `visible` already."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an error that nothing has caught, in the form of `sys.excepthook`."""
+    warn("".join(traceback.format_exception(kind, error, trace)))
