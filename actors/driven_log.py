@@ -19,7 +19,10 @@ from runtime.primitives.ids import Address, StageKey, StageName
 
 
 class DrivenLog:
-    """Drives the runs of the log that `owner` has acquired. `begin` recovers them; nothing happens before."""
+    """Drives the runs of the log that `owner` has acquired. `begin` recovers them; nothing happens before.
+
+    `calls_models`: False when the agents reason without models.
+    """
 
     def __init__(
         self,

@@ -29,6 +29,7 @@
     │       ├── ProcessCallError     the function raised `problem`, no error of this tree; `traceback`
     │       └── CalledOffError       work in a thread was called off
     ├── WireError                  bytes that are no frame of ours
+    │   └── NewerVersionError      a record of a newer version: `run_id`, `found` and `known`
     ├── BusError
     │   ├── NoHandlerError
     │   ├── DuplicateHandlerError
@@ -253,6 +254,12 @@ class WireError(JeevesError):
     """Reports bytes that could not be read as a frame or an envelope."""
 
     code = "wire"
+
+
+class NewerVersionError(WireError):
+    """Reports a record that a newer version wrote and this one cannot continue; `found` and `known` are versions."""
+
+    code = "newer_version"
 
 
 class BusError(JeevesError):

@@ -13,7 +13,15 @@ from typing import NamedTuple
 import msgspec
 
 from actors.log_owner import LEASE_MS, LogOwner
-from runtime.errors import DocumentFaults, OwnedError, SettingsError, StateStorageError, UnknownNameError, WireError
+from runtime.errors import (
+    DocumentFaults,
+    NewerVersionError,
+    OwnedError,
+    SettingsError,
+    StateStorageError,
+    UnknownNameError,
+    WireError,
+)
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
@@ -58,7 +66,7 @@ def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
         stays = None
         if not run.finished and run.config_hash != _hash_of_today(settings, run.pipeline):
             with _opened(options, name) as log:
-                stays = _stays(settings, log, _events(log, run.run_id))
+                stays = _stays_in(settings, log, run.run_id)
         listed.append(ListedRun(**msgspec.structs.asdict(run), stays=stays))
     return listed
 
@@ -146,6 +154,14 @@ def _stays(settings: Settings, log: RunLog, events: list[Event]) -> str | None:
     return None
 
 
+def _stays_in(settings: Settings, log: SqlRunLog, run_id: RunId) -> str | None:
+    """Return the reason why a run of a log cannot be resumed, also if its events cannot be read."""
+    try:
+        return _stays(settings, log, _events(log, run_id))
+    except (NewerVersionError, StateStorageError) as error:
+        return error.message
+
+
 def _pinned(settings: Settings, log: RunLog, pipeline: str) -> PinnedPipelines:
     config = _today(settings, pipeline)
     return PinnedPipelines({} if config is None else {pipeline: config}, log)
@@ -179,6 +195,8 @@ def _opened(options: StoreOptions, name: str) -> Iterator[SqlRunLog]:
 def _events(log: SqlRunLog, run_id: RunId) -> list[Event]:
     try:
         return log.events(run_id)
+    except NewerVersionError:
+        raise
     except WireError as error:
         raise StateStorageError(f"{log.location} cannot be read: {error.message}", location=log.location) from error
 

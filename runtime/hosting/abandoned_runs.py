@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from runtime.errors import SettingsError
-from runtime.hosting.logged_runs import entry_of
+from runtime.errors import JeevesError
+from runtime.hosting.logged_runs import entry_of, is_of_one_run
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
@@ -59,15 +59,17 @@ def _closed(
     now_ms: int,
     after_ms: int,
 ) -> bool:
-    events = run_log.events(row.run_id)
-    first = events[0].payload
-    if not isinstance(first, RunRequested):
-        return False
-    if not is_abandoned(first.request, row.last_at_ms, unowned_since_ms, now_ms, after_ms):
-        return False
     try:
+        events = run_log.events(row.run_id)
+        first = events[0].payload
+        if not isinstance(first, RunRequested):
+            return False
+        if not is_abandoned(first.request, row.last_at_ms, unowned_since_ms, now_ms, after_ms):
+            return False
         config = pinned.to_read(first)
-    except SettingsError as error:
+    except JeevesError as error:
+        if not is_of_one_run(error):
+            raise
         log.warning("run.not_closed", extra={"run_id": row.run_id, "reason": error.message})
         return False
     if config is None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from runtime.errors import UnknownNameError
+from runtime.errors import JeevesError, SettingsError, StateStorageError, UnknownNameError, WireError
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
@@ -46,6 +46,13 @@ def adoption_of(
     decision = decide(copy.config, state, event)
     entry = [] if decision.ignored else [entry_of(copy.config, event, decision.state.envelope)]
     return event, decision, entry
+
+
+def is_of_one_run(error: JeevesError) -> bool:
+    """Return True if an error of reading or continuing a run concerns that run alone, and not the whole log."""
+    if isinstance(error, StateStorageError):
+        return error.values.get("problem") == "damaged"
+    return isinstance(error, UnknownNameError | SettingsError | WireError)
 
 
 class LoggedRuns:

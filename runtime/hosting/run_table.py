@@ -1,7 +1,8 @@
 """Drives the runs of one supervisor: decides, records, and only then returns commands.
 
 Every `SupervisorHost` owns one `RunTable` and carries out the commands that it returns. It is not thread-safe. The
-state of runs is in `RunBooks`, failed writes are in `UnconfirmedRecords`, admission is in `RunQuotas`.
+state of runs is in `RunBooks`, failed writes are in `UnconfirmedRecords`, admission is in `RunQuotas`. (Over 400 lines:
+every way in which an event is decided, recorded and taken back is held together here.)
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from contextlib import contextmanager
 
 import msgspec
 
-from runtime.errors import InputError, InterruptError, SettingsError, StateStorageError, UnknownNameError
+from runtime.errors import InputError, InterruptError, JeevesError, StateStorageError, UnknownNameError
 from runtime.hosting.admission import Quotas
-from runtime.hosting.logged_runs import LoggedRun, LoggedRuns, adoption_of, entry_of
+from runtime.hosting.logged_runs import LoggedRun, LoggedRuns, adoption_of, entry_of, is_of_one_run
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.run_books import RunBooks
@@ -116,14 +117,17 @@ class RunTable:
 
         A host that owns the log calls it once at its start, before anything else, and again from the beginning if the
         log fails meanwhile. A run continues under the rules that it started under; one that cannot, because its rules
-        were not stored or are incompatible with the current agents, stays in the log untouched.
+        were not stored or are incompatible with the current agents, or because its log cannot be read, stays in the log
+        untouched.
         """
         for row in self._log.unfinished():
             if row.run_id in self._books:
                 continue
             try:
                 yield row.run_id, self._take_up_standing(row.run_id)
-            except (UnknownNameError, SettingsError) as error:
+            except JeevesError as error:
+                if not is_of_one_run(error):
+                    raise
                 log.error("run.not_taken_up", extra={"run_id": row.run_id, "reason": error.message})
 
     def catch_up(self, run_id: RunId) -> list[Command]:

@@ -9,14 +9,14 @@ import msgspec
 
 from runtime.errors import FencedError, StateStorageError
 from runtime.primitives.ids import RunId
+from runtime.primitives.newer_records import convert_known
+from runtime.run.envelope import SCHEMA_VERSION
 from runtime.store.run_records import RunLog, Snapshot
 from runtime.supervision.state import RunState
 
 log = logging.getLogger(__name__)
 
 SNAPSHOT_EVERY = 200
-
-_DECODER = msgspec.msgpack.Decoder(RunState)
 
 
 class Standing(NamedTuple):
@@ -53,7 +53,11 @@ class RunSnapshots:
         if kept is None:
             return None
         try:
-            return Standing(kept.seq, _DECODER.decode(kept.state), kept.config_hash)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            state, unknown = convert_known(msgspec.msgpack.decode(kept.state), RunState)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
             log.info("run.old_snapshot", extra={"run_id": run_id, "reason": str(error)})
             return None
+        if unknown or state.envelope.schema_version > SCHEMA_VERSION:
+            log.info("run.newer_snapshot", extra={"run_id": run_id, "reason": "a newer version saved it"})
+            return None  # the events say what this version needs, or that it cannot continue
+        return Standing(kept.seq, state, kept.config_hash)

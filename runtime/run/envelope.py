@@ -2,7 +2,8 @@
 
 It is domain-free: outputs are whatever stages wrote under their output keys. The parts are frozen structs; only
 `runtime.supervision` derives the next envelope from the last. Fields that a newer version wrote and this one does not
-know survive a round trip in `extra`; a `schema_version` above ours is refused only where meaning would be lost.
+know survive a round trip, at the top in `extra` and below in `extra_parts`; new words of an enumeration raise the
+`schema_version`. An envelope above ours can be read and shown; `check_schema_version` refuses to continue its run.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from runtime.errors import WireError
+from runtime.errors import NewerVersionError, WireError
 from runtime.pipeline.config import RunMode
 from runtime.pipeline.interrupt_kinds import InterruptKind
 from runtime.primitives.ids import RunId, StageName
+from runtime.primitives.newer_records import convert_known, with_unknown
 from runtime.run.goals import GoalBoard
 
 # Runs keep the version that they began under: `decide` does for them what it did then.
@@ -193,25 +195,51 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
     finished_at_ms: int | None = None
     schema_version: int = msgspec.field(default_factory=lambda: SCHEMA_VERSION)  # a factory: always written
     extra: dict[str, Any] = {}
+    extra_parts: dict[str, Any] = {}
 
 
-_KNOWN = frozenset(field.encode_name for field in msgspec.structs.fields(Envelope))
+_LEVELS = ("extra", "extra_parts")
 
 
 def encode_envelope(envelope: Envelope) -> bytes:
-    """Encode the envelope as MessagePack, with the fields in `extra` beside the known ones."""
-    if not envelope.extra:
+    """Encode the envelope as MessagePack, with the fields that this version does not know beside the known ones."""
+    if not envelope.extra and not envelope.extra_parts:
         return msgspec.msgpack.encode(envelope)
-    known = msgspec.msgpack.decode(msgspec.msgpack.encode(msgspec.structs.replace(envelope, extra={})))
-    return msgspec.msgpack.encode({**envelope.extra, **known})
+    return msgspec.msgpack.encode(envelope_document(envelope))
+
+
+def envelope_document(envelope: Envelope) -> dict[str, Any]:
+    """Return the envelope as plain data, with the fields that this version does not know beside the known ones."""
+    known = msgspec.msgpack.decode(msgspec.msgpack.encode(msgspec.structs.replace(envelope, extra={}, extra_parts={})))
+    document: dict[str, Any] = with_unknown(known, {"fields": envelope.extra, "parts": envelope.extra_parts})
+    return document
 
 
 def decode_envelope(data: bytes) -> Envelope:
-    """Decode an envelope. Raises WireError when the bytes are no envelope."""
+    """Decode an envelope, also one of a newer version, whose words that this one does not know stay as text.
+
+    Raises WireError when the bytes are no envelope.
+    """
     try:
         raw = msgspec.msgpack.decode(data)
-        unknown = {key: value for key, value in raw.items() if key not in _KNOWN}
-        envelope = msgspec.convert({key: value for key, value in raw.items() if key in _KNOWN}, Envelope)
+        plain = {key: value for key, value in raw.items() if key not in _LEVELS}
+        version = plain.get("schema_version", SCHEMA_VERSION)
+        is_newer = isinstance(version, int) and version > SCHEMA_VERSION
+        envelope, unknown = convert_known(plain, Envelope, keeps_words=is_newer)
     except (msgspec.MsgspecError, AttributeError, RecursionError, TypeError, UnicodeDecodeError) as error:
         raise WireError(f"these {len(data)} bytes are no envelope: {error}", size_bytes=len(data)) from error
-    return msgspec.structs.replace(envelope, extra=unknown) if unknown else envelope
+    if not unknown:
+        return envelope
+    return msgspec.structs.replace(envelope, extra=unknown["fields"], extra_parts=unknown["parts"])
+
+
+def check_schema_version(run_id: str, found: int) -> None:
+    """Check that this version can continue a run. Raises NewerVersionError if a newer one began it."""
+    if found > SCHEMA_VERSION:
+        raise NewerVersionError(
+            f"run {run_id} was begun by a newer version of jeeves: it has schema version {found}, this program knows"
+            f" versions up to {SCHEMA_VERSION}; continue it with that version, or install it here",
+            run_id=run_id,
+            found=found,
+            known=SCHEMA_VERSION,
+        )

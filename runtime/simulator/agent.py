@@ -137,7 +137,8 @@ class SimulatedAgent(Speaker):
 
     def _end(self, work: Work, end: Succeeded | Failed) -> None:
         self._drop(work)
-        usage = StageUsage(work.llm_calls, work.tool_calls, tokens_out=work.tokens)
+        more = self._script.exaggerates
+        usage = StageUsage(work.llm_calls + more, work.tool_calls + more, tokens_out=work.tokens + more)
         if isinstance(end, Succeeded):
             self._report(StageSucceeded(work.key, end.output, None, end.interrupt, usage, end.policy))
         else:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
 from runtime.run.stage_view import decode_view
 from runtime.simulator.differential import Finding, ended_too_early, level_of, other_result
 from runtime.simulator.run_history import Record, read
 from runtime.simulator.simulated_system import System
 from runtime.supervision.events import InterruptAnswered, ToolCalled
+from runtime.supervision.forking import with_run_id
+from runtime.supervision.replay import fold
 
 
 def findings(system: System, twin: System, compared: Counter[str]) -> Iterator[Finding]:
@@ -135,6 +138,16 @@ def started_too_early(system: System, record: Record) -> Iterator[Finding]:
             yield "join", f"{command.key}: '{agent.name}' requires {list(agent.requires)}, there is {there}"
 
 
+def past_lost_in_a_fork(system: System, record: Record) -> Iterator[Finding]:
+    """Check that a fork at the last event has the past of its source, whatever was lost, retried or answered in it."""
+    fork = RunId("r-fork")
+    past = fold(system.config, [with_run_id(event, fork) for event in record.log]).envelope
+    for name in ("outputs", "history", "usage", "stages", "lifecycle", "terminal_reason"):
+        if getattr(past, name) != getattr(record.envelope, name):
+            mine, its = getattr(past, name), getattr(record.envelope, name)
+            yield "fork", f"{record.run_id}: {name} in a fork is {mine}, in its source {its}"
+
+
 CHECKS: tuple[Callable[[System, Record], Iterator[Finding]], ...] = (
     not_ended_once,
     beyond_bounds,
@@ -142,4 +155,5 @@ CHECKS: tuple[Callable[[System, Record], Iterator[Finding]], ...] = (
     answers_not_once,
     not_seen_as_shown,
     started_too_early,
+    past_lost_in_a_fork,
 )

@@ -26,7 +26,20 @@ def draw_scenario(rng: random.Random) -> Scenario:
     amount = rng.choice((1, 1, 1, 1, 1, 1, 2, 2, 3, 4))
     quotas = Quotas(running=rng.randint(1, 2)) if amount > 1 and draft.chance(0.3) else Quotas()
     runs = tuple(_run(draft, number) for number in range(amount))
+    _let_one_exaggerate(draft)
     return Scenario(draft.pipeline(), draft.scripts, runs, quotas, draft.racers, draft.depends_on_time)
+
+
+def _let_one_exaggerate(draft: Draft) -> None:
+    """Have one agent in thirty scenarios report more than it spent; other draws of the seed stay as they were.
+
+    What is booked then depends on its grants, and these on how its attempts were interrupted.
+    """
+    rng = random.Random(draft.rng.getstate()[1][0])
+    if rng.random() < 1 / 30:
+        name = rng.choice(sorted(draft.scripts))
+        draft.scripts[name] = msgspec.structs.replace(draft.scripts[name], exaggerates=rng.choice((1, 50, 2**62)))
+        draft.depends_on_time = True
 
 
 def _run(draft: Draft, number: int) -> PlannedRun:

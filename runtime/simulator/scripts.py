@@ -28,7 +28,8 @@ class StageScript(msgspec.Struct, frozen=True):
     """Describes a stage. `fails`, `hangs`: the number of attempts of each visit that do; `routes`: by visit, cyclic.
 
     `tools`: one call of a tool per declaration; `listed`: number of items that the output lists for a fan-out;
-    `reads`: output keys that its own output follows from (None: all that it sees).
+    `reads`: output keys that its own output follows from (None: all that it sees); `exaggerates`: how much more than
+    it spent its agent reports.
     """
 
     work_ms: int = 20
@@ -43,6 +44,7 @@ class StageScript(msgspec.Struct, frozen=True):
     asks: InterruptKind | None = None
     verdict: PolicyVerdict | None = None
     reads: tuple[str, ...] | None = None
+    exaggerates: int = 0
 
 
 class Wait(msgspec.Struct, frozen=True):

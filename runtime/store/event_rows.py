@@ -15,14 +15,13 @@ import msgspec
 from runtime.errors import StateStorageError, WireError
 from runtime.primitives.hashing import BlobHash, content_hash
 from runtime.primitives.ids import RunId
-from runtime.supervision.events import Event, Payload, decode_event
+from runtime.supervision.events import Event, decode_event, decode_payload, encode_payload
 
 LARGE_BYTES = 64 * 1024
 
 # A whole event is a map that begins with its run; a payload begins with its type.
 _WHOLE_EVENT = slice(1, 8), b"\xa6run_id"
 
-_PAYLOAD_DECODER = msgspec.msgpack.Decoder(Payload)
 _PATH_DECODER = msgspec.msgpack.Decoder(list[Any])
 
 
@@ -43,7 +42,7 @@ class EventRow(NamedTuple):
 
 def row_of(event: Event) -> EventRow:
     """Encode the payload of an event, with its large values taken out."""
-    body = msgspec.msgpack.encode(event.payload)
+    body = encode_payload(event)
     if len(body) <= LARGE_BYTES:
         return EventRow(body)
     large: list[Large] = []
@@ -52,14 +51,18 @@ def row_of(event: Event) -> EventRow:
 
 
 def event_of(run_id: RunId, seq: int, at_ms: int, body: bytes, large: Iterable[tuple[bytes, bytes]] = ()) -> Event:
-    """Decode the event of a row; `large` gives paths and bodies of its large values. Raises WireError."""
+    """Decode the event of a row; `large` gives paths and bodies of its large values.
+
+    Raises WireError, and NewerVersionError for what a newer version wrote.
+    """
     where, begin = _WHOLE_EVENT
     if body[where] == begin:
         return decode_event(body)
     try:
-        return Event(run_id, seq, at_ms, _PAYLOAD_DECODER.decode(_whole(body, large)))
+        whole = _whole(body, large)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, LookupError, TypeError) as error:
         raise WireError(f"these {len(body)} bytes are no event: {error}", size_bytes=len(body)) from error
+    return decode_payload(run_id, seq, at_ms, whole)
 
 
 def checked(location: str, bodies: Mapping[BlobHash, bytes], name: BlobHash) -> bytes:

@@ -6,13 +6,20 @@ An event holds the instant at which it happened, so that deciding needs no clock
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
-from runtime.errors import WireError
+from runtime.errors import NewerVersionError, WireError
 from runtime.primitives.ids import InterruptId, RunId, StageKey, TimerId
-from runtime.run.envelope import InterruptRequest, InterruptResponse, Request
+from runtime.primitives.newer_records import convert_known, with_unknown
+from runtime.run.envelope import (
+    SCHEMA_VERSION,
+    InterruptRequest,
+    InterruptResponse,
+    Request,
+    check_schema_version,
+)
 from runtime.run.goals import GoalsPatch
 from runtime.run.policy_verdict import PolicyVerdict
 
@@ -195,26 +202,87 @@ Payload = (
 )
 
 
-class Event(msgspec.Struct, frozen=True):
-    """Stores one entry of a run's log; `seq` counts from 1 without gaps."""
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Stores one entry of a run's log; `seq` counts from 1 without gaps.
+
+    `extra`: the fields of the payload that this version does not know, at every level; copies keep them.
+    """
 
     run_id: RunId
     seq: int
     at_ms: int
     payload: Payload
+    extra: dict[str, Any] = {}
 
 
 EVENT_CODEC = msgspec.msgpack.Decoder(Event)
 
 
+class _Whole(msgspec.Struct, frozen=True):
+    """Holds an event whose payload is read for itself."""
+
+    run_id: RunId
+    seq: int
+    at_ms: int
+    payload: Any
+
+
+_PAYLOAD_DECODER = msgspec.msgpack.Decoder(Payload)
+_TAGS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(Payload))
+
+
+def encode_payload(event: Event) -> bytes:
+    """Encode the payload of an event as MessagePack, with the fields that this version does not know."""
+    body = msgspec.msgpack.encode(event.payload)
+    return msgspec.msgpack.encode(with_unknown(msgspec.msgpack.decode(body), event.extra)) if event.extra else body
+
+
+def decode_payload(run_id: RunId, seq: int, at_ms: int, body: bytes) -> Event:
+    """Decode a payload as an event of a run.
+
+    Raises NewerVersionError if a newer version wrote what cannot be decided here, and WireError for other bytes.
+    """
+    try:
+        payload: Payload = _PAYLOAD_DECODER.decode(body)
+        extra: dict[str, Any] = {}
+        if msgspec.msgpack.encode(payload) != body:  # an older version wrote it, or a newer one with more fields
+            _, extra = convert_known(msgspec.msgpack.decode(body), type(payload))
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, TypeError) as error:
+        _check_type(run_id, seq, body)
+        raise WireError(f"these {len(body)} bytes are no event: {error}", size_bytes=len(body)) from error
+    if isinstance(payload, RunRequested):
+        check_schema_version(run_id, payload.schema_version)
+    return Event(run_id, seq, at_ms, payload, extra)
+
+
+def _check_type(run_id: RunId, seq: int, body: bytes) -> None:
+    """Raise NewerVersionError if the bytes are an event of a type that this version does not have."""
+    try:
+        tag = msgspec.msgpack.decode(body)["type"]
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, LookupError, TypeError):
+        return
+    if isinstance(tag, str) and tag not in _TAGS:
+        raise NewerVersionError(
+            f"these {len(body)} bytes are no event that this program knows (schema versions up to {SCHEMA_VERSION}):"
+            f" event {seq} of run {run_id} is of the type '{tag[:60]}'; a newer version of jeeves wrote it: continue"
+            " the run with that version, or install it here",
+            run_id=run_id,
+            found=tag,
+            known=SCHEMA_VERSION,
+        )
+
+
 def encode_event(event: Event) -> bytes:
     """Encode an event as MessagePack."""
-    return msgspec.msgpack.encode(event)
+    payload = msgspec.Raw(encode_payload(event))
+    return msgspec.msgpack.encode(_Whole(event.run_id, event.seq, event.at_ms, payload))
 
 
 def decode_event(data: bytes) -> Event:
-    """Decode an event. Raises WireError when the bytes are none."""
+    """Decode an event. Raises NewerVersionError, and WireError when the bytes are none."""
     try:
-        return EVENT_CODEC.decode(data)
+        whole = msgspec.msgpack.decode(data, type=_Whole)
+        body = msgspec.msgpack.encode(whole.payload)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise WireError(f"these {len(data)} bytes are no event: {error}", size_bytes=len(data)) from error
+    return decode_payload(whole.run_id, whole.seq, whole.at_ms, body)

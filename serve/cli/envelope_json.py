@@ -22,13 +22,20 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import typer
 
-from runtime.errors import InputError, JeevesError
+from runtime.errors import InputError, JeevesError, NewerVersionError
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.run_modes import check_run_mode
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId, new_run_id
 from runtime.run.bounds import blocked_hop
-from runtime.run.envelope import SCHEMA_VERSION, Envelope, Request, decode_envelope
+from runtime.run.envelope import (
+    SCHEMA_VERSION,
+    Envelope,
+    Request,
+    check_schema_version,
+    decode_envelope,
+    envelope_document,
+)
 from runtime.settings import Settings, load_settings
 from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.decide import decide
@@ -74,8 +81,9 @@ def validate() -> None:
 
     def check() -> dict[str, Any]:
         try:
-            _envelope()
-        except InputError as error:
+            envelope = _envelope()
+            check_schema_version(envelope.run_id, envelope.schema_version)
+        except (InputError, NewerVersionError) as error:
             return {"valid": False, "faults": [error.message]}
         return {"valid": True, "faults": []}
 
@@ -134,6 +142,7 @@ def _begun(pipeline: PipelineConfig, request: Request, run_id: RunId, at_ms: int
 
 
 def _continuing(settings: Settings, envelope: Envelope) -> dict[str, Any]:
+    check_schema_version(envelope.run_id, envelope.schema_version)
     if envelope.lifecycle == "terminated":
         return {"can_continue": False, "reason": envelope.terminal_reason, "detail": envelope.terminal_detail}
     if envelope.lifecycle == "waiting":
@@ -188,8 +197,7 @@ def _unknown(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _document(envelope: Envelope) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(envelope, extra={}))
-    return {**envelope.extra, **document}
+    return envelope_document(envelope)
 
 
 def _shown(command: Command) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.pipeline.config import END, INTERRUPT_TARGETS, PipelineConfig
+from runtime.pipeline.config import END, INTERRUPT_TARGETS, PipelineConfig, RunMode
 from runtime.pipeline.interrupt_kinds import TIME_TO_LIVE_MS, InterruptKind
 from runtime.primitives.ids import GoalId, RunId, StageKey
 from runtime.run.envelope import (
     BOUND_REASONS,
+    SCHEMA_VERSION,
     InterruptRequest,
     InterruptResponse,
     Request,
@@ -33,6 +34,7 @@ from runtime.supervision.state import Decision, InFlight, RunState, new_state
 from runtime.testing import START_MS, Bench, replay, wire_form
 
 NAMES = ("a", "b", "c", "d", "e", "f")
+MODES: tuple[RunMode, ...] = ("sequential", "parallel")
 KINDS: tuple[happening.FailureKind, ...] = ("tool", "model", "internal", "timeout", "budget")
 BOUNDS: tuple[happening.Bound | None, ...] = (None, "llm_calls", "tokens")
 QUESTIONS: tuple[InterruptKind, ...] = ("clarification", "confirmation", "agent_review", "checkpoint", "timeout")
@@ -96,6 +98,9 @@ def race_above_joins(dice: random.Random) -> PipelineConfig:
         for name in [*leaves, "alone"]
     ]
     agents.append({"name": "extra"})
+    if dice.random() < 0.4:
+        agents.append({"name": "each", "requires": [leaves[0]], "foreach": f"outputs.{leaves[0]}.list"})
+        leaves.append("each")
     joined = [dice.sample(leaves, dice.randint(2, 3)) for _ in range(dice.randint(1, 2))]
     agents += [{"name": f"all{number}", "requires": names} for number, names in enumerate(joined)]
     quick = [name for name in leaves if not any(name in names for names in joined)]
@@ -149,7 +154,12 @@ def random_agent(
 
 
 def random_request(dice: random.Random) -> happening.RunRequested:
-    return happening.RunRequested(Request("random", "?", wait=dice.random() < 0.8), queued=dice.random() < 0.2)
+    return happening.RunRequested(
+        Request("random", "?", wait=dice.random() < 0.8, run_mode=dice.choice([None, None, *MODES])),
+        queued=dice.random() < 0.2,
+        schema_version=SCHEMA_VERSION,
+        calls_models=dice.random() < 0.7,
+    )
 
 
 def random_payload(bench: Bench, dice: random.Random, actions: tuple[str, ...] = ACTIONS) -> happening.Payload | None:
@@ -229,7 +239,10 @@ def random_report(bench: Bench, name: str, entry: InFlight, dice: random.Random)
 
 
 def random_usage(entry: InFlight, dice: random.Random) -> happening.StageUsage:
+    """What an attempt may have spent of its grant; one report in twenty is a lie."""
     grant = entry.grant
+    if dice.random() < 0.05:
+        return happening.StageUsage(*(dice.choice([-(2**63), -1, 0, 7, 2**64 - 1]) for _ in range(4)))
     tokens = 9 if grant.tokens is None else grant.tokens
     return happening.StageUsage(
         dice.randint(0, grant.llm_calls), dice.randint(0, grant.tool_calls), tokens_in=dice.randint(0, tokens)
@@ -248,10 +261,11 @@ def check_step(bench: Bench, payload: happening.Payload) -> Decision:
     if before.envelope.lifecycle == "terminated":
         assert decision.ignored is not None
     check_counters(bench)
-    check_shape(bench.config, bench.state)
+    config = bench.config.in_run_mode(bench.envelope.request.run_mode)
+    check_shape(config, bench.state)
     check_timers(bench.state)
-    check_joins(bench.config, bench.state)
-    check_open_question(bench.config, bench.state)
+    check_joins(config, bench.state)
+    check_open_question(config, bench.state)
     assert STATE_DECODER.decode(msgspec.msgpack.encode(bench.state)) == bench.state
     return decision
 
@@ -261,6 +275,7 @@ STATE_DECODER = msgspec.msgpack.Decoder(RunState)
 
 def check_counters(bench: Bench) -> None:
     bounds, usage, config = bench.envelope.bounds, bench.envelope.usage, bench.config
+    assert min(usage.llm_calls, usage.tool_calls, usage.tokens_in, usage.tokens_out) >= 0
     grants = [entry.grant for entry in bench.state.in_flight.values()]
     assert usage.agent_hops <= bounds.max_agent_hops
     assert usage.iterations <= bounds.max_iterations
@@ -403,7 +418,8 @@ def test_every_run_ends_with_exactly_one_reason_and_no_counter_passes_its_bound(
 def test_an_open_question_is_the_first_that_is_held_and_its_answer_concerns_no_other_stage(seed: int) -> None:
     dice = random.Random(seed)
     bench = Bench(race_above_joins(dice))
-    check_step(bench, happening.RunRequested(Request("race_above_joins", "?", wait=True)))
+    request = Request("race_above_joins", "?", wait=True)
+    check_step(bench, happening.RunRequested(request, schema_version=SCHEMA_VERSION))
     for _ in range(60):
         payload = random_payload(bench, dice, ASKING_ACTIONS)
         if payload is None:
@@ -483,6 +499,7 @@ wild_payloads = st.one_of(
         keys,
         st.dictionaries(st.sampled_from(["r", "question", "list"]), values),
         interrupt=st.none() | questions,
+        usage=st.builds(happening.StageUsage, *([st.integers(-(2**63), 2**64 - 1)] * 4)),
         policy=st.none() | st.sampled_from(VERDICTS),
     ),
     st.builds(
@@ -492,7 +509,7 @@ wild_payloads = st.one_of(
         happening.TimerFired, keys.map(lambda key: f"timeout:{key}") | st.sampled_from(["deadline", "retry:", ":", "x"])
     ),
     st.builds(happening.CancelRequested, st.text(max_size=3)),
-    st.builds(happening.ActorLost, st.sampled_from([*NAMES, "nobody"])),
+    st.builds(happening.ActorLost, st.sampled_from([*NAMES, "nobody"]), st.lists(keys, max_size=2).map(tuple)),
     st.builds(happening.ToolCalled, keys, st.text(max_size=3), st.text(max_size=3)),
     st.builds(happening.BudgetRequested, keys, *([st.integers(-3, 99)] * 3)),
     st.builds(
@@ -503,12 +520,18 @@ wild_payloads = st.one_of(
     ),
     st.builds(happening.PauseRequested, st.text(max_size=3)),
     st.just(happening.RunAdmitted()),
-    st.builds(happening.RunAdopted, queued=st.booleans()),
+    st.builds(
+        happening.RunAdopted,
+        queued=st.booleans(),
+        shift_ms=st.integers(-(10**12), 10**12),
+        calls_models=st.booleans(),
+    ),
     st.builds(happening.QuotaExhausted, st.sampled_from(["llm_calls", "tokens"]), st.text(max_size=3)),
     st.builds(
         happening.RunRequested,
         st.builds(Request, st.just("random"), st.just("?"), wait=st.booleans()),
         queued=st.booleans(),
+        schema_version=st.just(SCHEMA_VERSION),
     ),
 )
 
