@@ -47,6 +47,7 @@ def run_service(
             models=None if models is None else models.model_dump(mode="json"),
             providers=providers(),
             trusted_proxies=settings.http.trusted_proxies,
+            requests_per_caller=settings.http.requests_per_caller,
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
