@@ -223,25 +223,22 @@ class SupervisorActor(Participant):
                 driven.shell.act(driven.host.on_heartbeat())
 
     async def _report_spending(self) -> None:
-        """Report to the limits service what the users of this shard spend, and learn which of them may not go on."""
+        """Report to the limits service what the users of these logs spend, and learn which of them may not go on."""
         while True:
             await self._clock.sleep(self._told.heartbeat_s)
-            for driven in list(self._logs):
-                await self._spending_of(driven)
-
-    async def _spending_of(self, driven: DrivenLog) -> None:
-        quotas = driven.table.quotas
-        spent = quotas.spent_since_report()
-        reports = [SpentBy(user_id, *amounts) for user_id, amounts in spent.items()]
-        try:
-            told = await self.endpoint.query("limits.spend", {"spent": reports}, SPENDING_TIMEOUT_S)
-        except BusError as error:
-            quotas.report_again(spent)
-            log.info("supervisor.spending_not_reported", extra={"reason": error.message})
-            return
-        used_up = msgspec.convert(told["used_up"], list[UsedUp])
-        quotas.used_up_elsewhere({each.user_id: each.exhausted for each in used_up})
-        driven.shell.act(driven.host.on_quotas())
+            spent = [(driven, driven.table.quotas.spent_since_report()) for driven in list(self._logs)]
+            reports = [SpentBy(user_id, *amounts) for _, of_log in spent for user_id, amounts in of_log.items()]
+            try:
+                told = await self.endpoint.query("limits.spend", {"spent": reports}, SPENDING_TIMEOUT_S)
+            except BusError as error:
+                for driven, of_log in spent:
+                    driven.table.quotas.report_again(of_log)
+                log.info("supervisor.spending_not_reported", extra={"reason": error.message})
+                continue
+            used_up = {each.user_id: each.exhausted for each in msgspec.convert(told["used_up"], list[UsedUp])}
+            for driven in self._logs:
+                driven.table.quotas.used_up_elsewhere(used_up)
+                driven.shell.act(driven.host.on_quotas())
 
     async def _reported(self, frame: Frame) -> None:
         self._begin()

@@ -192,11 +192,12 @@ class SupervisorSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """Sets the address of the HTTP service, and the proxies whose X-Forwarded-For is believed."""
+    """Sets the address of the HTTP service, the proxies whose X-Forwarded-For is believed, and each caller's share."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
     trusted_proxies: Networks = ()
+    requests_per_caller: int = Field(default=48, ge=1)
 
 
 Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from runtime.database.database import Database, Schema
-from runtime.database.store_part import Counted, StorePart, sweep_unused
+from runtime.database.store_part import StorePart
 from runtime.primitives.clock import Clock
 
 DAY_MS = 86_400_000
@@ -73,16 +73,6 @@ class UsageLog:
             used[kind] = used.get(kind, 0) + int(amount)
         return found
 
-    def unused(self, before_ms: int) -> int:
-        """Count the sums last added to before `before_ms`."""
-        with self._database.read() as queries:
-            return int(queries.rows("SELECT count(*) FROM principal_usage WHERE last_ms < ?", (before_ms,))[0][0])
-
-    def drop_unused(self, before_ms: int) -> int:
-        """Delete the sums that `unused` counts and return their number."""
-        with self._database.transaction("drop old uses") as changes:
-            return changes.execute("DELETE FROM principal_usage WHERE last_ms < ?", (before_ms,))
-
 
 SCHEMA = Schema(
     "principal_usage",
@@ -95,13 +85,11 @@ SCHEMA = Schema(
     ),
 )
 
-COUNTED = Counted("usage", "sum of what a caller used", "sums of what callers used")
-
+# Nothing for `jeeves gc`: what is older than a day goes whenever something is added.
 USAGE = StorePart(
     name="usage",
     label="usage of callers",
     schema=SCHEMA,
     open=UsageLog,
-    counted=(COUNTED,),
-    sweep=sweep_unused(COUNTED.key),
+    is_disposable=True,
 )

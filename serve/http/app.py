@@ -33,6 +33,7 @@ from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
 from runtime.store.options import StoreOptions
 from serve.answer_document import Ask, asked_in, document_of
+from serve.http.caller_slots import CallerSlots
 from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics, ToolMetrics
 from serve.http.model_state import ModelState
 from serve.http.problems import problem, problem_of
@@ -57,7 +58,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     `store`: where the run logs are; `models`: the model file that agents reason with, if they do;
     `providers`: those beside the kernel's own that it may name; `trusted_proxies`: addresses and networks whose
     X-Forwarded-For is believed; `modes`: pipeline → mode → the fields of `Mode` for a question that names none;
-    `products`: pipeline → who answers.
+    `products`: pipeline → who answers; `requests_per_caller`: answered at once by this replica.
     """
 
     default_pipeline: str
@@ -71,6 +72,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     trusted_proxies: tuple[str, ...] = ()
     modes: dict[str, dict[str, Mode]] = {}
     products: dict[str, str] = {}
+    requests_per_caller: int = MAX_ONGOING_REQUESTS
 
 
 class ChatMessage(BaseModel):
@@ -188,6 +190,7 @@ class ChatService:
         self._spec = msgspec.convert(spec, ServiceSpec)
         self._system = attach_system()
         self._runtime = RayRuntime(self._system, self._spec.reasoner, cluster=None)
+        self._slots = CallerSlots(self._spec.requests_per_caller)
         self._trusted = trusted_networks(self._spec.trusted_proxies)
         self._metrics = RequestMetrics(CollectorRegistry())
         self._bus_metrics = BusMetrics(self._metrics.registry)
@@ -200,7 +203,7 @@ class ChatService:
         """Answer a question about a registered repository."""
         started_s = time.perf_counter()
         user_id = await self._caller(request, "chat")
-        with self._metrics.in_flight():
+        with self._slots.slot(user_id), self._metrics.in_flight():
             document = await self._runtime.ask(ask_of(message, self._spec, user_id))
         self._metrics.answered(document, time.perf_counter() - started_s)
         return document
@@ -231,10 +234,13 @@ class ChatService:
     ) -> Response:
         """Return the events of a run so far as JSON or, if text/event-stream is accepted, stream them to its end."""
         after_seq = first_wanted(after, last_event_id)
-        await permitted_run(self._system, RunId(run_id), await self._caller(request, "events"))
+        user_id = await self._caller(request, "events")
+        await permitted_run(self._system, RunId(run_id), user_id)
         found, is_over = await self._system.events(RunId(run_id), after_seq)
         if EVENT_STREAM in accept:
-            return StreamingResponse(stream(self._system, RunId(run_id), after_seq), media_type=EVENT_STREAM)
+            self._slots.check(user_id)
+            events = self._slots.held(user_id, stream(self._system, RunId(run_id), after_seq))
+            return StreamingResponse(events, media_type=EVENT_STREAM)
         return JSONResponse({"events": msgspec.to_builtins(found), "is_over": is_over})
 
     @api.post("/api/v1/runs/{run_id}/cancel")

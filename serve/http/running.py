@@ -51,6 +51,7 @@ def run_service(
             trusted_proxies=settings.http.trusted_proxies,
             modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
             products=products,
+            requests_per_caller=settings.http.requests_per_caller,
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
