@@ -26,7 +26,8 @@ STARTERS = {
 }
 MAY_START = {
     "runtime/processes/programs.py": "git and rg, by `run_program`",
-    "runtime/processes/worker_process.py": "Python, for calls that can be killed",
+    "runtime/processes/worker_process.py": "ourselves, to call functions of ours",
+    "runtime/processes/worker_main.py": "itself, to keep the worker",
     "actors/cluster.py": "the reaper of a cluster",
     "serve/cli/up_down.py": "jeeves itself",
 }
