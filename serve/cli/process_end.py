@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from runtime.processes.stop_watchdog import STOP_PATIENCE_S
+from serve.cli.terminal import warn_line
 
 T = TypeVar("T")
 
@@ -128,6 +129,6 @@ def _watch(
 def _exit(status: int, problem: str) -> None:
     """End the process at once, without its exit handlers: they would wait for what does not stop."""
     sys.stdout.flush()
-    sys.stderr.write(f"jeeves: {problem}\n")
+    warn_line(f"jeeves: {problem}")
     sys.stderr.flush()
     os._exit(status)
