@@ -46,6 +46,7 @@ def run_service(
             store=store_options(settings),
             models=None if models is None else models.model_dump(mode="json"),
             providers=providers(),
+            trusted_proxies=settings.http.trusted_proxies,
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)

@@ -23,7 +23,7 @@ _PRIVATE = ("refs", "reftable", "logs", "info/sparse-checkout")
 _COPIED = ("HEAD", "index", "MERGE_HEAD", "ORIG_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _SPLIT_INDEX = "sharedindex.*"
 
-MAX_COPIED_BYTES = 1 << 28
+MAX_COPIED_BYTES = 1 << 30
 """The index of a million files has some 100 MB."""
 
 _OUR_SETTINGS = """\
