@@ -199,7 +199,8 @@ class WorkerProcess:
     def _lower_priority(self) -> None:
         self.was_slowed = True
         try:
-            os.setpriority(os.PRIO_PGRP, self.pid, _SLOW_NICENESS)
+            niceness = os.getpriority(os.PRIO_PROCESS, self.pid) + _SLOW_NICENESS
+            os.setpriority(os.PRIO_PGRP, self.pid, niceness)
         except (ProcessLookupError, PermissionError):
             return
 

@@ -6,7 +6,6 @@ estimates: a symbol ends where the next one of the same or a lower indent begins
 
 from __future__ import annotations
 
-from runtime.codebase.files.source_text import split_lines
 from runtime.codebase.language_parts.outlines import Opening
 from runtime.codebase.language_registry import language_named
 from runtime.codebase.parsing.syntax import FileSyntax, Symbol
@@ -16,9 +15,8 @@ MAX_SIGNATURE_CHARS = 200
 MAX_KEYS = 300
 
 
-def extract_text(text: str, language: str | None) -> FileSyntax:
+def extract_text(lines: list[str], language: str | None) -> FileSyntax:
     """Return the symbols of a text, without references or imports. An unknown language gives status `unsupported`."""
-    lines = split_lines(text)
     openings = list(language_named(language).outline(lines)) if language is not None else []
     return FileSyntax(
         _symbols(openings, lines), [], [], [], status="text" if language is not None else "unsupported", note=""
