@@ -357,8 +357,10 @@ class Bench:
         return self.happen(ToolCalled(self.in_flight(stage).key, "look", status))
 
     def lose(self, stage: str | None = None) -> Decision:
-        """Report the death of the process under a stage in flight."""
-        return self.happen(ActorLost(stage or self.flying.stage))
+        """Report the death of the process under a stage in flight, with the attempts that it held, as hosts do."""
+        lost = stage or self.flying.stage
+        held = [entry for entry in self.state.in_flight.values() if entry.stage == lost and not entry.waiting_retry]
+        return self.happen(ActorLost(lost, tuple(entry.key for entry in held)))
 
     def cancel(self, reason: str = "") -> Decision:
         """Request the end of the run."""

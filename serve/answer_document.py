@@ -15,7 +15,6 @@ from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 from runtime.run.stage_view import handled_failures
 
 DOCUMENT_SCHEMA_VERSION = 1
-LOCAL_USER = "local"
 
 EXIT_ANSWERED = 0
 EXIT_FAILED = 1
@@ -35,13 +34,14 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     `wait`: a run that raises a question waits for the answer instead of ending with it. `clarify`: someone can answer
     questions raised after exploration; otherwise the answer reports what was found. `priority`: orders runs that wait
     for admission. `mode`: the mode of its capability that it was asked in; `product`: who answers, for its document.
+    `user_id`: the principal that asks, made by `serve.principals`.
     """
 
     question: str
     repo: str
     pipeline: str
     session_id: str | None = None
-    user_id: str = LOCAL_USER
+    user_id: str = "local"
     id: str | None = None
     limits: dict[str, int] = {}
     deadline_s: float | None = None

@@ -45,9 +45,9 @@ class RecordedRun(NamedTuple):
     stays: str | None
 
 
-def newest_runs(options: StoreOptions, limit: int) -> list[RunSummary]:
-    """Return the newest runs of all logs, at most `limit`."""
-    return [run for _, run in _newest(options, limit)]
+def newest_runs(options: StoreOptions, limit: int, user_id: str) -> list[RunSummary]:
+    """Return the newest runs of a user in all logs, at most `limit`."""
+    return [run for _, run in _newest(options, limit, user_id)]
 
 
 def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
@@ -121,11 +121,11 @@ def _lasting_lease(log: SqlRunLog) -> Lease | None:
     return lease
 
 
-def _newest(options: StoreOptions, limit: int) -> list[tuple[str, RunSummary]]:
+def _newest(options: StoreOptions, limit: int, user_id: str | None = None) -> list[tuple[str, RunSummary]]:
     found: list[tuple[str, RunSummary]] = []
     for name in run_log_names(options):
         with _opened(options, name) as log:
-            found += [(name, run) for run in log.runs(limit)]
+            found += [(name, run) for run in log.runs(limit, user_id)]
     return sorted(found, key=lambda named: named[1].started_at_ms, reverse=True)[:limit]
 
 

@@ -40,6 +40,7 @@ from runtime.pipeline.config import AgentConfig, ToolAccess
 from runtime.pipeline.output_schema import OutputSchema
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import StageKey
+from runtime.processes.stop_watchdog import StopWatchdog
 from runtime.run.bounds import Grant
 from runtime.run.policy_verdict import PolicyVerdict
 from runtime.run.stage_budget import RequestGrant, StageBudget
@@ -56,6 +57,7 @@ from runtime.supervision.events import (
 )
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.result import ToolResult
+from runtime.tools.tool_host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +102,9 @@ class Agent:
         services: Any = None,
         models: ModelClient | None = None,
         prompts: PromptRegistry | None = None,
+        watchdog: StopWatchdog | None = None,
     ) -> None:
+        """Check the configuration against the hooks. `watchdog` learns of tools that do not stop."""
         hooks = capability.agents.get(config.name)
         if hooks is None:
             known = ", ".join(sorted(capability.agents))
@@ -131,6 +135,7 @@ class Agent:
         self._prompts = prompts
         self._services = services if services is not None else services_of(capability, settings)
         self._allowed = self._permitted(section_of(settings, capability.id).get("allowed_tools"))
+        self._tool_host = ToolHost(clock, watchdog)
         self._journal = QueryJournal(queries, clock) if self._has_effects() else None
         keeps_answers = self._models is not None and settings.get("journal_models", True)
         self._answers = QueryJournal(queries, clock, PATIENCE_S) if keeps_answers else None
@@ -217,7 +222,8 @@ class Agent:
         return None if self._models is None else self._models.stats()
 
     async def close(self) -> None:
-        """Close the connections to models; agents of a process may share them."""
+        """Kill idle tool processes, and close the connections to models; agents of a process may share them."""
+        await self._tool_host.close()
         if self._models is not None:
             await self._models.close()
 
@@ -270,7 +276,7 @@ class Agent:
                 await report(ToolCalled(command.key, name, result.status, result.duration_ms))
 
         effects = None if self._journal is None else StageEffects(self._journal, command.key)
-        return ToolExecutor(self._registry, self._allowed, budget, on_call, effects)
+        return ToolExecutor(self._registry, self._allowed, budget, on_call, effects, self._tool_host)
 
     def _permitted(self, at_most: Collection[str] | None) -> frozenset[str]:
         """Return the tools that the pipeline allows; `at_most` those of the settings, if these name any."""

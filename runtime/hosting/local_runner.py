@@ -17,7 +17,6 @@ from typing import Any
 from runtime.agents.live_text import Marks, StageText, TextSender, with_event
 from runtime.agents.reporter import Progress, Report, StagePayload
 from runtime.agents.stage_runner import Agent
-from runtime.agents.stop_watchdog import STOP_PATIENCE_S
 from runtime.errors import UnknownNameError
 from runtime.hosting.admission import Quotas
 from runtime.hosting.command_dispatch import Directory
@@ -41,6 +40,7 @@ from runtime.hosting.timers import Timers
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey, StageName
+from runtime.processes.stop_watchdog import STOP_PATIENCE_S
 from runtime.run.bounds import Grant
 from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.store.run_log import RunLog

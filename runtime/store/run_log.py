@@ -53,9 +53,9 @@ class MemoryRunLog:
         self.check_owner(epoch)
         self._until_ms = now_ms + lease_ms
 
-    def release(self, epoch: int) -> None:
+    def release(self, epoch: int, now_ms: int = 0) -> None:
         if epoch == self._epoch:
-            self._until_ms = 0
+            self._until_ms = now_ms
 
     def check_owner(self, epoch: int) -> None:
         if epoch < self._epoch:
@@ -63,6 +63,9 @@ class MemoryRunLog:
 
     def lease(self, now_ms: int) -> Lease | None:
         return Lease(self._owner, self._until_ms) if now_ms < self._until_ms else None
+
+    def last_lease(self) -> Lease | None:
+        return Lease(self._owner, self._until_ms) if self._until_ms else None
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all([Entry(pipeline, event, ends)], epoch)
@@ -86,6 +89,9 @@ class MemoryRunLog:
             if user_id in (None, row.user_id) and finished in (None, row.finished)
         )
         return sorted(rows, key=lambda row: row.started_at_ms, reverse=True)[:limit]
+
+    def summary(self, run_id: RunId) -> RunSummary | None:
+        return self._summaries.get(run_id)
 
     def unfinished(self) -> list[RunSummary]:
         return sorted((row for row in self._summaries.values() if not row.finished), key=lambda row: row.started_at_ms)

@@ -115,8 +115,10 @@ def _on_run_admitted(transition: Transition, _payload: RunAdmitted) -> str | Non
 def _on_run_adopted(transition: Transition, payload: RunAdopted) -> str | None:
     """Reissue stages and set timers again, because the previous owner's in-flight state is unknown.
 
-    Without room for it, a run that was in progress is blocked until it is admitted.
+    Without room for it, a run that was in progress is blocked until it is admitted. In a fork, everything that is still
+    to come moves by the time since the last event that it has from its source.
     """
+    transition.shift(payload.shift_ms)
     if payload.queued and transition.envelope.lifecycle == "running":
         transition.envelope = replace(transition.envelope, lifecycle="blocked")
     if transition.envelope.lifecycle != "blocked":

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from runtime.errors import WireError
-from runtime.primitives.ids import RunId, StageKey
+from runtime.primitives.ids import InterruptId, RunId, StageKey, TimerId
 from runtime.run.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.run.goals import GoalsPatch
 from runtime.run.policy_verdict import PolicyVerdict
@@ -73,7 +73,7 @@ class StageFailed(msgspec.Struct, frozen=True, tag="stage_failed", omit_defaults
 class TimerFired(msgspec.Struct, frozen=True, tag="timer_fired", omit_defaults=True):
     """Records that a timer of the run came due. `queued`: its effects wait until there is room for the run."""
 
-    timer_id: str
+    timer_id: TimerId
     queued: bool = False
 
 
@@ -98,10 +98,14 @@ class RunAdmitted(msgspec.Struct, frozen=True, tag="run_admitted"):
 
 
 class RunAdopted(msgspec.Struct, frozen=True, tag="run_adopted", omit_defaults=True):
-    """Records that a supervisor took over the run: stages in flight are reissued; `queued`: once there is room."""
+    """Records that a supervisor took over the run: stages in flight are reissued; `queued`: once there is room.
+
+    `shift_ms` of a fork is the time since its last copied event, by which everything that is still to come moves.
+    """
 
     reason: str = ""
     queued: bool = False
+    shift_ms: int = 0
 
 
 class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_defaults=True):
@@ -111,9 +115,12 @@ class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_de
 
 
 class InterruptAnswered(msgspec.Struct, frozen=True, tag="interrupt_answered", omit_defaults=True):
-    """Records a person's answer; `user_id` must own the run. `queued`: the run continues once there is room for it."""
+    """Records a person's answer; `user_id` must be allowed to control the run.
 
-    interrupt_id: str
+    `queued`: the run continues once there is room for it.
+    """
+
+    interrupt_id: InterruptId
     user_id: str
     response: InterruptResponse
     queued: bool = False

@@ -119,6 +119,23 @@ class Transition:
         self.timers[timer_id] = due_ms
         self._commands.append(SetTimer(timer_id, due_ms))
 
+    def shift(self, shift_ms: int) -> None:
+        """Move every instant that is still to come, and the beginning of what is in progress; the past stays."""
+        if not shift_ms:
+            return
+        self.timers = {timer_id: due_ms + shift_ms for timer_id, due_ms in self.timers.items()}
+        self.in_flight = {
+            key: replace(entry, issued_at_ms=entry.issued_at_ms + shift_ms) for key, entry in self.in_flight.items()
+        }
+        if self.ending is not None:
+            self.ending = replace(self.ending, at_ms=self.ending.at_ms + shift_ms)
+        bounds, interrupt = self.envelope.bounds, self.envelope.interrupt
+        if bounds.deadline_ms is not None:
+            bounds = replace(bounds, deadline_ms=bounds.deadline_ms + shift_ms)
+        if interrupt is not None and interrupt.status == "pending" and interrupt.expires_at_ms is not None:
+            interrupt = replace(interrupt, expires_at_ms=interrupt.expires_at_ms + shift_ms)
+        self.envelope = replace(self.envelope, bounds=bounds, interrupt=interrupt)
+
     def mark(self, stage: str, status: StageStatus) -> None:
         """Set the status of a stage."""
         self.stages[stage] = status

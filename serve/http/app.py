@@ -30,13 +30,14 @@ from runtime.memory.sessions import check_session_id
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
 from runtime.store.options import StoreOptions
-from serve.answer_document import LOCAL_USER, Ask, asked_in, document_of
+from serve.answer_document import Ask, asked_in, document_of
 from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics
 from serve.http.model_state import ModelState
 from serve.http.problems import problem, problem_of
 from serve.http.run_documents import EVENT_STREAM, MAX_LISTED, AnswerBody, CancelBody, ForkBody, first_wanted, stream
+from serve.principals import of_http_client, trusted_networks
 from serve.replica_port import keep_to_the_node
-from serve.run_control import answer_run, cancel_run
+from serve.run_control import answer_run, cancel_run, permitted_run
 from serve.run_logs import newest_runs
 from serve.runtimes.ray_runtime import RayRuntime
 from serve.wiring import Mode, earliest, lowered
@@ -53,7 +54,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
     `store`: where the run logs are; `models`: the model file that agents reason with, if they do;
     `providers`: those beside the kernel's own that it may name; `modes`: pipeline → mode → the fields of `Mode` for a
-    question that names none; `products`: pipeline → who answers.
+    question that names none; `products`: pipeline → who answers; `trusted_proxies`: addresses and networks whose
+    X-Forwarded-For is believed.
     """
 
     default_pipeline: str
@@ -66,6 +68,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     providers: tuple[str, ...] = ()
     modes: dict[str, dict[str, Mode]] = {}
     products: dict[str, str] = {}
+    trusted_proxies: tuple[str, ...] = ()
 
 
 class ChatMessage(BaseModel):
@@ -83,7 +86,7 @@ class ChatMessage(BaseModel):
     wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
 
 
-def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
+def ask_of(message: ChatMessage, spec: ServiceSpec, user_id: str) -> Ask:
     """Return the question of a message. Raises InputError for anything this service does not accept."""
     question = message.message.strip()
     if not question:
@@ -111,6 +114,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec) -> Ask:
         repo=repo,
         pipeline=pipeline,
         session_id=message.session_id,
+        user_id=user_id,
         limits=message.limits if mode is None else lowered(mode.limits, message.limits),
         deadline_s=message.deadline_s if mode is None else earliest(mode.deadline_s, message.deadline_s),
         wait=message.wait,
@@ -179,63 +183,76 @@ class ChatService:
         self._spec = msgspec.convert(spec, ServiceSpec)
         self._system = attach_system()
         self._runtime = RayRuntime(self._system, self._spec.reasoner, cluster=None)
+        self._trusted = trusted_networks(self._spec.trusted_proxies)
         self._metrics = RequestMetrics(CollectorRegistry())
         self._bus_metrics = BusMetrics(self._metrics.registry)
         self._model_metrics = ModelMetrics(self._metrics.registry)
         self._models = None if self._spec.models is None else ModelState.open(self._spec.models, self._spec.providers)
 
     @api.post("/api/v1/chat/messages")
-    async def chat(self, message: ChatMessage) -> dict[str, Any]:
+    async def chat(self, message: ChatMessage, request: Request) -> dict[str, Any]:
         """Answer a question about a registered repository."""
         started_s = time.perf_counter()
+        user_id = self._caller(request)
         with self._metrics.in_flight():
-            document = await self._runtime.ask(ask_of(message, self._spec))
+            document = await self._runtime.ask(ask_of(message, self._spec, user_id))
         self._metrics.answered(document, time.perf_counter() - started_s)
         return document
 
     @api.get("/api/v1/runs")
-    async def runs(self, limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20) -> list[dict[str, Any]]:
-        """Return the newest runs, newest first."""
-        found = await asyncio.to_thread(newest_runs, self._spec.store, limit)
+    async def runs(
+        self, request: Request, limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20
+    ) -> list[dict[str, Any]]:
+        """Return the caller's newest runs, newest first."""
+        found = await asyncio.to_thread(newest_runs, self._spec.store, limit, self._caller(request))
         return [msgspec.to_builtins(run) for run in found]
 
     @api.get("/api/v1/runs/{run_id}")
-    async def run(self, run_id: str) -> Response:
+    async def run(self, run_id: str, request: Request) -> Response:
         """Return the current envelope of a run."""
-        envelope = await self._system.envelope(RunId(run_id))
+        envelope = await permitted_run(self._system, RunId(run_id), self._caller(request))
         return Response(msgspec.json.encode(envelope), media_type="application/json")
 
     @api.get("/api/v1/runs/{run_id}/events")
     async def events(
         self,
         run_id: str,
+        request: Request,
         after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
         accept: Annotated[str, Header()] = "",
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
         """Return the events of a run so far as JSON or, if text/event-stream is accepted, stream them to its end."""
         after_seq = first_wanted(after, last_event_id)
+        await permitted_run(self._system, RunId(run_id), self._caller(request))
         found, is_over = await self._system.events(RunId(run_id), after_seq)
         if EVENT_STREAM in accept:
             return StreamingResponse(stream(self._system, RunId(run_id), after_seq), media_type=EVENT_STREAM)
         return JSONResponse({"events": msgspec.to_builtins(found), "is_over": is_over})
 
     @api.post("/api/v1/runs/{run_id}/cancel")
-    async def cancel(self, run_id: str, body: CancelBody | None = None) -> dict[str, Any]:
+    async def cancel(self, run_id: str, request: Request, body: CancelBody | None = None) -> dict[str, Any]:
         """Cancel a run; results of finished stages are kept."""
-        return self._told(await cancel_run(self._system, RunId(run_id), body.reason if body else ""))
+        reason = body.reason if body else ""
+        return self._told(await cancel_run(self._system, RunId(run_id), self._caller(request), reason))
 
     @api.post("/api/v1/runs/{run_id}/interrupts/{interrupt_id}")
-    async def answer(self, run_id: str, interrupt_id: str, body: AnswerBody) -> dict[str, Any]:
+    async def answer(self, run_id: str, interrupt_id: str, body: AnswerBody, request: Request) -> dict[str, Any]:
         """Answer the question that a run waits for, and resume the run."""
-        await answer_run(self._system, RunId(run_id), interrupt_id, LOCAL_USER, body.response())
+        await answer_run(self._system, RunId(run_id), interrupt_id, self._caller(request), body.response())
         return self._told(await self._system.envelope(RunId(run_id)))
 
     @api.post("/api/v1/runs/{run_id}/fork", status_code=201)
-    async def fork(self, run_id: str, body: ForkBody) -> dict[str, Any]:
+    async def fork(self, run_id: str, body: ForkBody, request: Request) -> dict[str, Any]:
         """Fork a run: copy its history up to an event, and continue independently."""
+        await permitted_run(self._system, RunId(run_id), self._caller(request))
         forked = await self._system.fork(RunId(run_id), body.at)
         return self._told(await self._system.envelope(forked))
+
+    def _caller(self, request: Request) -> str:
+        """Return the principal that a request is made by."""
+        host = None if request.client is None else request.client.host
+        return of_http_client(host, request.headers.getlist("x-forwarded-for"), self._trusted).user_id
 
     def _told(self, envelope: Envelope) -> dict[str, Any]:
         return document_of(asked_in(envelope.request), envelope, self._spec.reasoner)

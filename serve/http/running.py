@@ -50,6 +50,7 @@ def run_service(
             providers=providers(),
             modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
             products=products,
+            trusted_proxies=settings.http.trusted_proxies,
         )
         # It has a handler of its own, on standard error.
         logging.getLogger("ray.serve").setLevel(logging.WARNING)
