@@ -73,7 +73,7 @@ def asked_in(request: Request) -> Ask:
 
 def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
     """Return the answer document of a run that is over, or that waits for `interrupt`."""
-    answer = answer_in(envelope.outputs)
+    answer = answer_in(envelope.outputs, envelope.terminal_reason == "completed")
     repository = envelope.outputs.get("perception", {}).get("repository")
     commit = repository.get("commit") if isinstance(repository, dict) else None
     document: dict[str, Any] = {"schema_version": DOCUMENT_SCHEMA_VERSION}

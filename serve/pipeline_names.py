@@ -19,7 +19,7 @@ from runtime.llm.prompts import PromptRegistry
 from runtime.pipeline.config import AgentConfig, PipelineConfig
 from runtime.primitives.yaml_documents import KeyPath
 from runtime.settings import Settings
-from serve.wiring import capability_spec, config_folders, models_file, package_folders
+from serve.wiring import capability_spec, models_file, prompt_folders
 
 Problem = tuple[KeyPath, str]
 

@@ -286,6 +286,12 @@ def config_folders(settings: Settings) -> list[Path]:
     return [folder for folder in (settings.config_dir, shipped_config_dir()) if folder is not None]
 
 
+def prompt_folders(settings: Settings, capability: str) -> list[Path]:
+    """Return the folders that are searched for prompts of a capability, in order of precedence."""
+    brought = package_folders(settings).get(capability)
+    return [*config_folders(settings), *([brought] if brought else [])]
+
+
 def bus_middleware(settings: Settings) -> tuple[dict[str, Any], ...]:
     """Return the middleware of the bus in the form that `runtime.bus.builtin_middleware.build_chain` takes."""
     breaker = settings.bus.breaker

@@ -33,12 +33,15 @@ class Answer(msgspec.Struct, frozen=True):
     ended_because: str | None = None
 
 
-def answer_in(outputs: Mapping[str, dict[str, Any]]) -> Answer:
+def answer_in(outputs: Mapping[str, dict[str, Any]], is_completed: bool = True) -> Answer:
     """Return the answer among the outputs of a run; an empty one if there is none.
 
-    It is the output `integration`; else the last output that has a `final_response`. An output whose keys have other
-    types than those of `Answer` is reported in place of the answer.
+    It is the output `integration`; else, of a completed run, the last output that has a `final_response`. While a run
+    waits, or after it was denied, such an output may be a draft that nobody has approved. An output whose keys have
+    other types than those of `Answer` is reported in place of the answer.
     """
+    if not is_completed:
+        outputs = {key: output for key, output in outputs.items() if key == ANSWER_KEY}
     having = [output for output in outputs.values() if output.get("final_response")]
     output = outputs.get(ANSWER_KEY) or (having[-1] if having else {})
     try:

@@ -1,4 +1,4 @@
-"""Gives hooks values that outlive a run, and keeps those of other capabilities, users and sessions out of reach."""
+"""Gives hooks values that outlive a run, each capability, user and session apart from the others."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def ask(
         product=chosen.product,
     )
     with reporting_rebuilt_files(settings):
-        status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)
+        status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), chosen.deadline_s)
     raise typer.Exit(status)
 
 

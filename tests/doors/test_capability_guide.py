@@ -86,7 +86,7 @@ def follow(folder: Path) -> dict[str, tuple[int, str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=280,
+        timeout=840,
         check=False,
     )
     parts = re.split(f"{_MARK}(\\d+) (\\d+){_MARK}\n", done.stdout)
@@ -107,6 +107,7 @@ def test_its_code_imports_nothing_but_the_face_of_the_kernel() -> None:
 
 @pytest.mark.long
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_who_follows_the_guide_in_a_new_environment_sees_what_it_promises(tmp_path: Path) -> None:
     ran = follow(tmp_path)
     commands = [step for step in steps() if step.command]

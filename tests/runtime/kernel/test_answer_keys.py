@@ -30,6 +30,11 @@ def test_without_it_the_last_output_with_an_answer_is_taken() -> None:
     assert answer_in(outputs).final_response == "b"
 
 
+def test_a_run_that_is_not_completed_shows_no_draft() -> None:
+    assert answer_in({"draft": {"final_response": "secret"}}, is_completed=False) == Answer()
+    assert answer_in({"integration": {"final_response": "a"}}, is_completed=False).final_response == "a"
+
+
 def test_without_any_there_is_no_answer() -> None:
     assert answer_in({"a": {"x": 1}}) == Answer()
 
