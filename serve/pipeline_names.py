@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from pathlib import Path
 
 from runtime.agents.capability import Capability, load_capability
 from runtime.agents.stage_runner import MODEL_REASONER
@@ -77,12 +76,6 @@ def _problems_of_tools(capability: Capability, agent: AgentConfig) -> Iterator[P
         elif agent.has_tools and tools[name].access not in _REACH[agent.tool_access]:
             access = tools[name].access
             yield ("allowed_tools", number), f"tool '{name}' needs {access} access; tool_access is {agent.tool_access}"
-
-
-def prompt_folders(settings: Settings, capability: str) -> list[Path]:
-    """Return the folders that are searched for the prompts of a capability, in order of precedence."""
-    brought = package_folders(settings).get(capability)
-    return [*config_folders(settings), *([] if brought is None else [brought])]
 
 
 def _known_roles(settings: Settings, capability: Capability) -> set[str]:

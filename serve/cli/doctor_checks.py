@@ -109,8 +109,7 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
     from runtime.agents.capability import load_capability
     from runtime.llm.prompts import PromptRegistry
     from serve.contributions import capability_named
-    from serve.pipeline_names import prompt_folders
-    from serve.wiring import found_pipelines
+    from serve.wiring import found_pipelines, prompt_folders
 
     found = found_pipelines(settings)
     for name in settings.capabilities:
