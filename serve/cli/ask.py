@@ -14,7 +14,7 @@ from runtime.settings import Settings, load_settings
 from serve.answer_document import Ask, exit_status
 from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
-from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
+from serve.cli.inputs import SystemOption, checked_question, checked_repository, limits_from, with_models, with_system
 from serve.cli.process_end import run_to_end
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
 from serve.cli.rebuilt_files import reporting_rebuilt_files
@@ -38,12 +38,13 @@ def ask(
     max_tool_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of tool calls.")] = None,
     deadline_s: Annotated[float | None, typer.Option(min=0.001, help="Deadline of the run in seconds.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Let the run wait if it raises a question.")] = False,
+    system: SystemOption = None,
 ) -> None:
     """Answer one question about a repository, with citations checked against the files.
 
     A run that needs a person asks at the terminal; elsewhere, --wait leaves it waiting for `jeeves runs resume`.
     """
-    settings = with_models(load_settings(config), reasoner, models)
+    settings = with_models(with_system(load_settings(config), system), reasoner, models)
     if session is not None:
         check_session_id(session)
     asked = Ask(

@@ -24,7 +24,7 @@ from serve.answer_document import EXIT_FAILED, Ask
 from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
-from serve.cli.inputs import checked_question, checked_repository, with_models
+from serve.cli.inputs import SystemOption, checked_question, checked_repository, with_models, with_system
 from serve.cli.process_end import run_to_end
 from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import progress_console, warn
@@ -51,10 +51,11 @@ def batch(
     resume: Annotated[bool, typer.Option(help="Keep the answers in OUT and continue with the rest.")] = False,
     pipeline: Annotated[str | None, typer.Option(help="Pipeline to run.")] = None,
     mode: Annotated[Mode, typer.Option(help="answer: by agents. locate: ranked places only.")] = Mode.ANSWER,
+    system: SystemOption = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer every line of a file; exit status 1 if a line could not be answered."""
-    settings = load_settings(config)
+    settings = with_system(load_settings(config), system)
     settings = with_models(settings, None, None)
     lines, content = read_lines(source)
     file = BatchFile(out)

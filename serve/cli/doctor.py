@@ -179,10 +179,12 @@ def _programs(settings: Settings) -> Iterator[Check]:
 
 
 def _warm_system(settings: Settings) -> Iterator[Check]:
-    from serve.runtimes.warm import read_record
+    from serve.runtimes.warm import read_record, warm_records
 
-    record = read_record(settings.state_dir)
+    record = read_record(settings)
     detail = f"up, process {record.pid}" if record else "not up; `ask` starts what it needs"
+    others = [name for name in warm_records(settings) if name != settings.system]
+    detail += f"; other systems: {', '.join(others)}" if others else ""
     yield Check("warm system", "ok" if record else "missing", detail, "jeeves up", needed=False)
 
 
