@@ -19,9 +19,8 @@ from actors.ray_transport import PROCESS_ID, RayTransport
 from actors.run_owners import RunOwners
 from runtime.agents.capability import load_capability
 from runtime.agents.live_text import STAGE_TEXT, StageText, TextSender
-from runtime.agents.reporter import RECORDED, Reporter
+from runtime.agents.reporter import RECORDED, Progress, Reporter
 from runtime.agents.stage_runner import Agent
-from runtime.agents.stop_watchdog import STOP_PATIENCE_S, StopWatchdog
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame
 from runtime.bus.outbox import NewestAttempts
@@ -30,9 +29,10 @@ from runtime.llm.client_opening import open_models
 from runtime.pipeline.config import AgentConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId, StageKey
+from runtime.processes.stop_watchdog import STOP_PATIENCE_S, StopWatchdog
 from runtime.run.bounds import Grant
 from runtime.supervision.commands import CancelStage, GiveGrant, RunStage
-from runtime.supervision.events import BudgetRequested, StageEmitted, StageStarted, ToolCalled
+from runtime.supervision.events import BudgetRequested, StageStarted
 
 ASK_AGAIN_S = 5.0
 GRANT_TIMEOUT_S = 30.0
@@ -79,12 +79,15 @@ class AgentActor(Participant):
         self._texts = TextSender(clock, self._send_text)
         loaded = load_capability(capability, settings.get("capability_names", {}).get(capability))
         models, prompts = open_models(settings, loaded.id, clock, has_cluster=True, queries=self.endpoint)
+        self._watchdog = StopWatchdog(self._exit_stuck)
         self._agent = Agent(
-            *(agent_config, loaded, reasoner, settings, clock, self.endpoint), models=models, prompts=prompts
+            *(agent_config, loaded, reasoner, settings, clock, self.endpoint),
+            models=models,
+            prompts=prompts,
+            watchdog=self._watchdog,
         )
         self._newest = NewestAttempts(REMEMBERED_VISITS)
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
-        self._watchdog = StopWatchdog(self._exit_stuck)
         self._grants: dict[str, asyncio.Future[Grant]] = {}
         self.endpoint.bind()
 
@@ -107,7 +110,7 @@ class AgentActor(Participant):
         cancelled = asyncio.Event()
         self._working[key] = (task, cancelled)
 
-        async def report(payload: ToolCalled | StageEmitted) -> None:
+        async def report(payload: Progress) -> None:
             self._reporter.report(payload)
 
         def show(text: str) -> None:
@@ -152,10 +155,13 @@ class AgentActor(Participant):
             work[1].set()
             work[0].cancel()
 
-    def _exit_stuck(self, stages: list[str]) -> None:
-        """End this process at once, without its exit handlers: they would wait for what does not stop."""
-        fields = {"address": self.endpoint.address, "stages": stages, "patience_s": STOP_PATIENCE_S}
-        log.critical("stage.does_not_stop", extra=fields)
+    def _exit_stuck(self, work: list[str]) -> None:
+        """End this process at once, without its exit handlers: they would wait for what does not stop.
+
+        Besides stages, these may be tools that run in threads.
+        """
+        fields = {"address": self.endpoint.address, "work": work, "patience_s": STOP_PATIENCE_S}
+        log.critical("agent.does_not_stop", extra=fields)
         os._exit(STUCK_EXIT_STATUS)
 
     async def _request_grant(self, asked: BudgetRequested) -> Grant:

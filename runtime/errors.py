@@ -26,7 +26,8 @@
     │       ├── ProcessKilledError   it was called off
     │       ├── ProcessMemoryError   it needed more than `memory_bytes`
     │       ├── ProcessDiedError     it ended by itself: `status`, negative for a signal
-    │       └── ProcessCallError     the function raised `problem`, no error of this tree; `traceback`
+    │       ├── ProcessCallError     the function raised `problem`, no error of this tree; `traceback`
+    │       └── CalledOffError       work in a thread was called off
     ├── WireError                  bytes that are no frame of ours
     ├── BusError
     │   ├── NoHandlerError
@@ -240,6 +241,12 @@ class ProcessCallError(ProcessError):
     """Reports a call that failed with a `problem` outside of this tree; the process is kept."""
 
     code = "process_call"
+
+
+class CalledOffError(ProcessError):
+    """Reports work in a thread that ended because it was called off."""
+
+    code = "called_off"
 
 
 class WireError(JeevesError):

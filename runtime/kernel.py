@@ -1,4 +1,4 @@
-"""Exports what authors of capabilities and programs that embed the kernel need.
+"""Exports what authors of capabilities and programs that embed the kernel need, as one import.
 
     from runtime.kernel import AgentHooks, Capability, StageContext, StageResult, StageView
 
@@ -23,6 +23,7 @@ from runtime.agents.capability import (
     StageInput,
     StageResult,
 )
+from runtime.agents.profile import AgentProfile
 from runtime.agents.stage_runner import Agent
 from runtime.bus.queries import LocalQueries
 from runtime.context.budget import Budget, fit_context
@@ -49,6 +50,7 @@ from runtime.tools.result import ToolResult
 __all__ = [
     "AgentContext",
     "AgentHooks",
+    "AgentProfile",
     "Answer",
     "Budget",
     "Capability",

@@ -155,6 +155,7 @@ def _usage(envelope: Envelope) -> dict[str, Any]:
         "tool_calls": usage.tool_calls,
         "hops": usage.agent_hops,
         "stages": envelope.goals.rounds_finished,
+        "slow_stages": usage.slow_stages,
         "duration_ms": finished_at_ms - envelope.received_at_ms,
     }
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from runtime.agents.own_events import OwnEvents
+from runtime.agents.profile import AgentProfile
 from runtime.bus.queries import QueryClient
 from runtime.errors import SettingsError
 from runtime.llm.prompts import PromptRegistry
@@ -63,11 +64,11 @@ class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int | None = None
 
     @classmethod
-    def of(cls, config: AgentConfig) -> ModelUse | None:
+    def of(cls, config: AgentConfig, profile: AgentProfile) -> ModelUse | None:
         """Return an agent's use of its model; None for an agent without one."""
         if not config.has_llm:
             return None
-        return cls(config.model_role or "", config.prompt_key, config.temperature, config.max_tokens)
+        return cls(profile.role or "", config.prompt_key, profile.temperature, profile.max_tokens)
 
 
 class StageContext:
@@ -90,6 +91,7 @@ class StageContext:
         prompts: PromptRegistry | None = None,
         show: Callable[[str], None] | None = None,
         own_events: OwnEvents | None = None,
+        profile: AgentProfile | None = None,
     ) -> None:
         self.key = key
         self.clock = clock
@@ -102,6 +104,7 @@ class StageContext:
         self.llm = llm
         self.prompts = prompts
         self._show = show
+        self.profile = profile or AgentProfile()
         self._own_events = own_events or OwnEvents(key, None)
 
     def show(self, text: str) -> None:
@@ -136,6 +139,7 @@ Reasoner = Callable[[StageContext, StageView, StageInput], Awaitable[dict[str, A
 class AgentHooks(msgspec.Struct, frozen=True):
     """Holds the code of one agent. `reasoners`: name of a reasoner (`rules`, …) → its implementation.
 
+    `profile`: its defaults; `context.profile` has them together with the values of the pipeline and of the settings.
     `policy` judges the result before it takes effect; the pipeline enables it with has_policies.
     """
 
@@ -144,6 +148,7 @@ class AgentHooks(msgspec.Struct, frozen=True):
     reasoners: Mapping[str, Reasoner] = {}
     post_process: PostProcess | None = None
     policy: Policy | None = None
+    profile: AgentProfile = AgentProfile()
 
 
 def no_services(_settings: Mapping[str, Any]) -> None:

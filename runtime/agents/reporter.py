@@ -21,6 +21,7 @@ from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey
 from runtime.supervision.events import (
     BudgetRequested,
+    LatencyPassed,
     StageEmitted,
     StageFailed,
     StageStarted,
@@ -34,7 +35,8 @@ REPORT = "stage.report"
 RECORDED = "stage.recorded"
 GATHERED_FOR_S = 0.02
 
-StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | ToolCalled | StageEmitted
+Progress = ToolCalled | StageEmitted | LatencyPassed
+StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | Progress
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -92,7 +94,7 @@ class Reporter:
         """Report a payload, after earlier ones of the same stage."""
         key = payload.key
         self._gathered.setdefault(key, []).append(payload)
-        if isinstance(payload, StageStarted | ToolCalled | StageEmitted):
+        if isinstance(payload, StageStarted | Progress):
             self._spawn(self._send_soon(key))
         else:
             self._send(key)

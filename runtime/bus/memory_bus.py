@@ -1,6 +1,7 @@
-"""Routes messages within this process by the rules of the real bus.
+"""Provides a bus in this process, for tests, over the rules of the real one.
 
-Frames go through bytes, as they do between processes."""
+Frames go through bytes, as they do between processes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from runtime.primitives.ids import Address
 
 
 class MemoryBus:
-    """Hosts a dispatcher; `answer` makes the bus say that instead of taking a frame. `clock` stands in for its own."""
+    """Delivers frames between the endpoints that joined it, and records them in `sent`.
+
+    `answer`, once set, is returned for every frame instead of taking it.
+    """
 
     def __init__(self, clock: Clock | None = None, middleware: Iterable[Middleware] = ()) -> None:
         self.clock = FakeClock()
@@ -30,7 +34,7 @@ class MemoryBus:
         self.start(middleware)
 
     def start(self, middleware: Iterable[Middleware] = ()) -> None:
-        """Begin with empty tables, as a bus does that was restarted."""
+        """Clear all tables, as a restart of the bus does."""
         self.table = RoutingTable()
         self.dispatcher = Dispatcher(self.table, Chain([Deduplication(), *middleware]), self._time)
 
@@ -51,7 +55,7 @@ class MemoryBus:
         return [frame.header.kind for frame in self.sent]
 
     def join(self, address: str, **options: Any) -> Endpoint:
-        """Return a new endpoint, bound."""
+        """Return a new endpoint, bound to `address`."""
         endpoint = Endpoint(Address(address), MemoryTransport(self), self._time, **options)
         self.endpoints[endpoint.address] = endpoint
         endpoint.bind()
@@ -59,7 +63,7 @@ class MemoryBus:
 
 
 class MemoryTransport:
-    """Sends the frames of one endpoint."""
+    """Connects one endpoint to the bus."""
 
     def __init__(self, bus: MemoryBus) -> None:
         self._bus = bus
@@ -75,6 +79,6 @@ class MemoryTransport:
 
 
 async def settle() -> None:
-    """Let everything that can run do so."""
+    """Yield to the event loop until everything that can run has run."""
     for _ in range(50):
         await asyncio.sleep(0)

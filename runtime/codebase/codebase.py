@@ -22,6 +22,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Any
+
+import msgspec
 
 from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
@@ -94,6 +97,23 @@ class Codebase:
         """Return a copy whose tools make at most `max_retries` retries in a call, and never more than two."""
         other = copy.copy(self)
         other.max_retries = max_retries
+        return other
+
+    @property
+    def tool_scope(self) -> str:
+        """The scope in which tools that work on this object are judged: the repository."""
+        return str(self.root)
+
+    def portable(self) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """Return how another process opens this codebase, as `PortableSubject` does; semantics are left out."""
+        opened = {"root": str(self.root), "index_path": str(self.index.path), "allow_secrets": self.allow_secrets}
+        remembered = None if self.remembered is None else msgspec.to_builtins(self.remembered)
+        return f"{__name__}:open_elsewhere", opened, {"remembered": remembered, "max_retries": self.max_retries}
+
+    def viewed(self, remembered: list[dict[str, Any]] | None, max_retries: int) -> Codebase:
+        """Return a copy with the relations and retries of `portable`."""
+        other = self.retrying(max_retries)
+        other.remembered = None if remembered is None else msgspec.convert(remembered, tuple[Relation, ...])
         return other
 
     def close(self) -> None:
@@ -267,6 +287,11 @@ class Codebase:
             return self.source(path)
         except RepositoryError:
             return None
+
+
+def open_elsewhere(root: str, index_path: str, allow_secrets: bool) -> Codebase:
+    """Open the codebase that `Codebase.portable` describes."""
+    return Codebase.open(Path(root), Path(index_path), allow_secrets=allow_secrets)
 
 
 def described(hit: ChunkHit, source: SourceText | None) -> str:

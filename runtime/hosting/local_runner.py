@@ -15,9 +15,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from runtime.agents.live_text import Marks, StageText, TextSender, with_event
-from runtime.agents.reporter import Report, StagePayload
+from runtime.agents.reporter import Progress, Report, StagePayload
 from runtime.agents.stage_runner import Agent
-from runtime.agents.stop_watchdog import STOP_PATIENCE_S
 from runtime.errors import UnknownNameError
 from runtime.hosting.admission import Quotas
 from runtime.hosting.command_dispatch import Directory
@@ -42,6 +41,7 @@ from runtime.hosting.timers import Timers
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey, StageName
+from runtime.processes.stop_watchdog import STOP_PATIENCE_S
 from runtime.run.bounds import Grant
 from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.store.run_log import RunLog
@@ -51,9 +51,7 @@ from runtime.supervision.events import (
     CancelRequested,
     PauseRequested,
     RunRequested,
-    StageEmitted,
     StageStarted,
-    ToolCalled,
 )
 
 log = logging.getLogger(__name__)
@@ -245,7 +243,7 @@ class LocalRunner:
         cancelled = asyncio.Event()
         key, stage = command.key, command.stage
 
-        async def report(payload: ToolCalled | StageEmitted) -> None:
+        async def report(payload: Progress) -> None:
             self._report(key, stage, payload)
 
         async def more(asked: BudgetRequested) -> Grant:

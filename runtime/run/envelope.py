@@ -99,7 +99,10 @@ class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Counts what a run has spent. `edges`: "from->to" → traversals."""
+    """Counts what a run has spent.
+
+    `edges`: "from->to" → traversals; `slow_stages`: visits beyond the latency budget of their agent.
+    """
 
     iterations: int = 0
     llm_calls: int = 0
@@ -108,6 +111,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens_in: int = 0
     tokens_out: int = 0
     edges: dict[str, int] = {}
+    slow_stages: int = 0
 
 
 class HistoryRecord(msgspec.Struct, frozen=True, omit_defaults=True):

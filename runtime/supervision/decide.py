@@ -25,6 +25,7 @@ from runtime.supervision.events import (
     CancelRequested,
     Event,
     InterruptAnswered,
+    LatencyPassed,
     PauseRequested,
     Payload,
     QuotaExhausted,
@@ -172,6 +173,19 @@ def _on_stage_emitted(transition: Transition, payload: StageEmitted) -> str | No
         return "no capability may emit that event"
     transition.in_flight[str(entry.key)] = replace(entry, emitted=payload.number)
     transition.emit(f"{capability}.{payload.name}", entry, data=payload.data)
+    return None
+
+
+def _on_latency_passed(transition: Transition, payload: LatencyPassed) -> str | None:
+    entry = transition.in_flight.get(str(payload.key))
+    if entry is None or entry.waiting_retry:
+        return NOT_IN_FLIGHT
+    if entry.is_slow:
+        return "the visit was warned of already"
+    transition.in_flight[str(entry.key)] = replace(entry, is_slow=True)
+    usage = transition.envelope.usage
+    transition.envelope = replace(transition.envelope, usage=replace(usage, slow_stages=usage.slow_stages + 1))
+    transition.emit("bound.warned", entry, data={"bound": "latency_budget_ms", "allowed": payload.budget_ms})
     return None
 
 
@@ -357,6 +371,7 @@ HANDLERS: dict[type, Handler] = {
     RunAdopted: cast(Handler, _on_run_adopted),
     StageStarted: cast(Handler, _on_stage_started),
     ToolCalled: cast(Handler, _on_tool_called),
+    LatencyPassed: cast(Handler, _on_latency_passed),
     StageEmitted: cast(Handler, _on_stage_emitted),
     BudgetRequested: cast(Handler, _on_budget_requested),
     StageSucceeded: cast(Handler, _on_stage_succeeded),

@@ -21,6 +21,7 @@ from runtime.supervision.events import (
     CancelRequested,
     Event,
     InterruptAnswered,
+    LatencyPassed,
     PauseRequested,
     QuotaExhausted,
     RunAdmitted,
@@ -145,6 +146,7 @@ _ENTRIES_OF: dict[type, Callable[[Any], list[Entry]]] = {
     ToolCalled: lambda payload: [
         ("tool_call", {"tool": payload.tool, "status": payload.status, "duration_ms": payload.duration_ms})
     ],
+    LatencyPassed: _entry_with("control", "latency_passed", "budget_ms"),
     StageEmitted: _entry_with("control", "emitted", "name", "number", "data"),
     BudgetRequested: _entry_with("control", "budget_requested", "llm_calls", "tool_calls", "tokens"),
     InterruptAnswered: lambda payload: [

@@ -160,6 +160,13 @@ class StageEmitted(msgspec.Struct, frozen=True, tag="stage_emitted", omit_defaul
     data: dict[str, Any] = {}
 
 
+class LatencyPassed(msgspec.Struct, frozen=True, tag="latency_passed"):
+    """Records that a stage takes longer than the latency budget of its agent."""
+
+    key: StageKey
+    budget_ms: int
+
+
 Payload = (
     RunRequested
     | RunAdmitted
@@ -176,6 +183,7 @@ Payload = (
     | ActorLost
     | ToolCalled
     | StageEmitted
+    | LatencyPassed
 )
 
 

@@ -50,6 +50,11 @@ class IndexReader:
                 path=str(index_path),
             )
 
+    @property
+    def path(self) -> Path:
+        """The index file."""
+        return self._path
+
     def close(self) -> None:
         """Close the connections of all threads; the reader cannot be used afterwards."""
         with self._guard:

@@ -16,6 +16,7 @@ from runtime.codebase.files.source_text import MAX_READ_BYTES, UTF16_MARKS, Sour
 from runtime.codebase.index.records import TextHit
 from runtime.codebase.search.ripgrep import files_with
 from runtime.errors import ToolArgumentsError
+from runtime.processes.call_scope import check_called_off
 
 MAX_PATTERN_CHARS = 1000
 MAX_LINE_CHARS = 4000
@@ -89,6 +90,7 @@ def search_files(
     hits: list[TextHit] = []
     try:
         for path in paths:
+            check_called_off()
             source = read(path) if may_have(path) else None
             if source is None or pattern.search(source.text, timeout=_left(deadline_s)) is None:
                 continue
