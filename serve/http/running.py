@@ -57,8 +57,7 @@ def run_service(
         # Ray Serve's decorators are untyped: `bind` comes from them.
         service: Any = ChatService
         prefix = route_prefix(settings)
-        deployed = service.options(name=app_name(settings)).bind(msgspec.to_builtins(spec))
-        ray_serve.run(deployed, name=app_name(settings), route_prefix=prefix)
+        ray_serve.run(service.bind(msgspec.to_builtins(spec)), name=app_name(settings), route_prefix=prefix)
         announce(f"http://{settings.http.host}:{port}{prefix.rstrip('/')}")
         asyncio.run(_until_signalled())
     finally:
