@@ -79,8 +79,10 @@ def status(
     record = read_record(settings)
     queues = queue_state(settings)
     if record is None:
-        document: dict[str, Any] = {"up": False, "systems": _systems(settings), "queues": as_document(queues)}
-        told = f"not up\n{_told_of_systems(document['systems'])}{told_of_queues(queues)}"
+        document: dict[str, Any] = {"up": False, "queues": as_document(queues)}
+        if systems := _systems(settings):
+            document["systems"] = systems
+        told = f"not up\n{_told_of_systems(systems)}{told_of_queues(queues)}"
         say_json(document) if as_json else say(told)
         raise typer.Exit(1)
     state = asyncio.run(WarmRuntime(record, record.code_version).status())
