@@ -10,7 +10,10 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple
 
-from runtime.primitives.ids import Address, RunId, StageKey
+from runtime.primitives.ids import DEFAULT_SYSTEM, Address, RunId, StageKey
+
+DEFAULT_NAMESPACE = "jeeves"
+NAMED_PREFIX = f"{DEFAULT_NAMESPACE}-"
 
 BUS_NAME = "bus"
 SUPERVISOR = Address("supervisor")
@@ -28,6 +31,18 @@ class AgentPlace(NamedTuple):
     pipeline: str
     stage: str
     replica: int
+
+
+def namespace_of(system: str) -> str:
+    """Return the Ray namespace of the actors of a system, so that several systems can share a cluster."""
+    return DEFAULT_NAMESPACE if system == DEFAULT_SYSTEM else f"{NAMED_PREFIX}{system}"
+
+
+def system_of(namespace: str) -> str | None:
+    """Return the name of the system whose actors are in a Ray namespace; None for other namespaces."""
+    if namespace == DEFAULT_NAMESPACE:
+        return DEFAULT_SYSTEM
+    return namespace.removeprefix(NAMED_PREFIX) if namespace.startswith(NAMED_PREFIX) else None
 
 
 def supervisor_addresses(shards: int = 1) -> tuple[Address, ...]:

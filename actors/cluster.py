@@ -36,11 +36,11 @@ from ray._private.services import canonicalize_bootstrap_address
 from ray.job_config import JobConfig
 
 from actors.actor_logs import pass_on_log_options
+from actors.addresses import DEFAULT_NAMESPACE
 from actors.origin import check_origin, code_tree
 from runtime.errors import ClusterError
 from runtime.settings import RaySettings, open_state_dir
 
-NAMESPACE = "jeeves"
 PROBE_TIMEOUT_S = 1.0
 GCS_TIMEOUT_S = 30
 ATTACH_TRIES = 3
@@ -131,7 +131,7 @@ class Cluster:
         self.shutdown()
 
 
-def start_local(settings: RaySettings, state_dir: Path) -> Cluster:
+def start_local(settings: RaySettings, state_dir: Path, namespace: str = DEFAULT_NAMESPACE) -> Cluster:
     """Start a cluster for this process alone and connect to it; its logs go to `state_dir`/ray.
 
     Call it in the main thread. For some 300 ms this process has another working directory and environment; threads
@@ -149,7 +149,7 @@ def start_local(settings: RaySettings, state_dir: Path) -> Cluster:
         with _faults_as_cluster_error(problem), _ray_environment(settings.node_ip, environment):
             with contextlib.chdir(private_dir / "cwd"):
                 head = _Head(settings, sessions_dir, private_dir)
-            _connect(head.gcs_address)
+            _connect(head.gcs_address, namespace)
     except BaseException:
         _disconnect()
         _reap(reaper)
@@ -157,9 +157,10 @@ def start_local(settings: RaySettings, state_dir: Path) -> Cluster:
     return Cluster(head.gcs_address, head, reaper)
 
 
-def attach(address: str, token_path: Path | None = None) -> Cluster:
+def attach(address: str, token_path: Path | None = None, namespace: str = DEFAULT_NAMESPACE) -> Cluster:
     """Connect to the cluster at `address` (host:port; `auto` inside a Ray job), which must have a node on this machine.
 
+    Named actors that this process creates, and those that they create, are in `namespace`.
     `token_path` is the `Cluster.token_path` of the process that started the cluster; without it the environment's
     authentication settings apply. Raises ClusterError.
     """
@@ -171,7 +172,7 @@ def attach(address: str, token_path: Path | None = None) -> Cluster:
     problem = f"the Ray cluster at {address} could not be joined (`ray.address` names it)"
     try:
         with _faults_as_cluster_error(problem), _ray_environment(host, environment):
-            _connect(address)
+            _connect(address, namespace)
             return Cluster(ray.get_runtime_context().gcs_address)
     except BaseException:
         _disconnect()
@@ -237,10 +238,10 @@ class _Head(Node):
 class _OwnCodeFirst(JobConfig):
     """Makes workers import from our tree; Ray would put the driver's script folder and working directory first."""
 
-    def __init__(self) -> None:
+    def __init__(self, namespace: str) -> None:
         tree = code_tree()
         installed = tree in {Path(sysconfig.get_path(kind)).resolve() for kind in ("purelib", "platlib")}
-        super().__init__(ray_namespace=NAMESPACE, _py_driver_sys_path=[] if installed else [str(tree)])
+        super().__init__(ray_namespace=namespace, _py_driver_sys_path=[] if installed else [str(tree)])
         pass_on_log_options(self)
 
     def _runtime_env_has_working_dir(self) -> bool:
@@ -257,11 +258,11 @@ def _check_may_connect() -> None:
         raise ClusterError("Ray clusters are started and joined in the main thread, not in another one")
 
 
-def _connect(address: str) -> None:
+def _connect(address: str, namespace: str) -> None:
     ray.init(
         address=address,
-        namespace=NAMESPACE,
-        job_config=_OwnCodeFirst(),
+        namespace=namespace,
+        job_config=_OwnCodeFirst(namespace),
         log_to_driver=False,
         configure_logging=False,
     )

@@ -15,7 +15,7 @@ from ray.exceptions import ActorDiedError, RayActorError
 
 from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin
-from actors.ray_transport import NAMESPACE, PROCESS_ID
+from actors.ray_transport import PROCESS_ID, namespace
 from actors.watch import Watch
 from runtime.bus.batching import Batcher
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN, build_chain
@@ -183,7 +183,7 @@ def _request_rebind(addresses: Iterable[Address]) -> None:
     """Ask the endpoints to register again after a restart of the bus: those that only answer would not notice it."""
     for address in addresses:
         try:
-            ray.get_actor(address, namespace=NAMESPACE).rebind.remote()
+            ray.get_actor(address, namespace=namespace()).rebind.remote()
         except ValueError:
             log.info("bus.endpoint_missing", extra={"address": address})
 

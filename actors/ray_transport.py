@@ -19,8 +19,6 @@ from runtime.bus.batching import Batcher
 from runtime.bus.frames import Frame, SendOutcome, encode_frame
 from runtime.primitives.ids import Address
 
-NAMESPACE = "jeeves"
-
 BIND_TRIES = 100
 BIND_RETRY_S = 0.2
 
@@ -30,13 +28,18 @@ log = logging.getLogger(__name__)
 PROCESS_ID = secrets.token_hex(8)
 
 
+def namespace() -> str:
+    """Return the Ray namespace of the system that this process belongs to: the one that its driver connected with."""
+    return str(ray.get_runtime_context().namespace)
+
+
 class RayTransport:
     """Connects the actor that it lives in with the bus actor."""
 
     def __init__(self) -> None:
         # Looked up by name rather than passed in: Ray passes a restarted actor the same arguments again, and those
         # must not be handles that may be stale by then.
-        self._bus: Any = ray.get_actor(BUS_NAME, namespace=NAMESPACE)
+        self._bus: Any = ray.get_actor(BUS_NAME, namespace=namespace())
         self._frames: Batcher[SendOutcome] = Batcher(self._deliver)
 
     def bind(self, address: Address, handles: tuple[str, ...], subscribes: tuple[str, ...]) -> None:

@@ -64,6 +64,7 @@ class Ownership(msgspec.Struct, frozen=True):
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
     calls_models: bool = True
+    about: dict[str, Any] = {}
 
 
 class SupervisorActor(Participant):
@@ -181,6 +182,10 @@ class SupervisorActor(Participant):
         forked = await driven.shell.ask(lambda token: driven.host.fork(token, source, at_seq, run_id))
         self._logs.note(forked, driven)
         return forked
+
+    async def about(self) -> dict[str, Any]:
+        """Return what the system was started with."""
+        return self._told.about
 
     async def running(self) -> int:
         """Return the number of runs that are not over."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
 import msgspec
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import ActorAlreadyExistsError, RayError
 
 from actors.actor_calls import call_actor, wait_until_answering
 from actors.addresses import (
@@ -23,13 +24,15 @@ from actors.addresses import (
     INDEX,
     STORE,
     agent_addresses,
+    namespace_of,
     place_of,
     shard_of,
     supervisor_addresses,
+    system_of,
 )
 from actors.agent_actor import AgentActor
 from actors.commbus_actor import CommBusActor
-from actors.ray_transport import NAMESPACE
+from actors.ray_transport import namespace
 from actors.resource_claims import check_claims, claim_of, claimed_of
 from actors.service_actors import IndexActor, StoreActor, service_queries
 from actors.supervisor_actor import SupervisorActor
@@ -42,7 +45,7 @@ from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S
 from runtime.llm.call_metrics import ModelStats
 from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.clock import SystemClock
-from runtime.primitives.ids import Address, RunId, new_run_id
+from runtime.primitives.ids import DEFAULT_SYSTEM, Address, RunId, new_run_id
 from runtime.run.envelope import Envelope, InterruptResponse, Request, decode_envelope
 from runtime.supervision.commands import ClientEvent
 from runtime.tools.tool_host import TOOL_HEALTH
@@ -69,7 +72,8 @@ class SystemSpec(msgspec.Struct, frozen=True):
     leaves alone what others did not finish. `shards`: supervisors beside each other, each with a log of its own.
     `abandoned_after_s`: when a run without an owner, which is no durable work, is closed instead. `store`: the fields
     of `runtime.store.options.StoreOptions`; without them, SQLite files below `state_dir`. `store_parts`: those that are
-    contributed to the store, as "module:NAME".
+    contributed to the store, as "module:NAME". `is_detached`: its actors outlive this process, until `end_system`.
+    `about` is returned by `System.about`.
     """
 
     pipelines: list[dict[str, Any]]
@@ -87,6 +91,8 @@ class SystemSpec(msgspec.Struct, frozen=True):
     store_parts: tuple[str, ...] = ()
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
+    is_detached: bool = False
+    about: dict[str, Any] = {}
 
 
 class System:
@@ -176,6 +182,11 @@ class System:
         forked: RunId = await self._call(source, "fork", source, at_seq, new_run_id(self._clock.now_ms()))
         self._place(forked, await self._supervisor_of(source))
         return forked
+
+    async def about(self) -> dict[str, Any]:
+        """Return what the system was started with, as its starter described it."""
+        about: dict[str, Any] = await call_actor(self._supervisors[0].about.remote)
+        return about
 
     async def running(self) -> int:
         """Return how many runs are not over."""
@@ -293,20 +304,22 @@ def start_system(spec: SystemSpec) -> System:
     answered: dict[Address, tuple[str, ...]] = dict.fromkeys([*shards, *(address for address, _, _ in agents)], ())
     expected = answered | service_queries(spec.store_parts)
     beats = (spec.hangs_after_s, spec.heartbeat_s)
-    bus = _create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats)
-    index = _create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options)
-    supervisors = _supervisors(spec, shards, (BUS_NAME, INDEX, STORE, *(address for address, _, _ in agents)))
-    store = _create(StoreActor, STORE, _store_of(spec), spec.store_parts, spec.limits)
+    create = partial(_create, lifetime="detached" if spec.is_detached else None)
+    bus = create(CommBusActor, BUS_NAME, expected, spec.middleware, None, shards, *beats)
+    index = create(IndexActor, INDEX, f"{spec.state_dir}/index", spec.index_options)
+    watched = (BUS_NAME, INDEX, STORE, *(address for address, _, _ in agents))
+    supervisors = [create(SupervisorActor, *told) for told in _supervisors(spec, shards, watched)]
+    store = create(StoreActor, STORE, _store_of(spec), spec.store_parts, spec.limits)
     others = []
     for address, pipeline_name, config in agents:
         arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings)
-        others.append(_create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
+        others.append(create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
     return System(bus, supervisors, index, store, [store, *others], others)
 
 
-def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[str, ...]) -> list[Any]:
+def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    """Yield the name and the arguments of each supervisor."""
     system_id = secrets.token_hex(8)
-    created = []
     for number, address in enumerate(shards):
         ownership = {
             "system_id": system_id,
@@ -319,11 +332,11 @@ def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[s
             "heartbeat_s": spec.heartbeat_s,
             "hangs_after_s": spec.hangs_after_s,
             "calls_models": spec.reasoner == MODEL_REASONER,
+            "about": spec.about,
         }
         # The first shard watches on behalf of all.
         watched_here = watched if number == 0 else ()
-        created.append(_create(SupervisorActor, address, address, spec.pipelines, ownership, spec.limits, watched_here))
-    return created
+        yield address, address, spec.pipelines, ownership, spec.limits, watched_here
 
 
 def _store_of(spec: SystemSpec) -> dict[str, Any]:
@@ -337,30 +350,68 @@ def _log_names(spec: SystemSpec, number: int) -> list[str]:
     return [f"one-off-{number}-{slot}" for slot in range(LOG_SLOTS)]
 
 
-def attach_system() -> System:
-    """Return the system that runs on the connected cluster. Raises ClusterError when there is none."""
-    there = {
-        entry["name"] for entry in ray.util.list_named_actors(all_namespaces=True) if entry["namespace"] == NAMESPACE
-    }
+def attach_system(system: str = DEFAULT_SYSTEM) -> System:
+    """Return the system of that name on the connected cluster. Raises ClusterError when there is none."""
+    space = namespace_of(system)
+    there = _actors_by_namespace().get(space, set())
     names = [BUS_NAME, INDEX, STORE, supervisor_addresses()[0]]
     if not there.issuperset(names):
-        raise ClusterError("no jeeves system runs on this cluster; start one with `jeeves up`")
+        raise ClusterError(f"no jeeves system named '{system}' runs on this cluster; start it with `jeeves up`")
     shards = [address for address in supervisor_addresses(len(there)) if address in there]
-    bus, index, store, *supervisors = (ray.get_actor(name, namespace=NAMESPACE) for name in [*names[:3], *shards])
-    agents = [ray.get_actor(name, namespace=NAMESPACE) for name in sorted(there) if place_of(Address(name))]
+    bus, index, store, *supervisors = (ray.get_actor(name, namespace=space) for name in [*names[:3], *shards])
+    agents = [ray.get_actor(name, namespace=space) for name in sorted(there) if place_of(Address(name))]
     return System(bus, supervisors, index, store, [], agents)
 
 
-def _create(kind: type, name: str, *arguments: Any, claim: Mapping[str, Any] = NO_CLAIM) -> Any:
+def systems_on_cluster() -> list[str]:
+    """Return the names of the systems on the connected cluster, except those of single commands; sorted."""
+    found = {system_of(space) for space, names in _actors_by_namespace().items() if BUS_NAME in names}
+    return sorted(name for name in found if name is not None)
+
+
+def end_system(system: str) -> int:
+    """End every actor of a system on the connected cluster, and no other; return how many there were."""
+    space = namespace_of(system)
+    names = _actors_by_namespace().get(space, set())
+    for name in names:
+        try:
+            ray.kill(ray.get_actor(name, namespace=space), no_restart=True)
+        except ValueError as error:
+            log.info("system.actor_gone", extra={"address": name, "reason": str(error)})
+    return len(names)
+
+
+def _actors_by_namespace() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for entry in ray.util.list_named_actors(all_namespaces=True):
+        found.setdefault(entry["namespace"], set()).add(entry["name"])
+    return found
+
+
+def _name_taken() -> ClusterError:
+    system = system_of(namespace())
+    return ClusterError(
+        f"a jeeves system named '{system}' runs on this cluster already; end it with `jeeves down --system {system}`, "
+        "or choose another name with --system"
+    )
+
+
+def _create(
+    kind: type, name: str, *arguments: Any, claim: Mapping[str, Any] = NO_CLAIM, lifetime: str | None = None
+) -> Any:
     options = {
         **claim,
         "name": name,
-        "namespace": NAMESPACE,
+        "namespace": namespace(),
         "max_concurrency": CALLS_AT_ONCE,
         "max_restarts": -1,
         "max_task_retries": 0,
+        "lifetime": lifetime,
     }
-    return ray.remote(kind).options(**options).remote(*arguments)
+    try:
+        return ray.remote(kind).options(**options).remote(*arguments)
+    except ActorAlreadyExistsError as error:
+        raise _name_taken() from error
 
 
 async def _stats_of(agent: Any) -> tuple[str, bytes | None] | None:

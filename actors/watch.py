@@ -14,7 +14,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from actors.ray_transport import NAMESPACE
+from actors.ray_transport import namespace
 from runtime.hosting.failure_detector import Heartbeats
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address
@@ -59,7 +59,7 @@ class Watch:
 
     async def _answered(self, address: Address) -> None:
         try:
-            handle = self._handles.get(address) or ray.get_actor(address, namespace=NAMESPACE)
+            handle = self._handles.get(address) or ray.get_actor(address, namespace=namespace())
             self._handles[address] = handle
             incarnation: str = await handle.process_id.remote()
         except (RayError, ValueError) as error:

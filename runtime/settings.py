@@ -36,11 +36,13 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 
 import runtime
 from runtime.errors import StateStorageError, UnknownNameError
+from runtime.primitives.ids import DEFAULT_SYSTEM
 from runtime.primitives.yaml_documents import Document, Fault, KeyPath, known_keys, load_yaml, parse_yaml, raise_faults
 
 ENV_PREFIX = "JEEVES_"
 ENV_DELIMITER = "__"
 FILE_NAME = "jeeves.yaml"
+SYSTEM_NAME = r"^[a-z][a-z0-9_]{0,31}$"
 MIN_FREE_BYTES = 64 * 2**20
 
 # Ray refuses an object store below 75 MiB.
@@ -69,6 +71,7 @@ def _distinct(value: tuple[str, ...]) -> tuple[str, ...]:
 
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+SystemName = Annotated[str, Field(pattern=SYSTEM_NAME)]
 Identifiers = Annotated[tuple[Identifier, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)]
 MiddlewareName = Literal["deduplication", "tracing", "logging", "metrics", "circuit_breaker"]
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_split_at_commas)]
@@ -349,6 +352,7 @@ class Settings(BaseSettings):
     )
 
     state_dir: AbsolutePath
+    system: SystemName = DEFAULT_SYSTEM
     config_dir: AbsolutePath | None = None
     capabilities: Annotated[Identifiers, Field(min_length=1)] = ("code_analysis",)
     default_pipeline: Identifier = "code_analysis"

@@ -13,6 +13,8 @@ MessageId = NewType("MessageId", str)
 Address = NewType("Address", str)
 GoalId = NewType("GoalId", str)
 
+DEFAULT_SYSTEM = "default"
+
 # Marks of ids that contain the id of their run: `KIND:KEY`, `KIND:INTERRUPT`, and `RUN-qN`. A fork renames them.
 TIMER_ID = "timer id"
 INTERRUPT_ID = "interrupt id"

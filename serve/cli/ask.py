@@ -17,11 +17,13 @@ from serve.cli.display import Display, display_for
 from serve.cli.explanation import explanation_text
 from serve.cli.inputs import (
     RunModeOption,
+    SystemOption,
     checked_question,
     checked_repository,
     checked_run_mode,
     limits_from,
     with_models,
+    with_system,
 )
 from serve.cli.process_end import run_to_end
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
@@ -49,12 +51,13 @@ def ask(
     deadline_s: Annotated[float | None, typer.Option(min=0.001, help="Deadline of the run in seconds.")] = None,
     run_mode: RunModeOption = None,
     wait: Annotated[bool, typer.Option("--wait", help="Let the run wait if it raises a question.")] = False,
+    system: SystemOption = None,
 ) -> None:
     """Answer one question about a repository, with citations checked against the files.
 
     A run that needs a person asks at the terminal; elsewhere, --wait leaves it waiting for `jeeves runs resume`.
     """
-    settings = load_command_settings(config)
+    settings = with_system(load_command_settings(config), system)
     limits = limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls)
     chosen = mode_named(settings, mode, pipeline, limits, deadline_s)
     settings = with_models(settings, reasoner or chosen.reasoner, models)

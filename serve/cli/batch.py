@@ -24,7 +24,14 @@ from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
 from serve.cli.command_settings import load_command_settings
-from serve.cli.inputs import checked_question, checked_repository, checked_run_mode, with_models
+from serve.cli.inputs import (
+    SystemOption,
+    checked_question,
+    checked_repository,
+    checked_run_mode,
+    with_models,
+    with_system,
+)
 from serve.cli.process_end import run_to_end
 from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import progress_console, warn
@@ -54,10 +61,11 @@ def batch(
     mode: Annotated[
         str, typer.Option(help="answer: by agents. locate: ranked places only. Or a mode of the capability.")
     ] = ANSWER,
+    system: SystemOption = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer every line of a file; exit status 1 if a line could not be answered."""
-    settings = load_command_settings(config)
+    settings = with_system(load_command_settings(config), system)
     chosen = mode_named(settings, None if mode in (ANSWER, LOCATE) else mode, pipeline)
     settings = with_models(settings, chosen.reasoner, None)
     lines, content = read_lines(source)

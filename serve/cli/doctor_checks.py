@@ -277,19 +277,22 @@ def check_meaning(settings: Settings) -> Iterator[Check]:
 def check_warm_system(settings: Settings) -> Iterator[Check]:
     """Check that a warm system, if one is up, answers and runs this code."""
     from actors.origin import code_version
-    from serve.runtimes.warm import WarmRuntime, read_record
+    from serve.runtimes.warm import WarmRuntime, read_record, warm_records
 
     try:
-        record = read_record(settings.state_dir)
+        record = read_record(settings)
+        others = [name for name in warm_records(settings) if name != settings.system]
+        beside = f"; other systems: {', '.join(others)}" if others else ""
         if record is None:
-            yield Check("warm system", "missing", "not up; `ask` starts what it needs", "jeeves up", needed=False)
+            told = f"not up; `ask` starts what it needs{beside}"
+            yield Check("warm system", "missing", told, "jeeves up", needed=False)
             return
         asyncio.run(asyncio.wait_for(WarmRuntime(record, code_version()).status(), ANSWER_TIMEOUT_S))
     except (JeevesError, TimeoutError) as error:
         told = error.message if isinstance(error, JeevesError) else f"no answer within {ANSWER_TIMEOUT_S:g} s"
         yield Check("warm system", "failed", told, "jeeves down; jeeves up")
     else:
-        yield Check("warm system", "ok", f"up, process {record.pid}")
+        yield Check("warm system", "ok", f"up, process {record.pid}{beside}")
 
 
 CHECKS: dict[str, Callable[[Settings], Iterator[Check]]] = {

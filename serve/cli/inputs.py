@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -9,8 +10,11 @@ import typer
 
 from runtime.errors import InputError, QuestionError, RepositoryError, SettingsError
 from runtime.pipeline.config import RunMode
-from runtime.settings import Settings
+from runtime.settings import SYSTEM_NAME, Settings
 
+SystemOption = Annotated[
+    str | None, typer.Option("--system", help="Name of the system; default: the one of the settings.")
+]
 REASONERS = ("rules", "llm")
 
 RunModeOption = Annotated[
@@ -104,6 +108,17 @@ def _check_models(settings: Settings) -> None:
     known = all_providers(providers())
     for name in models.used_deployments():
         check_deployment(models.deployments[name], known)
+
+
+def with_system(settings: Settings, system: str | None) -> Settings:
+    """Return the settings for the system of that name, if one is given. Raises SettingsError."""
+    if system is None:
+        return settings
+    if not re.fullmatch(SYSTEM_NAME, system):
+        raise SettingsError(
+            f"'{system}' cannot be the name of a system: at most 32 lower-case letters, digits and _, a letter first"
+        )
+    return settings.model_copy(update={"system": system})
 
 
 def limits_from(**given: int | None) -> dict[str, int]:

@@ -30,6 +30,7 @@ from runtime.supervision.replay import fold
 from serve.answer_document import asked_in, document_of, exit_status
 from serve.cli.ask import print_document
 from serve.cli.command_settings import load_command_settings
+from serve.cli.inputs import SystemOption, with_system
 from serve.cli.process_end import run_to_end
 from serve.cli.terminal import say_encoded_json, say_line
 from serve.principals import at_terminal
@@ -47,13 +48,14 @@ def watch(
     run_id: Run,
     after: Annotated[int, typer.Option(min=0, help="Show only the events after this number.")] = 0,
     as_json: AsJson = False,
+    system: SystemOption = None,
     config: Config = None,
 ) -> None:
     """Show the events of a run to its end; the exit status is that of `ask`.
 
     For a run that the warm system does not drive, show the events in its log.
     """
-    settings = load_command_settings(config)
+    settings = with_system(load_command_settings(config), system)
 
     def show(event: ClientEvent) -> None:
         say_encoded_json(msgspec.json.encode(event).decode()) if as_json else say_line(_line_of(event))
@@ -64,20 +66,22 @@ def watch(
 def cancel(
     run_id: Run,
     reason: Annotated[str, typer.Option(help="Kept with the run.")] = "",
+    system: SystemOption = None,
     config: Config = None,
 ) -> None:
     """Cancel a run of the warm system; results of finished stages are kept."""
-    document = asyncio.run(_system(load_command_settings(config)).cancel(run_id, reason))
+    document = asyncio.run(_system(with_system(load_command_settings(config), system)).cancel(run_id, reason))
     say_line(f"{run_id} {document['terminal_reason']}")
 
 
 def pause(
     run_id: Run,
     reason: Annotated[str, typer.Option(help="Kept with the run.")] = "",
+    system: SystemOption = None,
     config: Config = None,
 ) -> None:
     """Pause a run of the warm system at its next step, until `jeeves runs resume`."""
-    asyncio.run(_system(load_command_settings(config)).pause(run_id, reason))
+    asyncio.run(_system(with_system(load_command_settings(config), system)).pause(run_id, reason))
     say_line(f"{run_id} waiting; continue with: jeeves runs resume {run_id}")
 
 
@@ -89,13 +93,14 @@ def resume(
     modify: Annotated[str | None, typer.Option(metavar="JSON", help="Replacement data, as a JSON object.")] = None,
     interrupt: Annotated[str | None, typer.Option(metavar="ID", help="Question id; default: the open one.")] = None,
     as_json: AsJson = False,
+    system: SystemOption = None,
     config: Config = None,
 ) -> None:
     """Resume a waiting run with the answer that it needs, and print its answer.
 
     A run that no system drives is continued from its log in this process.
     """
-    settings = load_command_settings(config)
+    settings = with_system(load_command_settings(config), system)
     response = response_of(text, approve, reject, modify)
     document = run_to_end(_resumed(settings, RunId(run_id), interrupt, response))
     print_document(document, as_json)
@@ -121,7 +126,7 @@ def response_of(text: str, approve: bool, reject: bool, modify: str | None) -> I
 
 def _watched(settings: Settings, run_id: RunId, after_seq: int, show: OnEvent) -> dict[str, Any]:
     """Show the events after `after_seq`, live or from the log, and return the run's document."""
-    if read_record(settings.state_dir) is not None:
+    if read_record(settings) is not None:
         with suppress(UnknownNameError):  # it ran elsewhere: its log may have it
             return asyncio.run(_system(settings).watch(run_id, after_seq, show))
     run = recorded_run(settings, run_id)
@@ -134,7 +139,7 @@ def _watched(settings: Settings, run_id: RunId, after_seq: int, show: OnEvent) -
 
 def _system(settings: Settings) -> WarmRuntime:
     """Return the warm system. Raises InputError if there is none."""
-    record = read_record(settings.state_dir)
+    record = read_record(settings)
     if record is None:
         raise InputError("no system is up; start one with `jeeves up`")
     return WarmRuntime(record, code_version())
@@ -143,7 +148,7 @@ def _system(settings: Settings) -> WarmRuntime:
 async def _resumed(
     settings: Settings, run_id: RunId, interrupt_id: str | None, response: InterruptResponse
 ) -> dict[str, Any]:
-    record = read_record(settings.state_dir)
+    record = read_record(settings)
     if record is not None:
         warm = WarmRuntime(record, code_version())
         try:

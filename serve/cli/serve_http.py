@@ -11,7 +11,7 @@ import typer
 from runtime.errors import PortTakenError, SettingsError
 from runtime.settings import Settings, open_state_dir
 from serve.cli.command_settings import load_command_settings
-from serve.cli.inputs import checked_repository, with_models
+from serve.cli.inputs import SystemOption, checked_repository, with_models, with_system
 from serve.cli.terminal import say_line
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -23,10 +23,11 @@ def serve(
     ] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65_535, help="Port to listen on.")] = None,
     models: Annotated[str | None, typer.Option(help="Model file to use; see docs/models.md.")] = None,
+    system: SystemOption = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Answer questions over HTTP until interrupted."""
-    settings = with_models(load_command_settings(config), None, models)
+    settings = with_models(with_system(load_command_settings(config), system), None, models)
     if settings.http.host not in LOOPBACK:
         raise SettingsError(
             f"http.host is {settings.http.host}: without access tokens the service binds to loopback only; "

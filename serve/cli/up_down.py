@@ -20,10 +20,11 @@ from runtime.settings import Settings, open_state_dir
 from serve.cli.callers_state import as_document as callers_document
 from serve.cli.callers_state import callers_state, told_of_callers
 from serve.cli.command_settings import load_command_settings
+from serve.cli.inputs import SystemOption, with_system
 from serve.cli.meaning import meaning, told_of_meaning
 from serve.cli.queue_state import as_document, queue_state, told_of_queues
 from serve.cli.terminal import say, say_json, say_line
-from serve.runtimes.warm import WarmRecord, WarmRuntime, is_locked, read_record, settings_digest, warm_dir
+from serve.runtimes.warm import WarmRecord, WarmRuntime, is_locked, read_record, settings_digest, warm_dir, warm_records
 
 UP_TIMEOUT_S = 180.0
 DOWN_TIMEOUT_S = 30.0
@@ -32,13 +33,13 @@ POLL_EVERY_S = 0.1
 Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
 
 
-def up(config: Config = None) -> None:
+def up(system: SystemOption = None, config: Config = None) -> None:
     """Start the warm system in the background; `ask`, `batch` and other commands use it while it is up."""
-    settings = load_command_settings(config)
+    settings = with_system(load_command_settings(config), system)
     if settings.ray.mode == "in_process":
         raise SettingsError("ray.mode is in_process, which keeps no system up; set it to local or attach")
     open_state_dir(settings.state_dir)
-    record = read_record(settings.state_dir)
+    record = read_record(settings)
     if record is not None:
         _check_settings(record, settings)
         say_line(f"already up: process {record.pid}")
@@ -49,43 +50,70 @@ def up(config: Config = None) -> None:
     say_line(f"up: process {record.pid}, socket {record.socket}, {time.monotonic() - started_s:.1f} s")
 
 
-def down(config: Config = None) -> None:
-    """Stop the system that `up` started."""
-    settings = load_command_settings(config)
-    record = read_record(settings.state_dir)
+def down(system: SystemOption = None, config: Config = None) -> None:
+    """Stop the system that `up` started: on a cluster that stays, its actors and no others."""
+    settings = with_system(load_command_settings(config), system)
+    record = read_record(settings)
     if record is None:
-        say("not up\n")
+        ended = settings.ray.mode == "attach" and _end_on_cluster(settings)
+        say(f"down: system {settings.system} on {settings.ray.address}\n" if ended else "not up\n")
         return
     try:
         asyncio.run(WarmRuntime(record, record.code_version).stop())
     except ClusterError:
         with suppress(ProcessLookupError):  # it has ended, which is what is wanted
             os.kill(record.pid, signal.SIGTERM)
-    if not _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir)):
+    if not _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings)):
         with suppress(ProcessLookupError):  # it has ended, which is what is wanted
             os.kill(record.pid, signal.SIGKILL)
-        _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings.state_dir))
+        _within(DOWN_TIMEOUT_S, lambda: not is_locked(settings))
+        if settings.ray.mode == "attach":
+            _end_on_cluster(settings)
     say_line(f"down: process {record.pid}")
 
 
 def status(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False, config: Config = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False,
+    system: SystemOption = None,
+    config: Config = None,
 ) -> None:
     """Report whether a system is up, and what it is doing; exit status 1 if it is not."""
-    settings = load_command_settings(config)
-    record = read_record(settings.state_dir)
+    settings = with_system(load_command_settings(config), system)
+    record = read_record(settings)
     queues, callers = queue_state(settings), callers_state(settings)
+    told = told_of_queues(queues) + told_of_callers(callers)
+    document: dict[str, Any] = {"queues": as_document(queues), "callers": callers_document(callers)}
+    systems = _systems(settings)
     if record is None:
-        document: dict[str, Any] = {"up": False, "queues": as_document(queues), "callers": callers_document(callers)}
-        say_json(document) if as_json else say("not up\n" + told_of_queues(queues) + told_of_callers(callers))
+        document = {"up": False, **document, **({"systems": systems} if systems else {})}
+        say_json(document) if as_json else say(f"not up\n{_told_of_systems(systems)}{told}")
         raise typer.Exit(1)
     state = asyncio.run(WarmRuntime(record, record.code_version).status())
     if as_json:
-        document = {"up": True, **state, "queues": as_document(queues), "callers": callers_document(callers)}
-        say_json(document | {"meaning": meaning(settings)})
+        say_json({"up": True, **state, "systems": systems, **document, "meaning": meaning(settings)})
         return
-    told = _described(state) + told_of_queues(queues) + told_of_callers(callers)
-    say(told + told_of_meaning(meaning(settings)))
+    say(_described(state) + _told_of_systems(systems) + told + told_of_meaning(meaning(settings)))
+
+
+def _systems(settings: Settings) -> dict[str, int | None]:
+    """Return the process of each system that is up, by name; None for one whose process is gone or elsewhere."""
+    found: dict[str, int | None] = {}
+    if settings.ray.mode == "attach":
+        from serve.runtimes.ray_runtime import named_systems
+
+        found.update(dict.fromkeys(named_systems(settings)))
+    return found | {name: record.pid for name, record in warm_records(settings).items()}
+
+
+def _told_of_systems(systems: dict[str, int | None]) -> str:
+    told = ", ".join(f"{name} ({f'process {pid}' if pid else 'on the cluster'})" for name, pid in systems.items())
+    return f"systems: {told}\n" if told else ""
+
+
+def _end_on_cluster(settings: Settings) -> bool:
+    from serve.runtimes.ray_runtime import end_named_system
+
+    return end_named_system(settings)
 
 
 def _check_settings(record: WarmRecord, settings: Settings) -> None:
@@ -141,10 +169,10 @@ def _places(places: dict[str, list[int]]) -> str:
 
 
 def _start(settings: Settings) -> WarmRecord:
-    folder = warm_dir(settings.state_dir)
+    folder = warm_dir(settings)
     folder.mkdir(parents=True, exist_ok=True)
     log_path = folder / "daemon.log"
-    if not is_locked(settings.state_dir):
+    if not is_locked(settings):
         log_path.unlink(missing_ok=True)
     with log_path.open("a") as log:
         command = [sys.executable, "-P", "-m", "serve.runtimes.daemon"]
@@ -157,13 +185,13 @@ def _start(settings: Settings) -> WarmRecord:
             given.write(settings.json_with_secrets())
 
     def is_settled() -> bool:
-        if read_record(settings.state_dir) is not None:
+        if read_record(settings) is not None:
             return True
         # If two are started at once, the second ends and its caller gets the first.
-        return daemon.poll() is not None and not is_locked(settings.state_dir)
+        return daemon.poll() is not None and not is_locked(settings)
 
     settled = _within(UP_TIMEOUT_S, is_settled)
-    record = read_record(settings.state_dir)
+    record = read_record(settings)
     if record is not None:
         return record
     if not settled:

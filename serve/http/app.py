@@ -29,7 +29,7 @@ from actors.system import attach_system
 from runtime.errors import InputError, JeevesError, UnknownNameError
 from runtime.memory.sessions import check_session_id
 from runtime.pipeline.config import RunMode
-from runtime.primitives.ids import RunId
+from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
 from runtime.run.envelope import Envelope
 from runtime.store.options import StoreOptions
 from serve.answer_document import Ask, asked_in, document_of
@@ -55,7 +55,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     """Configures a replica, in plain data.
 
     `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
-    `store`: where the run logs are; `models`: the model file that agents reason with, if they do;
+    `store`: where the run logs are; `system`: the name of the system that answers; `models`: the model file that agents
+    reason with, if they do;
     `providers`: those beside the kernel's own that it may name; `trusted_proxies`: addresses and networks whose
     X-Forwarded-For is believed; `modes`: pipeline → mode → the fields of `Mode` for a question that names none;
     `products`: pipeline → who answers; `requests_per_caller`: answered at once by this replica.
@@ -67,6 +68,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     reasoner: str
     max_question_chars: int
     store: StoreOptions
+    system: str = DEFAULT_SYSTEM
     models: dict[str, Any] | None = None
     providers: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
@@ -188,7 +190,7 @@ class ChatService:
         configure_actor_logs("http")
         keep_to_the_node()
         self._spec = msgspec.convert(spec, ServiceSpec)
-        self._system = attach_system()
+        self._system = attach_system(self._spec.system)
         self._runtime = RayRuntime(self._system, self._spec.reasoner, cluster=None)
         self._slots = CallerSlots(self._spec.requests_per_caller)
         self._trusted = trusted_networks(self._spec.trusted_proxies)

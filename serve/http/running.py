@@ -16,6 +16,7 @@ from runtime.agents.stage_runner import MODEL_REASONER
 from runtime.llm.model_file import ModelsFile
 from runtime.llm.provider import all_providers
 from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import DEFAULT_SYSTEM
 from runtime.run.bounds import known_limits
 from runtime.settings import Settings
 from runtime.store.options import store_options
@@ -46,6 +47,7 @@ def run_service(
             reasoner=settings.reasoner,
             max_question_chars=settings.limits.max_question_chars,
             store=store_options(settings),
+            system=settings.system,
             models=None if models is None else models.model_dump(mode="json"),
             providers=providers(),
             trusted_proxies=settings.http.trusted_proxies,
@@ -59,13 +61,34 @@ def run_service(
         _deploy_models(models)
         # Ray Serve's decorators are untyped: `bind` comes from them.
         service: Any = ChatService
-        ray_serve.run(service.bind(msgspec.to_builtins(spec)), name="jeeves", route_prefix="/")
-        announce(f"http://{settings.http.host}:{port}")
+        prefix = route_prefix(settings)
+        ray_serve.run(service.bind(msgspec.to_builtins(spec)), name=app_name(settings), route_prefix=prefix)
+        announce(f"http://{settings.http.host}:{port}{prefix.rstrip('/')}")
         asyncio.run(_until_signalled())
     finally:
+        _stop_serving(settings)
+        _close(runtime)
+
+
+def app_name(settings: Settings) -> str:
+    """Return the name of the Ray Serve application of a system; systems may share a cluster."""
+    return "jeeves" if settings.system == DEFAULT_SYSTEM else f"jeeves-{settings.system}"
+
+
+def route_prefix(settings: Settings) -> str:
+    """Return the path below which a service answers: systems that share a cluster share its port, too."""
+    is_alone = settings.system == DEFAULT_SYSTEM or settings.ray.mode != "attach"
+    return "/" if is_alone else f"/{settings.system}"
+
+
+def _stop_serving(settings: Settings) -> None:
+    """End Ray Serve on a cluster of our own; on another's, only the application of this system."""
+    if settings.ray.mode == "attach":
+        delete: Callable[[str], None] = ray_serve.delete
+        delete(app_name(settings))
+    else:
         stop_serving: Callable[[], None] = ray_serve.shutdown
         stop_serving()
-        _close(runtime)
 
 
 def _deploy_models(models: ModelsFile | None) -> None:

@@ -212,7 +212,7 @@ async def keep(settings: Settings) -> None:
     """Start the system, listen until stopped, and shut everything down."""
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
     runtime = start_runtime(settings, pipelines, keeper="supervisor")
-    path = socket_path(settings.state_dir)
+    path = socket_path(settings)
     try:
         await runtime.system.ready()
         path.unlink(missing_ok=True)
@@ -225,13 +225,13 @@ async def keep(settings: Settings) -> None:
         path.chmod(0o600)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, door.stopping.set)
-        write_record(settings.state_dir, record)
+        write_record(settings, record)
         log.info("daemon.up", extra={"socket": str(path)})
         await door.stopping.wait()
         server.close()
     finally:
-        (warm_dir(settings.state_dir) / "record.json").unlink(missing_ok=True)
-        remove_socket(path, settings.state_dir)
+        (warm_dir(settings) / "record.json").unlink(missing_ok=True)
+        remove_socket(path, settings)
         await runtime.close()
 
 
@@ -239,9 +239,9 @@ def main() -> int:
     """Run the daemon; a failure is reported in one line on standard error, which `jeeves up` shows."""
     settings = Settings.model_validate_json(sys.stdin.read())
     configure_logs(LogOptions(settings.logging.level, settings.logging.format), "daemon")
-    lock = take_lock(settings.state_dir, LOCK_PATIENCE_S)
+    lock = take_lock(settings, LOCK_PATIENCE_S)
     if lock is None:
-        sys.stderr.write("jeeves: a warm system is already up\n")
+        sys.stderr.write("jeeves: a warm system of this name is already up\n")
         return 1
     try:
         check_origin()

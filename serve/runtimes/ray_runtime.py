@@ -4,31 +4,49 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from typing import Any
 
 from ray._private import worker
 
+from actors.addresses import DEFAULT_NAMESPACE, namespace_of
 from actors.cluster import Cluster, attach, start_local
-from actors.system import System, SystemSpec, start_system
+from actors.origin import code_version
+from actors.system import System, SystemSpec, attach_system, end_system, start_system, systems_on_cluster
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.ids import DEFAULT_SYSTEM
 from runtime.settings import LimitSettings, Settings
 from serve.answer_document import Ask, document_of
 from serve.runtimes.answering import UNHEARD, AskCallbacks, follow, prepared_within
+from serve.runtimes.warm import settings_digest
 from serve.wiring import system_parts
 
 log = logging.getLogger(__name__)
 
 RELEASE_TIMEOUT_S = 2.0
 ENDPOINT = "chat"
+ABOUT_TIMEOUT_S = 5.0
 
 
 class RayRuntime:
     """Answers questions with a system of actors. `counts_requests`: they count against rates here, not at a door."""
 
-    def __init__(self, system: System, reasoner: str, cluster: Cluster | None, counts_requests: bool = False) -> None:
+    def __init__(
+        self,
+        system: System,
+        reasoner: str,
+        cluster: Cluster | None,
+        counts_requests: bool = False,
+        kept: str | None = None,
+    ) -> None:
+        """Create a runtime. `kept`: the name of a system whose actors outlive this process unless `close` ends them.
+
+        Without a `cluster`, the system belongs to another process, which ends it.
+        """
         self._counts_requests = counts_requests
         self.system = system
+        self._kept = kept
         self.cluster = cluster
         self.reasoner = reasoner
         self._coming_up: asyncio.Future[None] | None = None
@@ -61,33 +79,98 @@ class RayRuntime:
     async def close(self) -> None:
         if self._coming_up is not None:
             self._coming_up.cancel()
-        try:
-            await asyncio.wait_for(self.system.release(), RELEASE_TIMEOUT_S)
-        except (ClusterError, TimeoutError) as error:
-            log.info("system.not_released", extra={"reason": str(error)})  # its lease ends by itself
+        await _release(self.system)
+        if self._kept is not None:
+            await asyncio.to_thread(end_system, self._kept)
         if self.cluster is not None:
             await asyncio.to_thread(self.cluster.shutdown)
+
+
+class GuestRuntime(RayRuntime):
+    """Answers questions with a system that another process started on the attached cluster, and leaves it as it is."""
+
+    async def close(self) -> None:
+        if self._coming_up is not None:
+            self._coming_up.cancel()
+        if self.cluster is not None:
+            await asyncio.to_thread(self.cluster.shutdown)
+
+
+async def _release(system: System) -> None:
+    try:
+        await asyncio.wait_for(system.release(), RELEASE_TIMEOUT_S)
+    except (ClusterError, TimeoutError) as error:
+        log.info("system.not_released", extra={"reason": str(error)})  # its lease ends by itself
 
 
 def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: str | None = None) -> RayRuntime:
     """Start or join a cluster and create the actors for `pipelines`; they come up while the first question is read.
 
-    `keeper` names the run logs of a long-lived system, which adopts the unfinished runs of these logs as far as its
-    agents fit them; None starts a system for one command, with logs of its own.
+    `keeper` names the run logs of a long-lived system, which has the name `settings.system` on an attached cluster and
+    stays there until it is ended; it adopts the unfinished runs of all logs as far as its agents fit them. None starts
+    a system for one command, with logs of its own. Raises ClusterError if a system of that name is there.
     """
     _keep_ray_off_stdout()
-    cluster = _cluster(settings)
+    is_detached = keeper is not None and settings.ray.mode == "attach"
+    cluster = _cluster(settings, namespace_of(settings.system) if keeper is not None else _namespace_of_one())
+    named = keeper if settings.system == DEFAULT_SYSTEM or keeper is None else f"{keeper}-{settings.system}"
+    about = {"code_version": code_version(), "settings": settings_digest(settings)} if is_detached else {}
+    parts = system_parts(settings, pipelines)
     try:
-        system = start_system(SystemSpec(**system_parts(settings, pipelines), keeper=keeper))
+        system = start_system(SystemSpec(**parts, keeper=named, is_detached=is_detached, about=about))
     except BaseException:
         cluster.shutdown()
         raise
-    return RayRuntime(system, settings.reasoner, cluster, limits_people(settings.limits))
+    kept = settings.system if is_detached else None
+    return RayRuntime(system, settings.reasoner, cluster, limits_people(settings.limits), kept)
 
 
 def limits_people(limits: LimitSettings) -> bool:
     """Return True if the settings give users at the terminal rates or quotas, which by default they have not."""
     return "user" in limits.limited or any(name.startswith("user:") for name in limits.rates_by_user)
+
+
+async def guest_runtime(settings: Settings) -> RayRuntime | None:
+    """Return a runtime on the system `settings.system` of the attached cluster; None if it is not there, or differs."""
+    _keep_ray_off_stdout()
+    cluster = _cluster(settings, _namespace_of_one())
+    try:
+        if settings.system in systems_on_cluster():
+            system = attach_system(settings.system)
+            about = await asyncio.wait_for(system.about(), ABOUT_TIMEOUT_S)
+            if about == {"code_version": code_version(), "settings": settings_digest(settings)}:
+                return GuestRuntime(system, settings.reasoner, cluster, limits_people(settings.limits))
+            log.info("system.differs", extra={"system": settings.system, "about": about})
+    except (ClusterError, TimeoutError) as error:
+        log.warning("system.not_usable", extra={"system": settings.system, "reason": str(error)})
+    except BaseException:
+        cluster.shutdown()
+        raise
+    cluster.shutdown()
+    return None
+
+
+def named_systems(settings: Settings) -> list[str]:
+    """Return the names of the systems on the cluster that the settings attach to. Raises ClusterError."""
+    with _cluster(settings, _namespace_of_one()):
+        return systems_on_cluster()
+
+
+def end_named_system(settings: Settings) -> bool:
+    """End the actors of the system `settings.system` on the attached cluster; return False if there is none.
+
+    Raises ClusterError if the cluster cannot be joined.
+    """
+    with _cluster(settings, _namespace_of_one()):
+        if settings.system not in systems_on_cluster():
+            return False
+        asyncio.run(_release(attach_system(settings.system)))
+        return end_system(settings.system) > 0
+
+
+def _namespace_of_one() -> str:
+    """Return a Ray namespace for the system of one command: any number of them may run on one cluster."""
+    return f"{DEFAULT_NAMESPACE}.one-off-{secrets.token_hex(4)}"
 
 
 def _keep_ray_off_stdout() -> None:
@@ -99,7 +182,7 @@ def _keep_ray_off_stdout() -> None:
     worker.print_to_stdstream = to_log
 
 
-def _cluster(settings: Settings) -> Cluster:
+def _cluster(settings: Settings, namespace: str) -> Cluster:
     if settings.ray.mode == "attach":
-        return attach(str(settings.ray.address))
-    return start_local(settings.ray, settings.state_dir)
+        return attach(str(settings.ray.address), namespace=namespace)
+    return start_local(settings.ray, settings.state_dir, namespace)

@@ -15,11 +15,15 @@ async def open_runtime(settings: Settings, pipeline_name: str) -> AskRuntime:
     pipeline = load_named_pipeline(settings, pipeline_name)
     if settings.ray.mode == "in_process":
         return LocalRuntime(settings, pipeline)
-    record = read_record(settings.state_dir)
+    record = read_record(settings)
     is_ready = record is not None and record.settings_digest == settings_digest(settings)
     if record is not None and is_ready and pipeline_name in warm_pipeline_names(settings):
         return WarmRuntime(record, code_version())
     # Imported here: a warm question must not pay for importing Ray.
-    from serve.runtimes.ray_runtime import start_runtime
+    from serve.runtimes.ray_runtime import guest_runtime, start_runtime
 
+    if settings.ray.mode == "attach" and pipeline_name in warm_pipeline_names(settings):
+        guest = await guest_runtime(settings)
+        if guest is not None:
+            return guest
     return start_runtime(settings, [pipeline])

@@ -23,6 +23,7 @@ import msgspec
 
 from runtime.bus.queries import error_from_wire
 from runtime.errors import ClusterError, VersionMismatchError
+from runtime.primitives.ids import DEFAULT_SYSTEM
 from runtime.run.envelope import InterruptResponse
 from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
@@ -49,9 +50,21 @@ class WarmRecord(msgspec.Struct, frozen=True):
     started_at_ms: int
 
 
-def warm_dir(state_dir: Path) -> Path:
-    """Return the folder in which a warm system keeps its record, lock and log."""
-    return state_dir / "warm"
+def warm_dir(settings: Settings) -> Path:
+    """Return the folder in which the warm system of the settings' name keeps its record, lock and log."""
+    return _folder(settings.state_dir, settings.system)
+
+
+def warm_records(settings: Settings) -> dict[str, WarmRecord]:
+    """Return the records of all live warm systems of the state folder, by the names of the systems."""
+    named = sorted(path.name for path in (settings.state_dir / "warm" / "systems").glob("*"))
+    found = {name: _read_record(_folder(settings.state_dir, name)) for name in (DEFAULT_SYSTEM, *named)}
+    return {name: record for name, record in found.items() if record is not None}
+
+
+def _folder(state_dir: Path, system: str) -> Path:
+    folder = state_dir / "warm"
+    return folder if system == DEFAULT_SYSTEM else folder / "systems" / system
 
 
 def settings_digest(settings: Settings) -> str:
@@ -59,29 +72,33 @@ def settings_digest(settings: Settings) -> str:
     return hashlib.sha256(settings.model_dump_json().encode()).hexdigest()[:16]
 
 
-def socket_path(state_dir: Path) -> Path:
+def socket_path(settings: Settings) -> Path:
     """Return the path of the socket; in a private temporary folder if the path of the state folder is too long."""
-    path = warm_dir(state_dir) / "jeeves.sock"
+    path = warm_dir(settings) / "jeeves.sock"
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
     return Path(tempfile.mkdtemp(prefix="jeeves-")) / "jeeves.sock"
 
 
-def remove_socket(path: Path, state_dir: Path) -> None:
+def remove_socket(path: Path, settings: Settings) -> None:
     """Delete the socket, and its temporary folder if it has one."""
     path.unlink(missing_ok=True)
-    if path.parent != warm_dir(state_dir):
+    if path.parent != warm_dir(settings):
         with suppress(OSError):  # something else lies in it: the folder stays
             path.parent.rmdir()
 
 
-def take_lock(state_dir: Path, patience_s: float = 0.0) -> IO[str] | None:
-    """Take the lock of the one warm system of a state folder, held while the file is open; None if it is taken.
+def take_lock(settings: Settings, patience_s: float = 0.0) -> IO[str] | None:
+    """Take the lock of the one warm system of that name, held while the file is open; None if it is taken.
 
     Clients hold it briefly to check whether a record is stale, so a starting system waits up to `patience_s`.
     """
-    warm_dir(state_dir).mkdir(parents=True, exist_ok=True)
-    file = (warm_dir(state_dir) / "lock").open("w")
+    return _take_lock(warm_dir(settings), patience_s)
+
+
+def _take_lock(folder: Path, patience_s: float = 0.0) -> IO[str] | None:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = (folder / "lock").open("w")
     give_up_s = time.monotonic() + patience_s
     while True:
         try:
@@ -95,20 +112,24 @@ def take_lock(state_dir: Path, patience_s: float = 0.0) -> IO[str] | None:
             return file
 
 
-def is_locked(state_dir: Path) -> bool:
-    """Return True while a warm system is up, starting or stopping."""
-    lock = take_lock(state_dir)
+def is_locked(settings: Settings) -> bool:
+    """Return True while the warm system is up, starting or stopping."""
+    lock = take_lock(settings)
     if lock is not None:
         lock.close()
     return lock is None
 
 
-def read_record(state_dir: Path) -> WarmRecord | None:
-    """Return the record of a live warm system, else None; a record without a held lock is stale and deleted."""
-    path = warm_dir(state_dir) / "record.json"
+def read_record(settings: Settings) -> WarmRecord | None:
+    """Return the record of the live warm system, else None; a record without a held lock is stale and deleted."""
+    return _read_record(warm_dir(settings))
+
+
+def _read_record(folder: Path) -> WarmRecord | None:
+    path = folder / "record.json"
     if not path.is_file():
         return None
-    lock = take_lock(state_dir)
+    lock = _take_lock(folder)
     if lock is not None:
         with lock:
             path.unlink(missing_ok=True)
@@ -124,9 +145,9 @@ def read_record(state_dir: Path) -> WarmRecord | None:
         ) from error
 
 
-def write_record(state_dir: Path, record: WarmRecord) -> None:
+def write_record(settings: Settings, record: WarmRecord) -> None:
     """Write the record atomically."""
-    path = warm_dir(state_dir) / "record.json"
+    path = warm_dir(settings) / "record.json"
     draft = path.with_suffix(".tmp")
     draft.write_bytes(msgspec.json.encode(record))
     draft.replace(path)

@@ -121,7 +121,7 @@ def test_a_record_of_a_warm_system_that_cannot_be_read_or_answers_nothing_is_tol
     folder = state / "warm"
     folder.mkdir(parents=True)
     (folder / "record.json").write_text("{")
-    lock = take_lock(state)
+    lock = take_lock(load_settings(None, env={"HOME": str(state), "JEEVES_STATE_DIR": str(state)}))
     assert lock is not None
     with lock:
         fails(state, "warm system", "unreadable", "jeeves up")

@@ -1,0 +1,78 @@
+"""Several systems on one cluster that stays: each is found by its name, and ended without the others."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runtime.settings import RaySettings
+from tests.doors.program import Program, wait_until
+from tests.doors.sample_repo import FILES, QUESTION, write_files
+
+pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(600)]
+
+PATIENCE_S = 240.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A cluster that outlives all commands: the settings and variables with which it is joined."""
+    from actors.cluster import start_local
+
+    with start_local(RaySettings(), tmp_path_factory.mktemp("cluster")) as started:
+        yield {
+            "JEEVES_RAY__MODE": "attach",
+            "JEEVES_RAY__ADDRESS": started.address,
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(started.token_path),
+        }
+
+
+def namespaces() -> set[str]:
+    """The namespaces of the actors on the cluster that are Jeeves' own."""
+    import ray
+
+    there = ray.util.list_named_actors(all_namespaces=True)
+    return {entry["namespace"] for entry in there if entry["namespace"].startswith("jeeves")}
+
+
+def test_systems_share_a_cluster_and_each_is_found_and_ended_by_its_name(
+    cluster: dict[str, str], tmp_path: Path
+) -> None:
+    repo = write_files(tmp_path / "repo", FILES)
+    jeeves = Program(tmp_path / "state", **cluster)
+    for name in ("a", "b"):
+        jeeves.run("up", "--system", name, timeout_s=PATIENCE_S).answers()
+    assert namespaces() == {"jeeves-a", "jeeves-b"}
+    told = jeeves.run("status", "--system", "a", "--json").answers().document
+    pid = told["pid"]
+    assert (set(told["systems"]), told["systems"]["a"]) == ({"a", "b"}, pid)
+    jeeves.ask(QUESTION, repo, "--system", "b").answers()
+
+    elsewhere = Program(tmp_path / "elsewhere", **cluster)
+    refused = elsewhere.run("up", "--system", "a", timeout_s=PATIENCE_S)
+    refused.complains(1, "system named 'a' runs on this cluster already", "jeeves down --system a", "--system")
+    # A question of other settings gets a system of its own beside them.
+    elsewhere.ask(QUESTION, repo, "--system", "a", timeout_s=PATIENCE_S).answers()
+    wait_until(lambda: namespaces() == {"jeeves-a", "jeeves-b"}, 60)
+
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: jeeves.run("status", "--system", "a").status == 1)
+    left = jeeves.run("status", "--system", "a")
+    assert "a (on the cluster)" in left.out
+    jeeves.ask(QUESTION, repo, "--system", "a", timeout_s=PATIENCE_S).answers()
+    ended = jeeves.run("down", "--system", "a", timeout_s=PATIENCE_S).answers()
+    assert ended.out.startswith("down: system a on ")
+    wait_until(lambda: namespaces() == {"jeeves-b"}, 60)
+    jeeves.ask(QUESTION, repo, "--system", "b").answers()
+    jeeves.run("down", "--system", "b", timeout_s=PATIENCE_S).answers()
+    wait_until(lambda: namespaces() == set(), 60)
+
+
+def test_what_cannot_be_a_name_is_refused(jeeves: Program) -> None:
+    jeeves.run("status", "--system", "../a").complains(2, "'../a' cannot be the name of a system")
+    jeeves.run("status", env={"JEEVES_SYSTEM": "A"}).complains(2, "JEEVES_SYSTEM")
