@@ -152,10 +152,11 @@ class SupervisorSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """Sets the address of the HTTP service."""
+    """Sets the address of the HTTP service, and the names under which callers reach it beside localhost."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
+    allowed_hosts: Patterns = ()
 
 
 Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none)]

@@ -13,7 +13,15 @@ from typing import NamedTuple
 import msgspec
 
 from actors.log_owner import LEASE_MS
-from runtime.errors import DocumentFaults, OwnedError, SettingsError, StateStorageError, UnknownNameError, WireError
+from runtime.errors import (
+    DocumentFaults,
+    OwnedError,
+    RunStateError,
+    SettingsError,
+    StateStorageError,
+    UnknownNameError,
+    WireError,
+)
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
@@ -22,7 +30,7 @@ from runtime.settings import Settings
 from runtime.store.backends.backend_registry import backend_of
 from runtime.store.opening import open_run_log, run_log_names
 from runtime.store.options import StoreOptions, store_options
-from runtime.store.run_log import Lease, RunLog, RunSummary, SqlRunLog
+from runtime.store.run_log import Lease, RunLog, RunPlace, RunSummary, SqlRunLog
 from runtime.supervision.events import Event, RunRequested
 from serve.wiring import load_named_pipeline
 
@@ -45,9 +53,29 @@ class RecordedRun(NamedTuple):
     stays: str | None
 
 
-def newest_runs(options: StoreOptions, limit: int) -> list[RunSummary]:
-    """Return the newest runs of all logs, at most `limit`."""
-    return [run for _, run in _newest(options, limit)]
+class StoredRun(NamedTuple):
+    """Holds the events of a run, and the rules that it began under."""
+
+    events: list[Event]
+    rules: PipelineConfig
+
+
+def newest_runs(options: StoreOptions, limit: int, before: RunPlace | None = None) -> list[RunSummary]:
+    """Return the newest runs of all logs, at most `limit`; with `before`, those that follow it in this order."""
+    return [run for _, run in _newest(options, limit, before)]
+
+
+def stored_run(options: StoreOptions, run_id: RunId) -> StoredRun:
+    """Return a run of any log, whichever system drives it.
+
+    Raises UnknownNameError, and RunStateError if its rules were not kept.
+    """
+    with _opened(options, _log_of(options, run_id)) as log:
+        events = _events(log, run_id)
+        rules = PinnedPipelines({}, log).to_read(_first(events))
+    if rules is None:
+        raise RunStateError(f"run {run_id} cannot be read: the rules that it began under were not kept", run_id=run_id)
+    return StoredRun(events, rules)
 
 
 def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
@@ -121,12 +149,12 @@ def _lasting_lease(log: SqlRunLog) -> Lease | None:
     return lease
 
 
-def _newest(options: StoreOptions, limit: int) -> list[tuple[str, RunSummary]]:
+def _newest(options: StoreOptions, limit: int, before: RunPlace | None = None) -> list[tuple[str, RunSummary]]:
     found: list[tuple[str, RunSummary]] = []
     for name in run_log_names(options):
         with _opened(options, name) as log:
-            found += [(name, run) for run in log.runs(limit)]
-    return sorted(found, key=lambda named: named[1].started_at_ms, reverse=True)[:limit]
+            found += [(name, run) for run in log.runs(limit, before=before)]
+    return sorted(found, key=lambda named: (named[1].started_at_ms, named[1].run_id), reverse=True)[:limit]
 
 
 def _hash_of_today(settings: Settings, pipeline: str) -> str | None:

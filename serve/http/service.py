@@ -1,0 +1,195 @@
+"""Answers what the routes of the HTTP service ask, over a system that drives runs; knows no Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from pydantic import BaseModel, ConfigDict, Field
+
+from runtime.errors import InputError, JeevesError, RunStateError, UnknownNameError
+from runtime.memory.sessions import check_session_id
+from runtime.primitives.ids import RunId
+from runtime.run.envelope import Envelope
+from runtime.store.options import StoreOptions
+from runtime.supervision.commands import ClientEvent
+from runtime.supervision.replay import client_events_of, fold
+from serve.answer_document import Ask, asked_in, document_of
+from serve.http.answering_runs import AnsweringRuns, RunSystem, Slots
+from serve.http.callers import Caller
+from serve.http.http_limits import DEFAULT_LIMITS, HttpLimits
+from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics
+from serve.http.idempotency import fingerprint
+from serve.http.model_state import ModelState
+from serve.http.problems import RefusedError
+from serve.http.readiness import Readiness
+from serve.run_logs import StoredRun, stored_run
+
+KEEPER = "service"
+
+
+class ServiceSpec(msgspec.Struct, frozen=True):
+    """Configures the service, in plain data.
+
+    `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
+    `store`: where the run logs are; `models`: the model file that agents reason with, if they do; `providers`: those
+    beside the kernel's own that it may name; `hosts`: names of this service beside those of the loopback interface.
+    """
+
+    default_pipeline: str
+    limits: dict[str, tuple[str, ...]]
+    repositories: tuple[str, ...]
+    reasoner: str
+    max_question_chars: int
+    store: StoreOptions
+    models: dict[str, Any] | None = None
+    providers: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    http: HttpLimits = DEFAULT_LIMITS
+
+
+class ChatMessage(BaseModel):
+    """Carries a question."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    message: str = Field(min_length=1, description="The question.")
+    repo: str | None = Field(default=None, description="A registered repository; default: the first one.")
+    session_id: str | None = None
+    pipeline: str | None = None
+    limits: dict[str, Annotated[int, Field(ge=0, le=2**53)]] = Field(
+        default_factory=dict, description="Bounds to lower."
+    )
+    deadline_s: float | None = Field(default=None, gt=0, le=3_600)
+    wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
+
+
+def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
+    """Return the question of a message. Raises InputError for anything this service does not accept."""
+    question = message.message.strip()
+    if not question:
+        raise InputError("the message is empty; send a question")
+    if len(question) > spec.max_question_chars:
+        raise InputError(f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed")
+    if message.session_id is not None:
+        check_session_id(message.session_id)
+    repo = message.repo or spec.repositories[0]
+    if repo not in spec.repositories:
+        known = ", ".join(spec.repositories)
+        raise UnknownNameError(f"repository '{repo}' is not registered here; registered: {known}", name=repo)
+    pipeline = message.pipeline or spec.default_pipeline
+    if pipeline not in spec.limits:
+        raise UnknownNameError(f"no pipeline is named '{pipeline}'; known: {', '.join(spec.limits)}", name=pipeline)
+    unknown = sorted(set(message.limits) - set(spec.limits[pipeline]))
+    if unknown:
+        known = ", ".join(spec.limits[pipeline])
+        raise InputError(f"limits: there is no {', '.join(unknown)}; the pipeline '{pipeline}' has {known}")
+    return Ask(
+        question=question,
+        repo=repo,
+        pipeline=pipeline,
+        session_id=message.session_id,
+        user_id=caller.user_id,
+        limits=message.limits,
+        deadline_s=message.deadline_s,
+        wait=message.wait,
+        clarify=message.wait,
+    )
+
+
+class Service:
+    """Answers questions and shows runs."""
+
+    def __init__(self, runs: RunSystem, spec: ServiceSpec) -> None:
+        self.runs = runs
+        self.spec = spec
+        self.streams = Slots(spec.http.max_streams, "event streams")
+        self.metrics = RequestMetrics(CollectorRegistry())
+        self._bus_metrics = BusMetrics(self.metrics.registry)
+        self._model_metrics = ModelMetrics(self.metrics.registry)
+        self._models = None if spec.models is None else ModelState.open(spec.models, spec.providers)
+        self._answering = AnsweringRuns(runs, spec.http)
+        self._readiness = Readiness(runs, spec.store, KEEPER)
+
+    async def chat(
+        self, message: ChatMessage, caller: Caller, key: str | None, on_run: Callable[[RunId], None]
+    ) -> dict[str, Any]:
+        """Answer a question; `on_run` is called once its run is on disk."""
+        started_s = time.perf_counter()
+        ask = ask_of(message, self.spec, caller)
+        sent = fingerprint(message.model_dump(mode="json"))
+        with self.metrics.in_flight():
+            envelope = await self._answering.settled(ask, key, sent, on_run)
+        document = document_of(ask, envelope, self.spec.reasoner)
+        self.metrics.answered(document, time.perf_counter() - started_s)
+        return document
+
+    async def envelope(self, run_id: RunId) -> Envelope:
+        """Return the envelope of a run, of this system or as another one recorded it. Raises UnknownNameError."""
+        try:
+            return await self.runs.envelope(run_id)
+        except UnknownNameError:
+            run = await self._stored(run_id)
+            return fold(run.rules, run.events).envelope
+
+    async def events(self, run_id: RunId, after_seq: int) -> tuple[list[ClientEvent], bool]:
+        """Return the events of a run after `after_seq` so far, and whether it is over. Raises UnknownNameError."""
+        try:
+            return await self.runs.events(run_id, after_seq)
+        except UnknownNameError:
+            run = await self._stored(run_id)
+            shown = [event for event in client_events_of(run.rules, run.events) if event.seq > after_seq]
+            return shown, fold(run.rules, run.events).envelope.lifecycle == "terminated"
+
+    async def watch(self, run_id: RunId, after_seq: int) -> AsyncIterator[ClientEvent]:
+        """Yield the events of a run to its end; of a run of another system, those that are recorded."""
+        try:
+            async for event in self.runs.watch(run_id, after_seq):
+                yield event
+        except UnknownNameError:
+            for event in (await self.events(run_id, after_seq))[0]:
+                yield event
+
+    async def driven(self, run_id: RunId) -> None:
+        """Return if this system drives the run. Raises RunStateError if another one did, and UnknownNameError."""
+        try:
+            await self.runs.envelope(run_id)
+        except UnknownNameError:
+            await self._stored(run_id)
+            told = f"run {run_id} is not one of this service's: it can be read here, and changed where it is driven"
+            raise RunStateError(told, run_id=run_id) from None
+
+    def document(self, envelope: Envelope) -> dict[str, Any]:
+        """Return the answer document of a run, whatever state it is in."""
+        return document_of(asked_in(envelope.request), envelope, self.spec.reasoner)
+
+    async def readiness(self) -> dict[str, Any]:
+        """Return that everything answers that a request needs. Raises RefusedError that names what does not."""
+        faults = await self._readiness.faults()
+        if faults:
+            raise RefusedError(503, "not_ready", "; ".join(f"{part}: {fault}" for part, fault in faults.items()))
+        told: dict[str, Any] = {"status": "ready", "runs_under_way": self._readiness.runs_under_way}
+        if self._models is not None:
+            told["models"] = said = await self._models.look()
+            if without := self._models.roles_without(said):
+                why = "; ".join(f"{name}: {state}" for name, state in said.items())
+                raise RefusedError(503, "llm_down", f"no model answers for the roles {', '.join(without)} ({why})")
+        return told
+
+    async def update_metrics(self) -> CollectorRegistry:
+        """Return the registry, with what bus and models count now."""
+        try:
+            self._bus_metrics.update(await self.runs.bus_stats())
+        except JeevesError:
+            # The metrics then show that it does not answer.
+            self._bus_metrics.update(None)
+        if self._models is not None:
+            self._model_metrics.update(await self.runs.model_stats())
+        return self.metrics.registry
+
+    async def _stored(self, run_id: RunId) -> StoredRun:
+        return await asyncio.to_thread(stored_run, self.spec.store, run_id)
