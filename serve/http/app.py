@@ -25,7 +25,7 @@ from runtime.errors import JeevesError, RunStateError
 from runtime.primitives.ids import RunId
 from serve.http.callers import Caller, caller_of
 from serve.http.gate import Gate
-from serve.http.openapi import ANSWERED, answers_of
+from serve.http.openapi import ANSWERED, answers_of, without_unused_answers
 from serve.http.problems import RefusedError, problem, problem_of
 from serve.http.run_documents import (
     EVENT_STREAM,
@@ -63,6 +63,9 @@ def http_app(service: Service) -> ASGIApp:
     _add_run_control(api, service)
     _add_probes(api, service)
 
+    document = api.openapi()
+    without_unused_answers(document)
+
     def methods_of(scope: Scope) -> Sequence[str]:
         return methods_at(api, scope["path"])
 
@@ -98,7 +101,8 @@ def _handle_errors(api: FastAPI) -> None:
 
     @api.exception_handler(JeevesError)
     async def _failed(request: Request, error: JeevesError) -> JSONResponse:
-        return problem_of(error, _run_of(request))
+        request.state.run_id = run_id = error.values.get("run_id") or _run_of(request)
+        return problem_of(error, run_id)
 
     @api.exception_handler(StarletteHTTPException)
     async def _not_routed(request: Request, error: StarletteHTTPException) -> JSONResponse:

@@ -1,4 +1,4 @@
-"""Bounds one HTTP connection: the head of a request in time and size, and how long a client may not read.
+"""Bounds the head of each HTTP request in time and size, and how long a client may not read.
 
 uvicorn's own protocol waits for a head without end and collects it without bound. Bodies are bounded by
 `serve.http.gate`, which answers with a status while the request has one.
@@ -37,7 +37,7 @@ class OpenConnections:
         self._open.add(connection)
         if len(self._open) > self.limits.max_connections:
             oldest = next(iter(self._incomplete), connection)
-            oldest.refuse(503, "overloaded", "too many connections are open; try again")
+            oldest.refuse(503, "overloaded", "too many connections are open; try again", lingers=False)
             self.closed(oldest)
         if connection in self._open:
             self.awaits_request(connection)
@@ -66,6 +66,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._limits = others.limits
         self._in_head = True
         self._head_bytes = 0
+        self._is_refused = False
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
 
@@ -81,12 +82,12 @@ class BoundedConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        if self._is_ending():
             return
         if self._in_head:
             self._head_bytes += len(data)
         super().data_received(data)
-        if self.transport.is_closing():
+        if self._is_ending():
             return
         if self._in_head and self._head_bytes > self._limits.max_head_bytes:
             self._refuse_head(f"the head of the request has more than {self._limits.max_head_bytes} bytes")
@@ -109,12 +110,12 @@ class BoundedConnection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        if not self.transport.is_closing():
+        if not self._is_ending():
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._in_head = True
-        if not self.transport.is_closing():
+        if not self._is_ending():
             self._others.has_request(self)
             super().on_message_complete()
 
@@ -126,9 +127,9 @@ class BoundedConnection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         self.refuse(400, "bad_request", "this is no HTTP/1.1 request")
 
-    def refuse(self, status: int, code: str, detail: str) -> None:
+    def refuse(self, status: int, code: str, detail: str, lingers: bool = True) -> None:
         """Answer with a problem document, unless another answer is due first, and close the connection."""
-        if self.transport.is_closing():
+        if self._is_ending():
             return
         self._stop_head_timer()
         if not self._is_idle():
@@ -137,7 +138,12 @@ class BoundedConnection(HttpToolsProtocol):
                 return
             self.cycle.disconnected = True  # it is this request whose body is refused
         self.transport.write(problem_bytes(status, HTTPStatus(status).phrase, code, detail))
-        self.transport.close()
+        self._is_refused = True
+        if lingers and self.transport.can_write_eof():
+            self.transport.write_eof()
+            self.loop.call_later(self._limits.linger_s, self.transport.close)
+        else:
+            self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -147,6 +153,10 @@ class BoundedConnection(HttpToolsProtocol):
     def resume_writing(self) -> None:
         self._stop_write_timer()
         super().resume_writing()
+
+    def _is_ending(self) -> bool:
+        """Return whether nothing more is read: the connection closes, or its request was refused."""
+        return self._is_refused or self.transport.is_closing()
 
     def _is_idle(self) -> bool:
         """Return whether no request of this connection is being answered."""

@@ -1,4 +1,4 @@
-"""Admits requests to the application: whole ones only, for hosts that are ours, from no other site's page.
+"""Admits whole requests to the application, for our own hosts and from no other site's page.
 
 A page that another site has open in a browser here may reach the loopback interface, under a name of its own that it
 points there (DNS rebinding). So the Host must be one of ours, and an Origin must be that Host. No CORS header is sent.
@@ -49,7 +49,7 @@ class Gate:
                 return
             body = await self._whole_body(scope, receive)
         except RefusedError as refused:
-            await refused.response()(scope, receive, answer)
+            await self._refuse(refused, scope, receive, answer)
             return
         except _ClientGone:
             return
@@ -78,6 +78,30 @@ class Gate:
                 await asyncio.wait({answering})
         if not answering.cancelled():
             answering.result()
+
+    async def _refuse(self, refused: RefusedError, scope: Scope, receive: Receive, answer: Send) -> None:
+        """Send a refusal, and read on for a moment before the connection closes."""
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.body" and refused.headers == _CLOSE:
+                await answer({**message, "more_body": True})
+                await self._drain(receive)
+                message = {"type": "http.response.body", "body": b""}
+            await answer(message)
+
+        await refused.response()(scope, receive, send)
+
+    async def _drain(self, receive: Receive) -> None:
+        left = self._limits.linger_bytes
+        try:
+            async with asyncio.timeout(self._limits.linger_s):
+                while left > 0:
+                    message = await receive()
+                    left -= len(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        return
+        except TimeoutError:
+            return
 
     async def _whole_body(self, scope: Scope, receive: Receive) -> bytes:
         """Return the body of a request. Raises RefusedError if it is too large, too slow or no JSON."""

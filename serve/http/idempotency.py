@@ -1,6 +1,6 @@
-"""Lets a caller repeat a request without repeating the run: the run of an Idempotency-Key has an id made from it.
+"""Derives the run of an Idempotency-Key from the key, so that a repeated request repeats no run.
 
-So the run log is the store of keys: a key is known as long as its run is, whichever process, connection or system died
+The run log is the store of keys: a key is known as long as its run is, whichever process, connection or system died
 in between, and it is forgotten when `jeeves gc` drops the run. The id depends on the caller, too: nobody finds the run
 of another one's key.
 """

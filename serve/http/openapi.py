@@ -1,4 +1,4 @@
-"""Names the answers of each kind of route for the OpenAPI document; a test checks that each can come, and no other."""
+"""Names the answers of each kind of route in the OpenAPI document: those that can come, and no other."""
 
 from __future__ import annotations
 
@@ -67,3 +67,14 @@ def answers_of(kind: str, created: bool = False) -> dict[int | str, dict[str, An
         for status in sorted(_KINDS[kind])
     }
     return {201 if created else 200: good, **problems}
+
+
+def without_unused_answers(document: dict[str, Any]) -> None:
+    """Remove the answers that FastAPI adds by itself: a path takes any text, and errors have a form of ours."""
+    for path in document["paths"].values():
+        for operation in path.values():
+            told = operation["responses"].get("422", {})
+            if PROBLEM_JSON not in told.get("content", {}):
+                operation["responses"].pop("422", None)
+    for name in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(name, None)

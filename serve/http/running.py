@@ -1,4 +1,4 @@
-"""Runs the HTTP service: starts cluster, actors, models and the door in this order, and stops all at the end."""
+"""Runs the HTTP service: starts cluster, actors, models and the door in this order, then stops them."""
 
 from __future__ import annotations
 
