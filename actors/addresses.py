@@ -1,6 +1,6 @@
 """Defines the addresses of endpoints on the bus, which are also their actors' names in Ray.
 
-supervisor, supervisor#2 …        one per shard; a run belongs to the shard that its id maps to
+supervisor, supervisor#2 …        one per shard; a new run goes to the shard that its id maps to
 agent:<pipeline>.<stage>, …#2 …   one per replica; a visit of a stage belongs to the replica that its key maps to
 bus, index, store                 one each
 """
@@ -36,13 +36,11 @@ def supervisor_addresses(shards: int = 1) -> tuple[Address, ...]:
 
 
 def shard_of(run_id: RunId, shards: int) -> int:
-    """Return the shard that drives a run, counted from 0; the same in every process, as long as the number stays."""
+    """Return the shard that a new run is submitted to, counted from 0.
+
+    Another shard may drive it later: with another number of shards, or when its log was adopted.
+    """
     return zlib.crc32(run_id.encode()) % shards
-
-
-def supervisor_address(run_id: RunId, shards: int) -> Address:
-    """Return the address that a run's reports go to."""
-    return supervisor_addresses(shards)[shard_of(run_id, shards)]
 
 
 def agent_addresses(pipeline: str, stage: str, replicas: int = 1) -> tuple[Address, ...]:

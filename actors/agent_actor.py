@@ -13,14 +13,14 @@ from typing import Any
 
 import msgspec
 
-from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE, shard_of, supervisor_address
+from actors.addresses import CANCEL_STAGE, GIVE_GRANT, RUN_STAGE
 from actors.participant import Participant
 from actors.ray_transport import PROCESS_ID, RayTransport
+from actors.run_owners import RunOwners
 from runtime.agents.capability import load_capability
 from runtime.agents.live_text import STAGE_TEXT, StageText, TextSender
-from runtime.agents.reporter import RECORDED, Reporter
+from runtime.agents.reporter import RECORDED, Progress, Reporter
 from runtime.agents.stage_runner import Agent
-from runtime.agents.stop_watchdog import STOP_PATIENCE_S, StopWatchdog
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame
 from runtime.bus.outbox import NewestAttempts
@@ -29,9 +29,10 @@ from runtime.llm.client_opening import open_models
 from runtime.pipeline.config import AgentConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId, StageKey
+from runtime.processes.stop_watchdog import STOP_PATIENCE_S, StopWatchdog
 from runtime.run.bounds import Grant
 from runtime.supervision.commands import CancelStage, GiveGrant, RunStage
-from runtime.supervision.events import BudgetRequested, StageStarted, ToolCalled
+from runtime.supervision.events import BudgetRequested, StageStarted
 
 ASK_AGAIN_S = 5.0
 GRANT_TIMEOUT_S = 30.0
@@ -39,6 +40,7 @@ GRANT_TIMEOUT_S = 30.0
 log = logging.getLogger(__name__)
 
 REMEMBERED_VISITS = 10_000
+REMEMBERED_RUNS = 10_000
 STUCK_EXIT_STATUS = 70
 
 _RUN_DECODER = msgspec.msgpack.Decoder(RunStage)
@@ -56,7 +58,6 @@ class AgentActor(Participant):
         capability: str,
         reasoner: str,
         settings: dict[str, Any],
-        shards: int = 1,
     ) -> None:
         super().__init__()
         clock = SystemClock()
@@ -72,23 +73,21 @@ class AgentActor(Participant):
                 RECORDED: self._recorded,
             },
         )
-        self._reporter = Reporter(
-            ReliableSender(self.endpoint, clock),
-            clock,
-            address,
-            PROCESS_ID,
-            lambda run_id: supervisor_address(run_id, shards),
-        )
-        self._epochs = [0] * shards
+        self._owners = RunOwners(REMEMBERED_RUNS)
+        sender = ReliableSender(self.endpoint, clock)
+        self._reporter = Reporter(sender, clock, address, PROCESS_ID, self._owners.address_of)
         self._texts = TextSender(clock, self._send_text)
-        loaded = load_capability(capability)
-        models, prompts = open_models(settings, loaded.id, clock, has_cluster=True)
+        loaded = load_capability(capability, settings.get("capability_names", {}).get(capability))
+        models, prompts = open_models(settings, loaded.id, clock, has_cluster=True, queries=self.endpoint)
+        self._watchdog = StopWatchdog(self._exit_stuck)
         self._agent = Agent(
-            *(agent_config, loaded, reasoner, settings, clock, self.endpoint), models=models, prompts=prompts
+            *(agent_config, loaded, reasoner, settings, clock, self.endpoint),
+            models=models,
+            prompts=prompts,
+            watchdog=self._watchdog,
         )
         self._newest = NewestAttempts(REMEMBERED_VISITS)
         self._working: dict[str, tuple[asyncio.Task[None], asyncio.Event]] = {}
-        self._watchdog = StopWatchdog(self._exit_stuck)
         self._grants: dict[str, asyncio.Future[Grant]] = {}
         self.endpoint.bind()
 
@@ -111,7 +110,7 @@ class AgentActor(Participant):
         cancelled = asyncio.Event()
         self._working[key] = (task, cancelled)
 
-        async def report(payload: ToolCalled) -> None:
+        async def report(payload: Progress) -> None:
             self._reporter.report(payload)
 
         def show(text: str) -> None:
@@ -133,17 +132,16 @@ class AgentActor(Participant):
 
     async def _send_text(self, text: StageText) -> None:
         run_id = text.key.run_id
-        supervisor = supervisor_address(run_id, len(self._epochs))
+        supervisor = self._owners.address_of(run_id)
         await self.endpoint.command(supervisor, STAGE_TEXT, msgspec.msgpack.encode(text), run_id)
 
     def _is_from_current_owner(self, frame: Frame) -> bool:
         """Return False for frames of a supervisor that another one has replaced."""
-        shard = shard_of(frame.header.run_id or RunId(""), len(self._epochs))
-        if frame.header.incarnation < self._epochs[shard]:
-            log.info("stage.old_owner", extra={"run_id": frame.header.run_id, "epoch": frame.header.incarnation})
-            return False
-        self._epochs[shard] = frame.header.incarnation
-        return True
+        header = frame.header
+        if self._owners.admit(header.run_id or RunId(""), header.incarnation, header.source):
+            return True
+        log.info("stage.old_owner", extra={"run_id": header.run_id, "epoch": header.incarnation})
+        return False
 
     async def _cancel(self, frame: Frame) -> None:
         key = _CANCEL_DECODER.decode(frame.body).key
@@ -157,10 +155,13 @@ class AgentActor(Participant):
             work[1].set()
             work[0].cancel()
 
-    def _exit_stuck(self, stages: list[str]) -> None:
-        """End this process at once, without its exit handlers: they would wait for what does not stop."""
-        fields = {"address": self.endpoint.address, "stages": stages, "patience_s": STOP_PATIENCE_S}
-        log.critical("stage.does_not_stop", extra=fields)
+    def _exit_stuck(self, work: list[str]) -> None:
+        """End this process at once, without its exit handlers: they would wait for what does not stop.
+
+        Besides stages, these may be tools that run in threads.
+        """
+        fields = {"address": self.endpoint.address, "work": work, "patience_s": STOP_PATIENCE_S}
+        log.critical("agent.does_not_stop", extra=fields)
         os._exit(STUCK_EXIT_STATUS)
 
     async def _request_grant(self, asked: BudgetRequested) -> Grant:

@@ -100,6 +100,12 @@ class HostShell:
         task.add_done_callback(self._over)
         return task
 
+    def close(self) -> None:
+        """Stop timers, retries and resending: another owner may follow in the log."""
+        self._timers.close()
+        for task in self._tasks:
+            task.cancel()
+
     async def send_again(self) -> None:
         """Resend unacknowledged messages, for ever."""
         while True:

@@ -16,6 +16,7 @@ from runtime.bus.endpoint import Endpoint
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
 from runtime.database.store_part import AnyPart
+from runtime.llm.places import PLACE_QUERIES, PlaceService
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address
 from runtime.store.opening import open_store, store_queries
@@ -29,7 +30,7 @@ def service_queries(store_parts: Sequence[str]) -> dict[Address, tuple[str, ...]
     `store_parts` are the contributed parts of the store, as "module:NAME". Raises SettingsError.
     """
     stored = tuple(query for part in all_parts(store_parts) for query in part.queries)
-    return {INDEX: ("index.refresh",), STORE: stored}
+    return {INDEX: ("index.refresh",), STORE: (*stored, *PLACE_QUERIES)}
 
 
 class IndexActor(Participant):
@@ -52,7 +53,7 @@ class IndexActor(Participant):
 
 
 class StoreActor(Participant):
-    """Answers the queries of all parts of the store."""
+    """Answers the queries of all parts of the store, and hands out the places of models to all agents' processes."""
 
     def __init__(self, options: dict[str, Any], parts: Sequence[str] = ()) -> None:
         """Open the parts and bind the endpoint. `parts`: those contributed to the kernel's own, as "module:NAME"."""
@@ -64,6 +65,7 @@ class StoreActor(Participant):
         def opened(part: AnyPart) -> object:
             return retry_while_unavailable(lambda: stores.part(part), follows)
 
-        queries = store_queries(all_parts(parts), opened)
+        self._places = PlaceService(clock, follows)
+        queries = {**store_queries(all_parts(parts), opened), **self._places.queries()}
         self.endpoint = Endpoint(STORE, RayTransport(), clock, queries=queries)
         self.endpoint.bind()

@@ -1,8 +1,8 @@
-"""Runs a `SupervisorHost` as a Ray actor, over a run log that it owns by lease.
+"""Runs a `SupervisorHost` for each run log that it owns by lease, as a Ray actor.
 
 Doors call methods such as `submit`, `wait_events`, `envelope` and `cancel`; agents reach it over the bus. Inputs go to
-the host, and the `HostShell` executes its outputs. When the process dies, the next one takes the log over and continues
-every run in it: no essential state is held only here.
+the host of the run's log, and the `HostShell` executes its outputs. When the process dies, the next one takes the logs
+over and continues every run in them: no essential state is held only here.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from actors.addresses import agent_address, place_of
 from actors.commbus_actor import ENDPOINT_LOST
-from actors.host_shell import HostShell
+from actors.driven_log import DrivenLog, Limits
+from actors.driven_logs import Adopter, DrivenLogs
 from actors.log_owner import LogOwner
 from actors.participant import Participant
 from actors.ray_transport import RayTransport
@@ -24,16 +24,11 @@ from runtime.agents.live_text import STAGE_TEXT, decode_marks, decode_text
 from runtime.agents.reporter import REPORT, decode_report
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame, unpack_body
-from runtime.hosting.admission import Quotas
-from runtime.hosting.command_dispatch import Directory
+from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
-from runtime.hosting.rate_limits import RateLimiter, RateLimits
-from runtime.hosting.run_table import RunTable
-from runtime.hosting.run_watchers import RunWatchers
-from runtime.hosting.supervisor_host import SupervisorHost
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
-from runtime.primitives.ids import Address, RunId, StageKey, StageName
+from runtime.primitives.ids import Address, RunId
 from runtime.run.envelope import InterruptResponse, Request, encode_envelope
 from runtime.store.options import StoreOptions
 from runtime.supervision.events import CancelRequested, PauseRequested, Payload
@@ -44,31 +39,27 @@ _RESPONSE_DECODER = msgspec.msgpack.Decoder(InterruptResponse)
 _REQUEST_DECODER = msgspec.msgpack.Decoder(Request)
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """Holds the quotas and rate limits of the settings."""
-
-    quotas: Quotas = Quotas()
-    rates: RateLimits = RateLimits()
-    rates_by_user: dict[str, RateLimits] = {}
-
-
 class Ownership(msgspec.Struct, frozen=True):
     """Describes the run log that a supervisor acquires, and the system that it belongs to.
 
     `log_names`: the first log without another owner is acquired. `system_id` identifies a former owner as the same
-    supervisor before its process died. `adopts`: continue the runs that other owners left unfinished in that log.
+    supervisor before its process died. `adopts`: continue the runs that other owners left unfinished, in that log and
+    in all others of the store; `shard` of `shards` says which logs are left to the other supervisors of the system.
     """
 
     system_id: str
     store: StoreOptions
     log_names: tuple[str, ...]
     adopts: bool = True
+    shard: int = 0
+    shards: int = 1
+    abandoned_after_s: float = ABANDONED_AFTER_MS / 1000
     heartbeat_s: float = HEARTBEAT_S
     hangs_after_s: float = HANGS_AFTER_S
 
 
 class SupervisorActor(Participant):
-    """Drives every run of its shard. `watched`: names of the actors whose processes it watches by heartbeat."""
+    """Drives every run of its logs. `watched`: names of the actors whose processes it watches by heartbeat."""
 
     def __init__(
         self,
@@ -83,16 +74,7 @@ class SupervisorActor(Participant):
         self._told = told = msgspec.convert(ownership, Ownership)
         said = msgspec.convert(limits or {}, Limits)
         configs = {config.name: config for config in map(PipelineConfig.model_validate, pipelines)}
-        self._owner = retry_while_unavailable(
-            lambda: LogOwner(address, told.system_id, told.store, told.log_names, self._clock, follows=was_restarted()),
-            was_restarted(),
-        )
-        rates = RateLimiter(said.rates, said.rates_by_user)
-        self._table = RunTable(configs, self._owner.log, self._clock, said.quotas, rates, epoch=self._owner.epoch)
-        self._host = SupervisorHost(self._table, AGENTS, self._owner.renew)
-        self._watchers = RunWatchers(self._table, self._clock)
-        self._watch = Watch(Heartbeats(told.hangs_after_s), watched, self._lives)
-        self._has_begun = False
+        follows = was_restarted()
         self.endpoint = Endpoint(
             address,
             RayTransport(),
@@ -100,7 +82,24 @@ class SupervisorActor(Participant):
             frames={REPORT: self._reported, ENDPOINT_LOST: self._endpoint_lost, STAGE_TEXT: self._written},
             subscribes=(ENDPOINT_LOST,),
         )
-        self._shell = HostShell(self._host, self.endpoint, self._clock, self._owner.epoch, self._watchers.changed)
+        owner = retry_while_unavailable(
+            lambda: LogOwner(
+                *(address, told.system_id, told.store, told.log_names, self._clock),
+                follows=follows,
+                prefers_clean=not told.adopts,
+            ),
+            follows,
+        )
+        parts = (configs, said, self.endpoint, self._clock)
+        after_ms = round(told.abandoned_after_s * 1000)
+        adopter = Adopter(address, told.system_id, told.store, told.shard, told.shards, after_ms)
+        self._logs = DrivenLogs(DrivenLog(owner, *parts), adopter, *parts)
+        if follows:
+            retry_while_unavailable(self._logs.take_again, follows)
+        elif told.adopts:
+            self._logs.close_abandoned(owner)
+        self._watch = Watch(Heartbeats(told.hangs_after_s), watched, self._lives)
+        self._has_begun = False
         self.endpoint.bind()
 
     async def stay_alive(self) -> None:
@@ -108,89 +107,124 @@ class SupervisorActor(Participant):
         self._begin()
         await super().stay_alive()
 
-    async def submit(self, request: bytes, run_id: RunId) -> RunId:
-        """Accept a request; its record is on disk when this returns. The same id again changes nothing."""
+    async def submit(self, request: bytes, run_id: RunId, is_new: bool = True) -> RunId:
+        """Accept a request; its record is on disk when this returns. The same id again changes nothing.
+
+        Unless it `is_new`, the id may be that of a run in any log of the store.
+        """
         await self._ready()
         decoded = _REQUEST_DECODER.decode(request)
-        return await self._shell.ask(lambda token: self._host.submit(token, decoded, run_id))
+        if not is_new and await self._logs.has_elsewhere(run_id):
+            return run_id
+        driven = self._logs.of(run_id)
+        return await driven.shell.ask(lambda token: driven.host.submit(token, decoded, run_id))
+
+    async def drives(self, run_id: RunId) -> bool:
+        """Return whether this supervisor has the run in a log of its own, or in one that it adopted."""
+        await self._ready()
+        return self._logs.drives(run_id)
 
     async def wait_events(
         self, run_id: RunId, after_seq: int, timeout_s: float, marks: bytes | None = None
     ) -> tuple[bytes, bool]:
         """Return client events after `after_seq` as MessagePack, and whether the run is over; wait for the first one.
 
-        `marks`: what the caller has of the texts being written; if given, new text is returned, too.
+        `marks`: what the caller has of the texts being written; if given, new text is returned, too. A run that another
+        system drives has no such texts here.
         """
         await self._ready()
-        seen = None if marks is None else decode_marks(marks)
-        events, is_over = await self._watchers.news_within(run_id, after_seq, min(timeout_s, LONGEST_WAIT_S), seen)
+        timeout_s = min(timeout_s, LONGEST_WAIT_S)
+        if self._logs.drives(run_id):
+            seen = None if marks is None else decode_marks(marks)
+            events, is_over = await self._logs.of(run_id).watchers.news_within(run_id, after_seq, timeout_s, seen)
+        else:
+            events, is_over = await self._logs.recorded_news(run_id, after_seq, timeout_s)
         return msgspec.msgpack.encode(events), is_over
 
     async def envelope(self, run_id: RunId) -> bytes:
-        """Return the current envelope of a run."""
+        """Return the current envelope of a run, whichever log it lies in."""
         await self._ready()
-        return encode_envelope(self._table.envelope(run_id))
+        if self._logs.drives(run_id):
+            return encode_envelope(self._logs.of(run_id).table.envelope(run_id))
+        return encode_envelope((await self._logs.recorded(run_id)).envelope)
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
-        """End a run now. Raises UnknownNameError."""
+        """End a run now. Raises UnknownNameError, and OwnedError if another living system drives it."""
         await self._demand(run_id, CancelRequested(reason))
 
     async def pause(self, run_id: RunId, reason: str) -> None:
-        """Pause a run at its next step. Raises UnknownNameError."""
+        """Pause a run at its next step. Raises as `cancel` does."""
         await self._demand(run_id, PauseRequested(reason))
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: bytes) -> None:
-        """Answer the question of a waiting run. Raises InterruptError."""
+        """Answer the question of a waiting run. Raises InterruptError, and as `cancel` does."""
         await self._ready()
         decoded = _RESPONSE_DECODER.decode(response)
-        await self._shell.ask(lambda token: self._host.answer(token, run_id, interrupt_id, user_id, decoded))
+        driven = await self._logs.to_change(run_id)
+        await driven.shell.ask(lambda token: driven.host.answer(token, run_id, interrupt_id, user_id, decoded))
 
     async def fork(self, source: RunId, at_seq: int, run_id: RunId) -> RunId:
-        """Create a run with the history of `source` up to event `at_seq` (inclusive). Raises UnknownNameError."""
+        """Create a run with the history of `source` up to event `at_seq` (inclusive), in the same log.
+
+        Raises as `cancel` does.
+        """
         await self._ready()
-        return await self._shell.ask(lambda token: self._host.fork(token, source, at_seq, run_id))
+        driven = await self._logs.to_change(source)
+        forked = await driven.shell.ask(lambda token: driven.host.fork(token, source, at_seq, run_id))
+        self._logs.note(forked, driven)
+        return forked
 
     async def running(self) -> int:
         """Return the number of runs that are not over."""
         await self._ready()
-        return self._table.running
+        return sum(driven.table.running for driven in self._logs)
 
     async def release(self) -> None:
-        """Release the log at an orderly shutdown, so that another owner may take it at once."""
-        self._owner.release()
+        """Release the logs at an orderly shutdown, so that other owners may take them at once."""
+        self._logs.release_all()
 
     async def _demand(self, run_id: RunId, payload: Payload) -> None:
         await self._ready()
-        await self._shell.ask(lambda token: self._host.demand(token, run_id, payload))
+        driven = await self._logs.to_change(run_id)
+        await driven.shell.ask(lambda token: driven.host.demand(token, run_id, payload))
 
     async def _ready(self) -> None:
-        """Wait until the runs of the log are recovered: until then, which runs exist is unknown."""
+        """Wait until the runs of the own log are recovered: until then, which runs exist is unknown."""
         self._begin()
-        await self._shell.recovered.wait()
+        for driven in self._logs:
+            await driven.shell.recovered.wait()
 
     def _begin(self) -> None:
-        if not self._has_begun:
-            self._has_begun = True
+        if self._has_begun:
+            return
+        self._has_begun = True
+        adopts, own = self._told.adopts, self._logs.own
+        for driven in self._logs:
             # A restarted supervisor continues its own runs even if it does not adopt those of other owners.
-            self._shell.act(self._host.begin(takes_up=self._told.adopts or was_restarted()))
-            self._shell.spawn(self._shell.send_again())
-            self._shell.spawn(self._beat())
-            self._shell.spawn(self._watch.run(self._clock, self._told.heartbeat_s))
+            driven.begin(takes_up=adopts or was_restarted())
+        own.shell.spawn(self._beat())
+        own.shell.spawn(self._watch.run(self._clock, self._told.heartbeat_s))
+        if adopts:
+            own.shell.spawn(self._logs.keep_adopting())
 
     async def _beat(self) -> None:
         while True:
             await self._clock.sleep(self._told.heartbeat_s)
-            self._shell.act(self._host.on_heartbeat())
+            for driven in self._logs:
+                driven.shell.act(driven.host.on_heartbeat())
 
     async def _reported(self, frame: Frame) -> None:
         self._begin()
         report_id = frame.header.correlation_id or frame.header.message_id
         # What is sent because of this report belongs to its trace.
         origin = contextvars.copy_context()
-        self._shell.act(self._host.on_report(report_id, decode_report(frame.body), origin))
+        report = decode_report(frame.body)
+        driven = self._logs.of(report.key.run_id)
+        driven.shell.act(driven.host.on_report(report_id, report, origin))
 
     async def _written(self, frame: Frame) -> None:
-        self._watchers.show(decode_text(frame.body))
+        text = decode_text(frame.body)
+        self._logs.of(text.key.run_id).watchers.show(text)
 
     async def _endpoint_lost(self, frame: Frame) -> None:
         told = unpack_body(frame.body)
@@ -202,17 +236,6 @@ class SupervisorActor(Participant):
             self._lives(address, str(incarnation))
 
     def _lives(self, address: Address, incarnation: str) -> None:
-        """Report to the host in which incarnation an actor runs."""
-        self._shell.act(self._host.on_incarnation(address, incarnation, contextvars.copy_context()))
-
-
-def _address_of(config: PipelineConfig, stage: StageName, key: StageKey) -> Address:
-    return agent_address(config.name, stage, key, config.stages[stage].replicas)
-
-
-def _stage_of(address: Address) -> StageName | None:
-    place = place_of(address)
-    return None if place is None else StageName(place.stage)
-
-
-AGENTS = Directory(_address_of, _stage_of)
+        """Report to the hosts in which incarnation an actor runs."""
+        for driven in self._logs:
+            driven.shell.act(driven.host.on_incarnation(address, incarnation, contextvars.copy_context()))

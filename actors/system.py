@@ -35,7 +35,8 @@ from actors.service_actors import IndexActor, StoreActor, service_queries
 from actors.supervisor_actor import SupervisorActor
 from runtime.agents.live_text import Marks, with_event
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN
-from runtime.errors import ClusterError, InputError, InterruptError
+from runtime.errors import ClusterError, InputError, InterruptError, OwnedError
+from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S
 from runtime.llm.call_metrics import ModelStats
 from runtime.primitives.clock import SystemClock
@@ -48,7 +49,8 @@ log = logging.getLogger(__name__)
 LONG_POLL_S = 10.0
 STATS_TIMEOUT_S = 2.0
 CALLS_AT_ONCE = 1_000
-SLOTS_OF_ONE_OFF_SYSTEMS = 64
+LOG_SLOTS = 64
+PLACES_KEPT = 10_000
 
 NO_CLAIM: Mapping[str, Any] = {"num_cpus": 0}
 
@@ -59,10 +61,12 @@ _EVENTS_DECODER = msgspec.msgpack.Decoder(list[ClientEvent])
 class SystemSpec(msgspec.Struct, frozen=True):
     """Describes a system in plain data. `pipelines`: wire form; `capabilities`: pipeline → "module:NAME".
 
-    `keeper`: the name of the run logs that it keeps and goes on with; None for a system that is there for one command,
-    writes where nobody else does right now, and leaves alone what others did not finish. `shards`: supervisors beside
-    each other, each with a log of its own. `store`: the fields of `runtime.store.options.StoreOptions`; without them,
-    SQLite files below `state_dir`. `store_parts`: those that are contributed to the store, as "module:NAME".
+    `keeper`: the name of its run logs; such a system adopts the unfinished runs of every log of the store that no
+    living system owns. None for a system that is there for one command, writes where nobody else does right now, and
+    leaves alone what others did not finish. `shards`: supervisors beside each other, each with a log of its own.
+    `abandoned_after_s`: when a run without an owner, which is no durable work, is closed instead. `store`: the fields
+    of `runtime.store.options.StoreOptions`; without them, SQLite files below `state_dir`. `store_parts`: those that are
+    contributed to the store, as "module:NAME".
     """
 
     pipelines: list[dict[str, Any]]
@@ -75,6 +79,7 @@ class SystemSpec(msgspec.Struct, frozen=True):
     middleware: tuple[dict[str, Any], ...] = DEFAULT_CHAIN
     keeper: str | None = None
     shards: int = 1
+    abandoned_after_s: float = ABANDONED_AFTER_MS / 1000
     store: dict[str, Any] = {}
     store_parts: tuple[str, ...] = ()
     heartbeat_s: float = HEARTBEAT_S
@@ -93,16 +98,22 @@ class System:
         self._index = index
         self._others = others
         self._clock = SystemClock()
+        self._places: dict[RunId, Any] = {}
 
     async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
-        """Start a run; its first record is on disk when the id is returned. Raises the supervisor's errors."""
+        """Start a run; its first record is on disk when the id is returned. Raises the supervisor's errors.
+
+        A `run_id` that any log of the store has changes nothing.
+        """
         try:
             data = msgspec.msgpack.encode(request)
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise InputError(f"the request cannot be recorded: {error}") from error
+        is_new = run_id is None
         run_id = run_id or new_run_id(self._clock.now_ms())
-        supervisor = self._supervisor_of(run_id)
-        accepted: RunId = await call_actor(lambda: supervisor.submit.remote(data, run_id))
+        supervisor = self._first_asked(run_id) if is_new else await self._supervisor_of(run_id)
+        accepted: RunId = await call_actor(lambda: supervisor.submit.remote(data, run_id, is_new))
+        self._place(run_id, supervisor)
         return accepted
 
     async def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncGenerator[ClientEvent, None]:
@@ -110,9 +121,10 @@ class System:
 
         Interspersed are texts that its stages are writing, which are not numbered and may be missed.
         """
-        supervisor, over = self._supervisor_of(run_id), False
+        over = False
         marks: Marks = {}
         while not over:
+            supervisor = await self._supervisor_of(run_id)
             asked = (run_id, after_seq, LONG_POLL_S, msgspec.msgpack.encode(marks))
             data, over = await call_actor(lambda: supervisor.wait_events.remote(*asked))  # noqa: B023
             for event in _EVENTS_DECODER.decode(data):
@@ -122,41 +134,37 @@ class System:
 
     async def events(self, run_id: RunId, after_seq: int = 0) -> tuple[list[ClientEvent], bool]:
         """Return the events after `after_seq` so far, and whether the run is over. Raises UnknownNameError."""
-        supervisor = self._supervisor_of(run_id)
-        data, over = await call_actor(lambda: supervisor.wait_events.remote(run_id, after_seq, 0.0))
+        data, over = await self._call(run_id, "wait_events", run_id, after_seq, 0.0)
         return _EVENTS_DECODER.decode(data), over
 
     async def envelope(self, run_id: RunId) -> Envelope:
         """Return the current envelope of a run. Raises UnknownNameError."""
-        supervisor = self._supervisor_of(run_id)
-        return decode_envelope(await call_actor(lambda: supervisor.envelope.remote(run_id)))
+        return decode_envelope(await self._call(run_id, "envelope", run_id))
 
     async def cancel(self, run_id: RunId, reason: str) -> None:
-        """End a run now; a finished run stays as it is. Raises UnknownNameError."""
-        supervisor = self._supervisor_of(run_id)
-        await call_actor(lambda: supervisor.cancel.remote(run_id, reason))
+        """End a run now; a finished run stays as it is.
+
+        Raises UnknownNameError, and OwnedError if another living system drives it, as do the methods below.
+        """
+        await self._call(run_id, "cancel", run_id, reason)
 
     async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
         """Answer a question of a waiting run. Raises InterruptError."""
-        supervisor, data = self._supervisor_of(run_id), msgspec.msgpack.encode(response)
         try:
-            await call_actor(lambda: supervisor.answer.remote(run_id, interrupt_id, user_id, data))
+            await self._call(run_id, "answer", run_id, interrupt_id, user_id, msgspec.msgpack.encode(response))
         except InterruptError:
             # Our answer may have been taken by a process that died before it could reply.
             if not _is_answer_of((await self.envelope(run_id)), interrupt_id, response):
                 raise
 
     async def pause(self, run_id: RunId, reason: str) -> None:
-        """Hold a run at its next step; answering the checkpoint resumes it. Raises UnknownNameError."""
-        supervisor = self._supervisor_of(run_id)
-        await call_actor(lambda: supervisor.pause.remote(run_id, reason))
+        """Hold a run at its next step; answering the checkpoint resumes it."""
+        await self._call(run_id, "pause", run_id, reason)
 
     async def fork(self, source: RunId, at_seq: int) -> RunId:
         """Return a new run with the same past as `source` up to event `at_seq` (inclusive)."""
-        supervisor, run_id = self._supervisor_of(source), new_run_id(self._clock.now_ms())
-        while self._supervisor_of(run_id) is not supervisor:  # its past is in the log of that shard
-            run_id = new_run_id(self._clock.now_ms())
-        forked: RunId = await call_actor(lambda: supervisor.fork.remote(source, at_seq, run_id))
+        forked: RunId = await self._call(source, "fork", source, at_seq, new_run_id(self._clock.now_ms()))
+        self._place(forked, await self._supervisor_of(source))
         return forked
 
     async def running(self) -> int:
@@ -194,8 +202,38 @@ class System:
         for supervisor in self._supervisors:
             await call_actor(supervisor.release.remote)
 
-    def _supervisor_of(self, run_id: RunId) -> Any:
+    async def _call(self, run_id: RunId, method: str, *arguments: Any) -> Any:
+        """Call a method of the supervisor that drives the run; look for it again if another one has adopted the run."""
+        for is_last in (False, True):
+            supervisor = await self._supervisor_of(run_id)
+            try:
+                return await call_actor(lambda: getattr(supervisor, method).remote(*arguments))  # noqa: B023
+            except OwnedError:
+                if is_last or len(self._supervisors) == 1:
+                    raise
+                self._places.pop(run_id, None)
+        raise AssertionError("the last call returns or raises")
+
+    async def _supervisor_of(self, run_id: RunId) -> Any:
+        """Return the supervisor that has the run; the one that new runs of that id go to if none has."""
+        if (placed := self._places.get(run_id)) is not None:
+            return placed
+        first = self._first_asked(run_id)
+        if len(self._supervisors) > 1:
+            for supervisor in [first, *(other for other in self._supervisors if other is not first)]:
+                if await call_actor(lambda: supervisor.drives.remote(run_id)):  # noqa: B023
+                    self._place(run_id, supervisor)
+                    return supervisor
+        return first
+
+    def _first_asked(self, run_id: RunId) -> Any:
         return self._supervisors[shard_of(run_id, len(self._supervisors))]
+
+    def _place(self, run_id: RunId, supervisor: Any) -> None:
+        """Remember which supervisor has a run, for the last `PLACES_KEPT` runs."""
+        self._places[run_id] = supervisor
+        if len(self._places) > PLACES_KEPT:
+            del self._places[next(iter(self._places))]
 
 
 def start_system(spec: SystemSpec) -> System:
@@ -220,7 +258,7 @@ def start_system(spec: SystemSpec) -> System:
     supervisors = _supervisors(spec, shards, (BUS_NAME, INDEX, STORE, *(address for address, _, _ in agents)))
     others = [_create(StoreActor, STORE, _store_of(spec), spec.store_parts)]
     for address, pipeline_name, config in agents:
-        arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings, spec.shards)
+        arguments = (address, config, spec.capabilities[pipeline_name], spec.reasoner, spec.settings)
         others.append(_create(AgentActor, address, *arguments, claim=claim_of(config.get("resources", {}))))
     return System(bus, supervisors, index, others, others[1:])
 
@@ -234,6 +272,9 @@ def _supervisors(spec: SystemSpec, shards: tuple[Address, ...], watched: tuple[s
             "store": _store_of(spec),
             "log_names": _log_names(spec, number),
             "adopts": spec.keeper is not None,
+            "shard": number,
+            "shards": spec.shards,
+            "abandoned_after_s": spec.abandoned_after_s,
             "heartbeat_s": spec.heartbeat_s,
             "hangs_after_s": spec.hangs_after_s,
         }
@@ -249,8 +290,9 @@ def _store_of(spec: SystemSpec) -> dict[str, Any]:
 
 def _log_names(spec: SystemSpec, number: int) -> list[str]:
     if spec.keeper is not None:
-        return [f"{spec.keeper}-{number}"]
-    return [f"one-off-{number}-{slot}" for slot in range(SLOTS_OF_ONE_OFF_SYSTEMS)]
+        # A further one while the lease of a predecessor lasts, or beside another system of that name.
+        return [f"{spec.keeper}-{number}", *(f"{spec.keeper}-{number}-{slot}" for slot in range(2, LOG_SLOTS))]
+    return [f"one-off-{number}-{slot}" for slot in range(LOG_SLOTS)]
 
 
 def attach_system() -> System:

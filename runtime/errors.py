@@ -7,6 +7,7 @@
     │   ├── SettingsError
     │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
     │   ├── RunStateError          the run's state does not allow the operation
+    │   ├── NotPermittedError      the run belongs to another principal
     │   ├── InterruptError         an answer cannot be taken: unknown, answered, expired, another user's
     │   ├── RateLimitedError       too many requests; retry after `retry_after_s`
     │   ├── DocumentFaults         a YAML document with faults, all of them listed
@@ -25,7 +26,8 @@
     │       ├── ProcessKilledError   it was called off
     │       ├── ProcessMemoryError   it needed more than `memory_bytes`
     │       ├── ProcessDiedError     it ended by itself: `status`, negative for a signal
-    │       └── ProcessCallError     the function raised `problem`, no error of this tree; `traceback`
+    │       ├── ProcessCallError     the function raised `problem`, no error of this tree; `traceback`
+    │       └── CalledOffError       work in a thread was called off
     ├── WireError                  bytes that are no frame of ours
     ├── BusError
     │   ├── NoHandlerError
@@ -115,6 +117,12 @@ class RunStateError(InputError):
     """Reports an operation that the run's state does not allow."""
 
     code = "run_state"
+
+
+class NotPermittedError(InputError):
+    """Reports that `user_id` may not control a run, because it belongs to `owner_id`."""
+
+    code = "not_permitted"
 
 
 class InterruptError(InputError):
@@ -233,6 +241,12 @@ class ProcessCallError(ProcessError):
     """Reports a call that failed with a `problem` outside of this tree; the process is kept."""
 
     code = "process_call"
+
+
+class CalledOffError(ProcessError):
+    """Reports work in a thread that ended because it was called off."""
+
+    code = "called_off"
 
 
 class WireError(JeevesError):

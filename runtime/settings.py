@@ -13,8 +13,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +23,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     SecretStr,
     ValidationError,
     model_validator,
@@ -69,6 +71,32 @@ MiddlewareName = Literal["deduplication", "tracing", "logging", "metrics", "circ
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_split_at_commas)]
 
 
+def _network(value: str) -> str:
+    try:
+        return str(ip_network(value))
+    except ValueError as error:
+        raise PydanticCustomError("no_network", "Not an address or network: {why}", {"why": str(error)}) from error
+
+
+Networks = Annotated[
+    tuple[Annotated[str, AfterValidator(_network)], ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)
+]
+LimitedKind = Literal["user", "token", "address"]
+LimitedKinds = Annotated[tuple[LimitedKind, ...], BeforeValidator(_split_at_commas), AfterValidator(_distinct)]
+
+
+def _rated_principal(value: str) -> str:
+    kind, _, name = value.partition(":")
+    if kind not in get_args(LimitedKind) or not name:
+        allowed = ", ".join(f"{kind}:NAME" for kind in get_args(LimitedKind))
+        raise PydanticCustomError("no_principal", "Should name a principal: {allowed}", {"allowed": allowed})
+    return value
+
+
+RatedPrincipal = Annotated[str, AfterValidator(_rated_principal)]
+Endpoint = Literal["chat", "runs", "run", "events", "cancel", "answer", "fork"]
+
+
 def _without_unset(model: type[BaseModel], data: Any) -> Any:
     """Return `data` without the known keys that have no value: in YAML, `num_cpus:` alone chooses nothing."""
     if not isinstance(data, dict):
@@ -105,9 +133,15 @@ def _unlimited_is_none(value: Any) -> Any:
     return None if value == "unlimited" else value
 
 
+# In JSON too, since a key without a value means the default.
+_UNLIMITED = PlainSerializer(lambda value: "unlimited" if value is None else value, when_used="json")
+
+
 MAX_DAYS = 36_500
 Days = Annotated[
-    Annotated[float, Field(ge=0, le=MAX_DAYS, allow_inf_nan=False)] | None, BeforeValidator(_unlimited_is_none)
+    Annotated[float, Field(ge=0, le=MAX_DAYS, allow_inf_nan=False)] | None,
+    BeforeValidator(_unlimited_is_none),
+    _UNLIMITED,
 ]
 
 
@@ -152,15 +186,16 @@ class SupervisorSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """Sets the address of the HTTP service, and the names under which callers reach it beside localhost."""
+    """Sets address and names of the HTTP service, and the proxies whose X-Forwarded-For is believed."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
     allowed_hosts: Patterns = ()
+    trusted_proxies: Networks = ()
 
 
-Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none)]
-Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimited_is_none)]
+Limit = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
+Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimited_is_none), _UNLIMITED]
 
 
 class QuotaSettings(_Section):
@@ -170,6 +205,7 @@ class QuotaSettings(_Section):
     running_per_user: Limit = None
     running_per_session: Limit = None
     queued: Limit = 10_000
+    queued_per_user: Limit = 1_000
     llm_calls_per_day: Limit = None
     tokens_per_day: Limit = None
     run_tool_calls: Limit = 50
@@ -213,12 +249,18 @@ class BusSettings(_Section):
 
 
 class LimitSettings(_Section):
-    """Limits what is accepted from callers; `rates_by_user` overrides `rates` for the users that it names."""
+    """Limits what is accepted from callers.
+
+    `limited`: the kinds of principals to which rates, daily quotas and ceilings apply. `rates_by_user` overrides
+    `rates` for the principals that it names, of whatever kind; `rates_by_endpoint` overrides both.
+    """
 
     max_question_chars: int = Field(default=20_000, ge=1)
+    limited: LimitedKinds = ("token", "address")
     quotas: QuotaSettings = QuotaSettings()
     rates: RateSettings = RateSettings()
-    rates_by_user: dict[str, RateSettings] = {}
+    rates_by_user: dict[RatedPrincipal, RateSettings] = {}
+    rates_by_endpoint: dict[Endpoint, RateSettings] = {}
 
 
 class ModelSettings(_Section):

@@ -4,7 +4,8 @@
     envelope = await kit.run("what is it?")
     assert [record.stage for record in envelope.history] == ["ask", "ask", "answer"]
 
-`Bench` drives `decide` by hand, one event at a time; `replay` folds a log. Nothing here sleeps or reads a real clock.
+`Bench` drives `decide` by hand, one event at a time; `replay` folds a log. `ScriptedModel` answers from a script where
+a capability asks a model, `MemoryBus` is the bus of one process. Nothing here sleeps or reads a real clock.
 (Over 400 lines: a single import covers all that authors of capabilities need.)
 """
 
@@ -19,10 +20,12 @@ import yaml
 
 from runtime.agents.capability import AgentHooks, Capability, StageContext, StageInput, StageResult
 from runtime.agents.stage_runner import Agent
+from runtime.bus.memory_bus import MemoryBus, MemoryTransport, settle
 from runtime.bus.queries import LocalQueries
 from runtime.effects.journal import MemoryJournal
 from runtime.effects.remote_journal import journal_queries
 from runtime.hosting.local_runner import LocalRunner
+from runtime.llm.scripted import ScriptedModel
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.interrupt_kinds import InterruptKind
 from runtime.pipeline.loading import parse_pipeline
@@ -58,6 +61,22 @@ from runtime.supervision.events import (
 )
 from runtime.supervision.state import Decision, InFlight, RunState, new_state
 from runtime.tools.registry import Tool, ToolRegistry
+
+__all__ = [
+    "Bench",
+    "FakeClock",
+    "MemoryBus",
+    "MemoryTransport",
+    "PipelineBuilder",
+    "ScriptedAgent",
+    "ScriptedModel",
+    "ScriptedRunner",
+    "hang",
+    "replay",
+    "scripted_runner",
+    "settle",
+    "wire_form",
+]
 
 Script = Sequence[Any]
 START_MS = 1_700_000_000_000
@@ -336,8 +355,10 @@ class Bench:
         return self.happen(ToolCalled(self.in_flight(stage).key, "look", status))
 
     def lose(self, stage: str | None = None) -> Decision:
-        """Report the death of the process under a stage in flight."""
-        return self.happen(ActorLost(stage or self.flying.stage))
+        """Report the death of the process under a stage in flight, with the attempts that it held, as hosts do."""
+        lost = stage or self.flying.stage
+        held = [entry for entry in self.state.in_flight.values() if entry.stage == lost and not entry.waiting_retry]
+        return self.happen(ActorLost(lost, tuple(entry.key for entry in held)))
 
     def cancel(self, reason: str = "") -> Decision:
         """Request the end of the run."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
+from runtime.agents.answer import answer_in
 from runtime.pipeline.config import Priority
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 from runtime.run.stage_view import handled_failures
 
 DOCUMENT_SCHEMA_VERSION = 1
-LOCAL_USER = "local"
 
 EXIT_ANSWERED = 0
 EXIT_FAILED = 1
@@ -33,14 +33,14 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `wait`: a run that raises a question waits for the answer instead of ending with it. `clarify`: someone can answer
     questions raised after exploration; otherwise the answer reports what was found. `priority`: orders runs that wait
-    for admission.
+    for admission. `user_id`: the principal that asks, made by `serve.principals`.
     """
 
     question: str
     repo: str
     pipeline: str
     session_id: str | None = None
-    user_id: str = LOCAL_USER
+    user_id: str = "local"
     id: str | None = None
     limits: dict[str, int] = {}
     deadline_s: float | None = None
@@ -64,8 +64,9 @@ def asked_in(request: Request) -> Ask:
 
 def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
     """Return the answer document of a run that is over, or that waits for `interrupt`."""
-    integration = envelope.outputs.get("integration", {})
-    repository = envelope.outputs.get("perception", {}).get("repository", {})
+    answer = answer_in(envelope.outputs)
+    repository = envelope.outputs.get("perception", {}).get("repository")
+    commit = repository.get("commit") if isinstance(repository, dict) else None
     document: dict[str, Any] = {"schema_version": DOCUMENT_SCHEMA_VERSION}
     if ask.id is not None:
         document["id"] = ask.id
@@ -73,21 +74,24 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "run_id": envelope.run_id,
         "question": ask.question,
         "repo": ask.repo,
-        "commit": repository.get("commit"),
-        "answer": integration.get("final_response") or _without_answer(envelope),
-        "citations": [_citation(item) for item in integration.get("citations", [])],
-        "commits": integration.get("commits", []),
-        "findings": [_finding(item) for item in integration.get("findings", [])],
-        "files_examined": integration.get("files_examined", []),
-        "open_goals": integration.get("open_goals", [goal.text for goal in envelope.goals.unanswered]),
+        "commit": commit if isinstance(commit, str) else None,
+        "answer": answer.final_response or _without_answer(envelope),
+        "citations": [_citation(item) for item in answer.citations or []],
+        "commits": answer.commits,
+        "findings": [_finding(item) for item in answer.findings],
+        "files_examined": answer.files_examined,
+        "open_goals": [goal.text for goal in envelope.goals.unanswered]
+        if answer.open_goals is None
+        else answer.open_goals,
         "terminal_reason": envelope.terminal_reason,
-        "bound": envelope.terminal_reason if envelope.terminal_reason in BOUND_REASONS else integration.get("bound"),
-        "terminal_detail": envelope.terminal_detail or integration.get("ended_because"),
-        "partial": envelope.terminal_reason != "completed"
-        or bool(integration.get("partial") or integration.get("bound")),
+        "bound": envelope.terminal_reason if envelope.terminal_reason in BOUND_REASONS else answer.bound,
+        "terminal_detail": envelope.terminal_detail or answer.ended_because,
+        "partial": envelope.terminal_reason != "completed" or answer.partial or answer.bound is not None,
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    if answer.final_response and answer.citations is None:
+        document["uncited"] = True
     if failures := handled_failures(envelope.stages, envelope.history):
         document["failures"] = [{"stage": stage, "error": error} for stage, error in failures.items()]
         document["partial"] = True
@@ -112,7 +116,8 @@ def exit_status(document: dict[str, Any]) -> int:
         return EXIT_BOUND
     if reason != "completed":
         return EXIT_FAILED
-    return EXIT_ANSWERED if document["citations"] or document.get("commits") else EXIT_NOTHING_FOUND
+    is_answered = document["citations"] or document.get("commits") or document.get("uncited")
+    return EXIT_ANSWERED if is_answered else EXIT_NOTHING_FOUND
 
 
 def interrupt_document(interrupt: Interrupt) -> dict[str, Any]:
@@ -135,7 +140,7 @@ def _citation(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _finding(item: dict[str, Any]) -> dict[str, Any]:
-    return {**item, "citations": [_citation(citation) for citation in item["citations"]]}
+    return {**item, "citations": [_citation(citation) for citation in item.get("citations", [])]}
 
 
 def _usage(envelope: Envelope) -> dict[str, Any]:
@@ -148,15 +153,23 @@ def _usage(envelope: Envelope) -> dict[str, Any]:
         "tool_calls": usage.tool_calls,
         "hops": usage.agent_hops,
         "stages": envelope.goals.rounds_finished,
+        "slow_stages": usage.slow_stages,
         "duration_ms": finished_at_ms - envelope.received_at_ms,
     }
 
 
 def _rules_took_over(envelope: Envelope) -> list[dict[str, Any]]:
     """Return agent, hop and reason of every visit in which rules replaced the model."""
-    records = [record for output in envelope.outputs.values() for record in output.get("rules_took_over", ())]
-    by_hop = {(record["hop"], record["agent"]): record for record in records}
+    kept = [output.get("rules_took_over") for output in envelope.outputs.values()]
+    given = [record for each in kept if isinstance(each, list) for record in each if _is_took_over(record)]
+    by_hop = {(record["hop"], record["agent"]): record for record in given}
     return [by_hop[key] for key in sorted(by_hop)]
+
+
+def _is_took_over(record: object) -> bool:
+    """Return True for {agent, hop, why}; an output of another capability may have anything under that key."""
+    expected = {"agent": str, "hop": int, "why": str}
+    return isinstance(record, dict) and {name: type(value) for name, value in record.items()} == expected
 
 
 def _attempts(envelope: Envelope) -> list[dict[str, Any]]:

@@ -5,11 +5,25 @@ Contributions of this repository are listed here; an installed package names its
 
 from __future__ import annotations
 
+import re
+import sys
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 
+from runtime.errors import SettingsError
+
+CAPABILITIES_GROUP = "jeeves.capabilities"
 STORE_PARTS_GROUP = "jeeves.store_parts"
 PROVIDERS_GROUP = "jeeves.providers"
+
+CONFIGS = "configs"
+
+# Capabilities of this repository: no other package takes the name of one.
+_OWN = "actors.capabilities."
+_OWN_FOLDER = Path(__file__).resolve().parent.parent / "actors" / "capabilities"
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 # Knowledge of repositories belongs to the code index.
 _STORE_PARTS = (
@@ -30,7 +44,61 @@ def providers() -> tuple[str, ...]:
     return (*_PROVIDERS, *_installed(PROVIDERS_GROUP))
 
 
-@cache
+def capabilities() -> tuple[str, ...]:
+    """Return the names of the capabilities that installed packages declare."""
+    return tuple(sorted({entry.name for entry in _entries(CAPABILITIES_GROUP, tuple(sys.path))}))
+
+
+def is_own(name: str) -> bool:
+    """Return True for a capability of this repository, whose configuration ships with the rest."""
+    return (_OWN_FOLDER / name).is_dir()
+
+
+def capability_named(name: str) -> str:
+    """Return the "module:NAME" of a capability. Raises SettingsError if no package declares it, or several do."""
+    found = [entry for entry in _entries(CAPABILITIES_GROUP, tuple(sys.path)) if entry.name == name]
+    own = [entry for entry in found if entry.value.startswith(_OWN)]
+    values = sorted({entry.value for entry in own or found})
+    if not values:
+        installed = ", ".join(capabilities())
+        raise SettingsError(f"capability '{name}' is not installed; installed: {installed}", name=name)
+    if len(values) > 1:
+        named = " and ".join(sorted(f"{entry.value} of {_package(entry)}" for entry in found))
+        raise SettingsError(f"capability '{name}' is declared twice: {named}; uninstall one", name=name)
+    return values[0]
+
+
+def configs_of(spec: str) -> Path | None:
+    """Return the folder `configs` beside the module of "module:NAME", or None if there is none.
+
+    The package is looked up, not imported: whoever lists pipelines runs no code of packages that it does not use.
+    """
+    module = spec.partition(":")[0]
+    if not _MODULE.fullmatch(module):
+        return None
+    root, *rest = module.split(".")
+    try:
+        found = find_spec(root)
+    except (ImportError, ValueError):
+        return None
+    places = [] if found is None else found.submodule_search_locations or []
+    for place in places:
+        path = Path(place).joinpath(*rest)
+        configs = (path if path.is_dir() else path.parent) / CONFIGS
+        if configs.is_dir():
+            return configs
+    return None
+
+
+def _package(entry: EntryPoint) -> str:
+    return "an unnamed package" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
 def _installed(group: str) -> tuple[str, ...]:
-    """Read the entry points of all installed packages, which takes some 50 ms, once per process."""
-    return tuple(entry.value for entry in sorted(entry_points(group=group), key=lambda entry: entry.name))
+    return tuple(entry.value for entry in _entries(group, tuple(sys.path)))
+
+
+@cache
+def _entries(group: str, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Read the entry points of all installed packages, which takes some 50 ms, once per process and search path."""
+    return tuple(sorted(entry_points(group=group), key=lambda entry: entry.name))

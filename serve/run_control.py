@@ -1,7 +1,8 @@
 """Lets a person cancel, pause and answer runs, on any host that drives them.
 
 Hosts silently ignore late and duplicate requests, as messages may arrive twice. A person gets an error instead: every
-function here raises UnknownNameError for an unknown run, and RunStateError for a run that is not in a suitable state.
+function here raises UnknownNameError for an unknown run, NotPermittedError for a run that `user_id` may not control,
+and RunStateError for a run that is not in a suitable state.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable
 from typing import Protocol
 
-from runtime.errors import InputError, InterruptError, RunStateError
+from runtime.errors import InputError, InterruptError, NotPermittedError, RunStateError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, Interrupt, InterruptResponse
 from runtime.run.interrupts import missing_from_response
+from runtime.run.principal import may_control
 from runtime.supervision.commands import ClientEvent
 
 
@@ -35,16 +37,31 @@ class Runs(Protocol):
         """Answer the question of a run."""
 
 
-async def cancel_run(runs: Runs, run_id: RunId, reason: str) -> Envelope:
+async def permitted_run(runs: Runs, run_id: RunId, user_id: str) -> Envelope:
+    """Return the envelope of a run that `user_id` may see and control."""
+    envelope = await runs.envelope(run_id)
+    check_permitted(envelope, user_id)
+    return envelope
+
+
+def check_permitted(envelope: Envelope, user_id: str) -> None:
+    """Raise NotPermittedError for a run that `user_id` may not see and control."""
+    run_id, owner_id = envelope.run_id, envelope.request.user_id
+    if not may_control(user_id, owner_id):
+        problem = f"run {run_id} belongs to '{owner_id}', not to '{user_id}'"
+        raise NotPermittedError(problem, run_id=run_id, owner_id=owner_id, user_id=user_id)
+
+
+async def cancel_run(runs: Runs, run_id: RunId, user_id: str, reason: str) -> Envelope:
     """End a run and return its final envelope."""
-    _check_not_over(await runs.envelope(run_id), "cancelled")
+    _check_not_over(await permitted_run(runs, run_id, user_id), "cancelled")
     await runs.cancel(run_id, reason)
     return await runs.envelope(run_id)
 
 
-async def pause_run(runs: Runs, run_id: RunId, reason: str) -> Envelope:
+async def pause_run(runs: Runs, run_id: RunId, user_id: str, reason: str) -> Envelope:
     """Pause a run at its next step and return its envelope."""
-    envelope = await runs.envelope(run_id)
+    envelope = await permitted_run(runs, run_id, user_id)
     _check_not_over(envelope, "paused")
     if envelope.lifecycle != "running":
         raise _not_now(envelope, "only a run that is running can be paused")
@@ -60,9 +77,9 @@ async def answer_run(
 ) -> None:
     """Answer the question that a run waits for; `interrupt_id` None means the open one.
 
-    Also raises InterruptError if another question is open, or if this one is answered, another user's, or expired.
+    Also raises InterruptError if another question is open, or if this one is answered or expired.
     """
-    interrupt = open_question(await runs.envelope(run_id), interrupt_id)
+    interrupt = open_question(await permitted_run(runs, run_id, user_id), interrupt_id)
     check_response(interrupt, response)
     await runs.answer(run_id, interrupt.id, user_id, response)
 

@@ -60,9 +60,9 @@ class StoredRun(NamedTuple):
     rules: PipelineConfig
 
 
-def newest_runs(options: StoreOptions, limit: int, before: RunPlace | None = None) -> list[RunSummary]:
-    """Return the newest runs of all logs, at most `limit`; with `before`, those that follow it in this order."""
-    return [run for _, run in _newest(options, limit, before)]
+def newest_runs(options: StoreOptions, limit: int, user_id: str, before: RunPlace | None = None) -> list[RunSummary]:
+    """Return the newest runs of a user in all logs, at most `limit`; with `before`, those that follow it."""
+    return [run for _, run in _newest(options, limit, user_id, before)]
 
 
 def stored_run(options: StoreOptions, run_id: RunId) -> StoredRun:
@@ -149,11 +149,13 @@ def _lasting_lease(log: SqlRunLog) -> Lease | None:
     return lease
 
 
-def _newest(options: StoreOptions, limit: int, before: RunPlace | None = None) -> list[tuple[str, RunSummary]]:
+def _newest(
+    options: StoreOptions, limit: int, user_id: str | None = None, before: RunPlace | None = None
+) -> list[tuple[str, RunSummary]]:
     found: list[tuple[str, RunSummary]] = []
     for name in run_log_names(options):
         with _opened(options, name) as log:
-            found += [(name, run) for run in log.runs(limit, before=before)]
+            found += [(name, run) for run in log.runs(limit, user_id, before=before)]
     return sorted(found, key=lambda named: (named[1].started_at_ms, named[1].run_id), reverse=True)[:limit]
 
 

@@ -1,13 +1,13 @@
 """Assembles the runtime that answers, from settings, pipelines and capabilities; no other module does.
 
-Capabilities are found by entry point (group `jeeves.capabilities`) and only those that the settings name are used.
+Capabilities are found by entry point (group `jeeves.capabilities`) and only those that the settings name are used; each
+brings the pipelines and prompts in the folder `configs` of its package.
 """
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,29 +29,72 @@ from runtime.store.opening import open_run_log, open_store, store_queries
 from runtime.store.options import store_options
 from runtime.store.parts import all_parts
 from runtime.store.run_log import RunLog
-from serve.contributions import providers, store_parts
+from serve.contributions import capability_named, configs_of, is_own, providers, store_parts
 
-ENTRY_POINT_GROUP = "jeeves.capabilities"
+
+class PipelineFile(NamedTuple):
+    """Locates the file of a pipeline; `capability`: the one whose package brings it, None for any other file."""
+
+    path: Path
+    capability: str | None = None
+
+
+def found_pipelines(settings: Settings) -> dict[str, list[PipelineFile]]:
+    """Return the files of each pipeline by name, in order of precedence.
+
+    A file in `config_dir` precedes a shipped one, and that precedes one of a package.
+    """
+    found: dict[str, list[PipelineFile]] = {}
+    for folder in config_folders(settings):
+        for path in sorted((folder / "pipelines").glob("*.yaml")):
+            found.setdefault(path.stem, []).append(PipelineFile(path))
+    for capability, folder in package_folders(settings).items():
+        for path in sorted((folder / "pipelines").glob("*.yaml")):
+            found.setdefault(path.stem, []).append(PipelineFile(path, capability))
+    return found
 
 
 def pipeline_files(settings: Settings) -> dict[str, Path]:
-    """Return the file of each pipeline by name; a file in `config_dir` precedes a shipped one."""
-    found: dict[str, Path] = {}
-    for folder in (settings.config_dir, shipped_config_dir()):
-        for path in sorted((folder / "pipelines").glob("*.yaml")) if folder else ():
-            found.setdefault(path.stem, path)
-    return found
+    """Return the file of each pipeline by name."""
+    return {name: files[0].path for name, files in found_pipelines(settings).items()}
+
+
+def package_folders(settings: Settings) -> dict[str, Path]:
+    """Return the folder of configuration of each enabled capability whose package has one.
+
+    Capabilities that are not installed, or declared twice, bring nothing: that is a fault where one of them is used.
+    """
+    folders: dict[str, Path] = {}
+    for name in settings.capabilities:
+        if is_own(name):
+            continue
+        try:
+            folder = configs_of(capability_named(name))
+        except SettingsError:
+            continue
+        if folder is not None:
+            folders[name] = folder
+    return folders
 
 
 def load_named_pipeline(settings: Settings, name: str) -> PipelineConfig:
     """Load and validate one pipeline. Raises UnknownNameError, SettingsError and DocumentFaults."""
-    files = pipeline_files(settings)
-    if name not in files:
-        known = sorted(files)
+    found = found_pipelines(settings)
+    if name not in found:
+        known = sorted(found)
         raise UnknownNameError(f"no pipeline is named '{name}'; known: {', '.join(known)}", name=name, known=known)
-    config = load_pipeline(files[name])
+    file, *others = found[name]
+    if file.capability is not None and others:
+        both = " and ".join(str(each.path) for each in found[name])
+        raise SettingsError(f"pipeline '{name}' is brought by several packages: {both}; enable one of them")
+    config = load_pipeline(file.path)
     if config.name != name:
-        raise SettingsError(f"{files[name]} holds the pipeline '{config.name}'; name the file {config.name}.yaml")
+        raise SettingsError(f"{file.path} holds the pipeline '{config.name}'; name the file {config.name}.yaml")
+    if file.capability is not None and config.capability_id != file.capability:
+        raise SettingsError(
+            f"{file.path} names the capability '{config.capability_id}', but belongs to the package of "
+            f"'{file.capability}'; a package's pipelines use its own capability"
+        )
     return config
 
 
@@ -60,21 +103,13 @@ def warm_pipeline_names(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys((settings.default_pipeline, *settings.warm_pipelines)))
 
 
-def installed_capabilities() -> dict[str, str]:
-    """Return the "module:NAME" of each capability that an installed package declares, by name."""
-    return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINT_GROUP)}
-
-
 def capability_spec(settings: Settings, pipeline: PipelineConfig) -> str:
     """Return the "module:NAME" of the capability that `pipeline` needs. Raises SettingsError."""
     wanted = pipeline.capability_id
     if wanted not in settings.capabilities:
         listed = ", ".join(settings.capabilities)
         raise SettingsError(f"pipeline '{pipeline.name}' needs capability '{wanted}'; the settings enable {listed}")
-    installed = installed_capabilities()
-    if wanted not in installed:
-        raise SettingsError(f"capability '{wanted}' is not installed; installed: {', '.join(sorted(installed))}")
-    return installed[wanted]
+    return capability_named(wanted)
 
 
 def index_options(settings: Settings) -> IndexOptions:
@@ -106,6 +141,7 @@ def agent_settings(settings: Settings) -> dict[str, Any]:
         told["providers"] = list(providers())
         told["journal_models"] = settings.models.journal
         told["config_folders"] = [str(folder) for folder in config_folders(settings)]
+        told["package_folders"] = {name: str(folder) for name, folder in package_folders(settings).items()}
     return told
 
 
@@ -150,7 +186,7 @@ def local_runner(
     queries.register(index.queries())
     stores = open_store(store_options(settings), clock)
     queries.register(store_queries(all_parts(store_parts()), stores.part))
-    capability = load_capability(capability_spec(settings, pipeline))
+    capability = load_capability(capability_spec(settings, pipeline), pipeline.capability_id)
     shared = agent_settings(settings)
     services = capability.open_services(shared)
     models, prompts = open_models(shared, capability.id, clock)
@@ -165,11 +201,13 @@ def local_runner(
 def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[str, Any]:
     """Return the fields of `actors.system.SystemSpec`, without importing Ray."""
     walk = index_options(settings).walk
+    specs = {pipeline.name: capability_spec(settings, pipeline) for pipeline in pipelines}
+    names = {specs[pipeline.name]: pipeline.capability_id for pipeline in pipelines}
     return {
         "pipelines": [as_wire(pipeline) for pipeline in pipelines],
-        "capabilities": {pipeline.name: capability_spec(settings, pipeline) for pipeline in pipelines},
+        "capabilities": specs,
         "reasoner": settings.reasoner,
-        "settings": agent_settings(settings),
+        "settings": {**agent_settings(settings), "capability_names": names},
         "state_dir": str(settings.state_dir),
         "middleware": bus_middleware(settings),
         "index_options": {

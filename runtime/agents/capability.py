@@ -13,7 +13,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from runtime.agents.own_events import OwnEvents
+from runtime.agents.profile import AgentProfile
 from runtime.bus.queries import QueryClient
+from runtime.errors import SettingsError
 from runtime.llm.prompts import PromptRegistry
 from runtime.llm.stage_llm import StageLlm
 from runtime.pipeline.config import AgentConfig
@@ -26,10 +29,13 @@ from runtime.run.goals import GoalsPatch
 from runtime.run.policy_verdict import PolicyVerdict
 from runtime.run.stage_budget import StageBudget
 from runtime.run.stage_view import StageView
+from runtime.supervision.commands import EVENT_FAMILIES
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.registry import ToolRegistry
 
 T = TypeVar("T")
+
+NO_TOOLS = ToolRegistry(())
 
 
 class StageInput(msgspec.Struct, frozen=True):
@@ -58,11 +64,11 @@ class ModelUse(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int | None = None
 
     @classmethod
-    def of(cls, config: AgentConfig) -> ModelUse | None:
+    def of(cls, config: AgentConfig, profile: AgentProfile) -> ModelUse | None:
         """Return an agent's use of its model; None for an agent without one."""
         if not config.has_llm:
             return None
-        return cls(config.model_role or "", config.prompt_key, config.temperature, config.max_tokens)
+        return cls(profile.role or "", config.prompt_key, profile.temperature, profile.max_tokens)
 
 
 class StageContext:
@@ -84,6 +90,8 @@ class StageContext:
         llm: StageLlm | None = None,
         prompts: PromptRegistry | None = None,
         show: Callable[[str], None] | None = None,
+        own_events: OwnEvents | None = None,
+        profile: AgentProfile | None = None,
     ) -> None:
         self.key = key
         self.clock = clock
@@ -96,6 +104,8 @@ class StageContext:
         self.llm = llm
         self.prompts = prompts
         self._show = show
+        self.profile = profile or AgentProfile()
+        self._own_events = own_events or OwnEvents(key, None)
 
     def show(self, text: str) -> None:
         """Show `text` to the watchers of the run as all that this stage has written so far.
@@ -104,6 +114,15 @@ class StageContext:
         """
         if self._show is not None:
             self._show(text)
+
+    async def emit(self, name: str, data: Mapping[str, Any] | None = None) -> None:
+        """Emit an event to the callers of the run, under the type `<id of the capability>.<name>`.
+
+        It is numbered, recorded and streamed like the kernel's own events. A visit of a stage may have 32, each with at
+        most 4 KiB of JSON in `data`. The n-th event of a visit is shown once: a stage that runs again, because it is
+        retried or its process died, does not repeat it. Raises StageError for any other event.
+        """
+        await self._own_events.emit(name, data or {})
 
     async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run CPU-heavy or blocking work in a thread, so that this agent still receives a cancellation."""
@@ -120,6 +139,7 @@ Reasoner = Callable[[StageContext, StageView, StageInput], Awaitable[dict[str, A
 class AgentHooks(msgspec.Struct, frozen=True):
     """Holds the code of one agent. `reasoners`: name of a reasoner (`rules`, …) → its implementation.
 
+    `profile`: its defaults; `context.profile` has them together with the values of the pipeline and of the settings.
     `policy` judges the result before it takes effect; the pipeline enables it with has_policies.
     """
 
@@ -128,18 +148,38 @@ class AgentHooks(msgspec.Struct, frozen=True):
     reasoners: Mapping[str, Reasoner] = {}
     post_process: PostProcess | None = None
     policy: Policy | None = None
+    profile: AgentProfile = AgentProfile()
+
+
+def no_services(_settings: Mapping[str, Any]) -> None:
+    """Open nothing, for capabilities whose hooks share no objects."""
 
 
 class Capability(msgspec.Struct, frozen=True):
-    """Describes one job of Jeeves. `open_services(settings)` creates what the hooks of one process share."""
+    """Describes one job of Jeeves: the code of its agents, by stage name, and what they use.
+
+    `pipelines`: the names of its pipelines; empty means those in `configs/pipelines` of its package.
+    `open_services(settings)` creates what the hooks of one process share; they find it in `context.services`.
+    """
 
     id: str
-    pipelines: tuple[str, ...]
-    agents: Mapping[str, AgentHooks]
-    tools: ToolRegistry
-    open_services: Callable[[Mapping[str, Any]], Any]
+    pipelines: tuple[str, ...] = ()
+    agents: Mapping[str, AgentHooks] = {}
+    tools: ToolRegistry = NO_TOOLS
+    open_services: Callable[[Mapping[str, Any]], Any] = no_services
 
 
-def load_capability(spec: str) -> Capability:
-    """Load the capability that `"module:NAME"` names. Raises SettingsError when there is none."""
-    return declared(spec, Capability, "capability")
+def load_capability(spec: str, name: str | None = None) -> Capability:
+    """Load the capability that `"module:NAME"` names, and that calls itself `name` if one is given.
+
+    Raises SettingsError when there is none, or one with another or a reserved id: memory and events go by it.
+    """
+    found = declared(spec, Capability, "capability")
+    if name is not None and found.id != name:
+        raise SettingsError(
+            f"'{spec}' is declared as capability '{name}', but its id is '{found.id}'; use one name for both", spec=spec
+        )
+    if found.id in EVENT_FAMILIES:
+        reserved = ", ".join(sorted(EVENT_FAMILIES))
+        raise SettingsError(f"the id '{found.id}' of '{spec}' is reserved; reserved are {reserved}", spec=spec)
+    return found

@@ -163,4 +163,4 @@ def _place(hop: int, item: int) -> str:
 
 def _event(live: _Live, type_: str, data: dict[str, object]) -> ClientEvent:
     fields = {**data, "draft": live.draft, "item": live.key.item, "provisional": True}
-    return ClientEvent(0, live.at_ms, live.key.run_id, type_, live.key.hop, live.stage, fields)  # type: ignore[arg-type]
+    return ClientEvent(0, live.at_ms, live.key.run_id, type_, live.key.hop, live.stage, fields)

@@ -1,7 +1,8 @@
 """Resends stage reports until acknowledged, in order per stage.
 
 While a report is in flight, further payloads of its stage gather, and are sent as one report when the first is
-recorded. Start and tool calls may wait for a moment: a short stage costs one report, however many payloads it has.
+recorded. Start, tool calls and hooks' events may wait for a moment: a short stage costs one report, however many
+payloads it has.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from runtime.bus.outbox import CAPACITY
 from runtime.bus.reliable_sender import OutgoingCommand, ReliableSender
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey
-from runtime.supervision.events import BudgetRequested, StageFailed, StageStarted, StageSucceeded, ToolCalled
+from runtime.supervision.events import (
+    BudgetRequested,
+    LatencyPassed,
+    StageEmitted,
+    StageFailed,
+    StageStarted,
+    StageSucceeded,
+    ToolCalled,
+)
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +35,8 @@ REPORT = "stage.report"
 RECORDED = "stage.recorded"
 GATHERED_FOR_S = 0.02
 
-StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | ToolCalled
+Progress = ToolCalled | StageEmitted | LatencyPassed
+StagePayload = StageStarted | StageSucceeded | StageFailed | BudgetRequested | Progress
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -84,7 +94,7 @@ class Reporter:
         """Report a payload, after earlier ones of the same stage."""
         key = payload.key
         self._gathered.setdefault(key, []).append(payload)
-        if isinstance(payload, StageStarted | ToolCalled):
+        if isinstance(payload, StageStarted | Progress):
             self._spawn(self._send_soon(key))
         else:
             self._send(key)

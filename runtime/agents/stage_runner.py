@@ -15,6 +15,10 @@ from typing import Any
 import msgspec
 
 from runtime.agents.capability import Capability, ModelUse, StageContext, StageInput, StageResult
+from runtime.agents.latency import LatencyWatch
+from runtime.agents.own_events import OwnEvents
+from runtime.agents.profile import overrides_of, profile_of
+from runtime.agents.reporter import Progress
 from runtime.bus.queries import QueryClient
 from runtime.effects.remote_journal import QueryJournal
 from runtime.effects.stage_effects import StageEffects
@@ -35,6 +39,7 @@ from runtime.pipeline.config import AgentConfig, ToolAccess
 from runtime.pipeline.output_schema import OutputSchema
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import StageKey
+from runtime.processes.stop_watchdog import StopWatchdog
 from runtime.run.bounds import Grant
 from runtime.run.policy_verdict import PolicyVerdict
 from runtime.run.stage_budget import RequestGrant, StageBudget
@@ -51,6 +56,7 @@ from runtime.supervision.events import (
 )
 from runtime.tools.executor import ToolExecutor
 from runtime.tools.result import ToolResult
+from runtime.tools.tool_host import ToolHost
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +67,7 @@ MAX_OUTPUT_BYTES = 4_000_000
 MAX_OUTPUT_DEPTH = 100
 MAX_ERROR_CHARACTERS = 4_000
 
-ReportToolCall = Callable[[ToolCalled], Awaitable[None]]
+ReportProgress = Callable[[Progress], Awaitable[None]]
 ShowText = Callable[[str], None]
 RequestBudget = Callable[[BudgetRequested], Awaitable[Grant]]
 
@@ -95,7 +101,9 @@ class Agent:
         services: Any = None,
         models: ModelClient | None = None,
         prompts: PromptRegistry | None = None,
+        watchdog: StopWatchdog | None = None,
     ) -> None:
+        """Check the configuration against the hooks. `watchdog` learns of tools that do not stop."""
         hooks = capability.agents.get(config.name)
         if hooks is None:
             known = ", ".join(sorted(capability.agents))
@@ -114,7 +122,8 @@ class Agent:
         self.config = config
         self._schema = None if config.output_schema is None else OutputSchema(config.name, config.output_schema)
         self._hooks = hooks
-        self._model_use = ModelUse.of(config)
+        self._profile = profile_of(hooks.profile, config, overrides_of(settings, capability.id, config.name))
+        self._model_use = ModelUse.of(config, self._profile)
         self._registry = capability.tools
         self._reasoner = reasoner
         self._clock = clock
@@ -123,6 +132,7 @@ class Agent:
         self._prompts = prompts
         self._services = services if services is not None else capability.open_services(settings)
         self._allowed = self._permitted()
+        self._tool_host = ToolHost(clock, watchdog)
         self._journal = QueryJournal(queries, clock) if self._has_effects() else None
         keeps_answers = self._models is not None and settings.get("journal_models", True)
         self._answers = QueryJournal(queries, clock, PATIENCE_S) if keeps_answers else None
@@ -138,14 +148,25 @@ class Agent:
         self,
         command: RunStage,
         cancelled: asyncio.Event,
-        report: ReportToolCall | None = None,
+        report: ReportProgress | None = None,
         more: RequestBudget | None = None,
         show: ShowText | None = None,
     ) -> StageSucceeded | StageFailed:
         """Execute one stage; `more` requests budget beyond the grant, `show` receives the text being written.
 
-        Raises only asyncio.CancelledError.
+        Raises only asyncio.CancelledError, and errors of `report`.
         """
+        async with LatencyWatch(command.key, self._profile.latency_budget_ms, self._clock, report):
+            return await self._attempt(command, cancelled, report, more, show)
+
+    async def _attempt(
+        self,
+        command: RunStage,
+        cancelled: asyncio.Event,
+        report: ReportProgress | None,
+        more: RequestBudget | None,
+        show: ShowText | None,
+    ) -> StageSucceeded | StageFailed:
         started_s = time.perf_counter()
         budget = StageBudget(command.grant, _grant_requester(command.key, more))
         tools = self._tools(command, budget, report)
@@ -166,6 +187,8 @@ class Agent:
                 self._llm(command, budget, view.user_id),
                 self._prompts,
                 show,
+                OwnEvents(command.key, report),
+                self._profile,
             )
             result = _wire_result(await self._run_hooks(context, view))
             failure = result if isinstance(result, str) else self._schema_fault(result)
@@ -194,7 +217,8 @@ class Agent:
         return None if self._models is None else self._models.stats()
 
     async def close(self) -> None:
-        """Close the connections to models; agents of a process may share them."""
+        """Kill idle tool processes, and close the connections to models; agents of a process may share them."""
+        await self._tool_host.close()
         if self._models is not None:
             await self._models.close()
 
@@ -237,13 +261,13 @@ class Agent:
         caller = (str(command.key), user_id)
         return StageLlm(self._models, asked, budget, *caller, self._clock, command.deadline_ms, kept)
 
-    def _tools(self, command: RunStage, budget: StageBudget, report: ReportToolCall | None) -> ToolExecutor:
+    def _tools(self, command: RunStage, budget: StageBudget, report: ReportProgress | None) -> ToolExecutor:
         async def on_call(name: str, result: ToolResult) -> None:
             if report is not None:
                 await report(ToolCalled(command.key, name, result.status, result.duration_ms))
 
         effects = None if self._journal is None else StageEffects(self._journal, command.key)
-        return ToolExecutor(self._registry, self._allowed, budget, on_call, effects)
+        return ToolExecutor(self._registry, self._allowed, budget, on_call, effects, self._tool_host)
 
     def _permitted(self) -> frozenset[str]:
         reach = _REACH[self.config.tool_access] if self.config.has_tools else frozenset()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from runtime.codebase.citation import Citation, ToolResult
+from runtime.processes.call_scope import check_called_off
 from runtime.tools.result import Attempt, ToolStatus
 
 MAX_RETRIES = 2
@@ -23,7 +24,11 @@ class AttemptLog:
         self._started_s = time.monotonic()
 
     def run(self, strategy: str, search: Callable[[], list[_T]], empty: ToolStatus = "empty") -> list[_T]:
-        """Run one strategy and record its number of results; `empty` is the status for none."""
+        """Run one strategy and record its number of results; `empty` is the status for none.
+
+        Raises CalledOffError in a call that was called off.
+        """
+        check_called_off()
         started_s = time.monotonic()
         found = search()
         took_ms = int((time.monotonic() - started_s) * 1000)
@@ -50,6 +55,7 @@ class AttemptLog:
         *,
         truncated: bool = False,
         error: str | None = None,
+        at_fault: Literal["tool", "request"] = "tool",
     ) -> ToolResult:
         """Return the result of the call; its tokens are estimated from its data."""
         return ToolResult(
@@ -61,6 +67,7 @@ class AttemptLog:
             error,
             int((time.monotonic() - self._started_s) * 1000),
             tokens_of(data),
+            at_fault,
         )
 
 

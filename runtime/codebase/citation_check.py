@@ -84,7 +84,7 @@ def _read(where: Codebase | Path, file: str) -> tuple[SourceText, str]:
         return where.source(file), where.relative(file)
     root = where.resolve()
     relative = readable_path(root, file)
-    source = read_source(root / relative) if (root / relative).is_file() else None
+    source = read_source(root, relative)
     if source is None:
         raise RepositoryError(f"{relative} is missing or binary", path=relative)
     return source, relative

@@ -22,11 +22,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
+from typing import Any
+
+import msgspec
 
 from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
-from runtime.codebase.files.source_text import SourceText, read_source
+from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
 from runtime.codebase.files.walk import resolve_root
 from runtime.codebase.git.head import head_commit
 from runtime.codebase.index.reader import IndexReader
@@ -47,7 +50,6 @@ from runtime.codebase.search.text_search import FoundText, byte_filter, compile_
 from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
 
-MAX_READ_BYTES = 10_000_000
 TEXT_SEARCH_TIMEOUT_S = 5.0
 MAX_DESCRIBED_CHARS = 3_000
 _CACHED_SOURCES = 64
@@ -97,6 +99,23 @@ class Codebase:
         other.max_retries = max_retries
         return other
 
+    @property
+    def tool_scope(self) -> str:
+        """The scope in which tools that work on this object are judged: the repository."""
+        return str(self.root)
+
+    def portable(self) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """Return how another process opens this codebase, as `PortableSubject` does; semantics are left out."""
+        opened = {"root": str(self.root), "index_path": str(self.index.path), "allow_secrets": self.allow_secrets}
+        remembered = None if self.remembered is None else msgspec.to_builtins(self.remembered)
+        return f"{__name__}:open_elsewhere", opened, {"remembered": remembered, "max_retries": self.max_retries}
+
+    def viewed(self, remembered: list[dict[str, Any]] | None, max_retries: int) -> Codebase:
+        """Return a copy with the relations and retries of `portable`."""
+        other = self.retrying(max_retries)
+        other.remembered = None if remembered is None else msgspec.convert(remembered, tuple[Relation, ...])
+        return other
+
     def close(self) -> None:
         """Release the index file."""
         self.index.close()
@@ -133,19 +152,19 @@ class Codebase:
                 raise RepositoryError(f"{relative} is not a file", path=relative)
             if status.st_size > MAX_READ_BYTES:
                 raise RepositoryError(f"{relative} is too large to read: {status.st_size} bytes", path=relative)
-            return self._cached_source(full, (relative, status.st_size, status.st_mtime_ns))
+            return self._cached_source((relative, status.st_size, status.st_mtime_ns))
         except FileNotFoundError as error:
             raise RepositoryError(f"no file {relative} in the repository", path=relative) from error
         except OSError as error:
             raise RepositoryError(f"{relative} cannot be read: {error.strerror}", path=relative) from error
 
-    def _cached_source(self, full: Path, key: _SourceKey) -> SourceText:
+    def _cached_source(self, key: _SourceKey) -> SourceText:
         with self._sources_guard:
             cached = self._sources.get(key)
             if cached is not None:
                 self._sources.move_to_end(key)
                 return cached
-        source = read_source(full)
+        source = read_source(self.root, key[0])
         if source is None:
             raise RepositoryError(f"{key[0]} is binary", path=key[0])
         with self._sources_guard:
@@ -268,6 +287,11 @@ class Codebase:
             return self.source(path)
         except RepositoryError:
             return None
+
+
+def open_elsewhere(root: str, index_path: str, allow_secrets: bool) -> Codebase:
+    """Open the codebase that `Codebase.portable` describes."""
+    return Codebase.open(Path(root), Path(index_path), allow_secrets=allow_secrets)
 
 
 def described(hit: ChunkHit, source: SourceText | None) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.errors import SettingsError
-from runtime.tools.registry import Tool, ToolRegistry
+from runtime.tools.registry import Isolation, Tool, ToolRegistry
 
 ENTRY_POINT_GROUP = "jeeves.code_tools"
 
@@ -38,6 +38,8 @@ class CodeTool(Tool, frozen=True, kw_only=True):
     `remembered_of`: the parameter for whose symbol it gets the remembered relations, empty if it needs none.
     `reduced`: argument → its value, or its upper limit, in the retry of a call that took too long; a tool without them
     is not retried. `capped_by`: parameter → the context bound that limits it.
+
+    It runs in a process of its own unless it is declared otherwise. `reference` is set by the registry.
     """
 
     place: int = _AFTER_OURS
@@ -45,6 +47,8 @@ class CodeTool(Tool, frozen=True, kw_only=True):
     remembered_of: str = ""
     reduced: dict[str, Any] = msgspec.field(default_factory=dict)
     capped_by: dict[str, str] = msgspec.field(default_factory=dict)
+    result: Any = ToolResult
+    isolation: Isolation = "own_process"
 
     def default_of(self, parameter: str) -> object:
         """Return the default of a parameter, None for a required one."""
@@ -77,19 +81,22 @@ def _of_this_package() -> Iterator[CodeTool]:
         module = importlib.import_module(f"{_PACKAGE}.{found.name}")
         # Modules shared by several tools lie beside them and declare none.
         if hasattr(module, "TOOL"):
-            yield _tool_of(module, f"the module {module.__name__}")
+            yield _tool_of(module, module.__name__, f"the module {module.__name__}")
 
 
 def _of_others() -> Iterator[CodeTool]:
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
-        yield _tool_of(entry.load(), f"the entry point {entry.name} of {ENTRY_POINT_GROUP}")
+        module = entry.load()
+        yield _tool_of(
+            module, getattr(module, "__name__", entry.value), f"the entry point {entry.name} of {ENTRY_POINT_GROUP}"
+        )
 
 
-def _tool_of(module: object, place: str) -> CodeTool:
+def _tool_of(module: object, name: str, place: str) -> CodeTool:
     tool = getattr(module, "TOOL", None)
     if not isinstance(tool, CodeTool):
         raise SettingsError(f"{place} declares no tool; give it TOOL, a record of type CodeTool")
-    return tool
+    return msgspec.structs.replace(tool, reference=f"{name}:TOOL")
 
 
 def code_tool(name: str) -> CodeTool | None:

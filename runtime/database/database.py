@@ -8,6 +8,7 @@ upserts. Each backend adapts the differences and turns its driver's errors into 
     newer     a newer version of Jeeves wrote it           refused    the server refuses user, password or right
     older     only a writer may bring it up to date        away       the server cannot be reached, or went away
     closed    it was closed before                         invalid    the server rejects the request as invalid
+    lost      it was made before, and is empty or gone
 
 Schemas migrate forward only. Each component has an ordered list of migrations; a ledger in the same database counts
 those that were applied. A database with more of them than this program knows is left untouched.
@@ -25,7 +26,9 @@ from runtime.errors import StateStorageError
 
 Backend = Literal["sqlite", "postgres"]
 Durability = Literal["full", "normal"]
-Problem = Literal["damaged", "full", "newer", "older", "closed", "read_only", "busy", "refused", "away", "invalid"]
+Problem = Literal[
+    "damaged", "full", "newer", "older", "closed", "read_only", "busy", "refused", "away", "invalid", "lost"
+]
 
 LEDGER = "schema_versions"
 _CREATE_LEDGER = f"CREATE TABLE IF NOT EXISTS {LEDGER} (component TEXT PRIMARY KEY, version BIGINT NOT NULL)"

@@ -22,6 +22,9 @@ from runtime.errors import StateStorageError
 FILE_FORMAT = 3
 BUSY_TIMEOUT_S = 10.0
 OPENED_AGAIN_AFTER_S = 0.005
+IN_MEMORY = Path(":memory:")
+# Beside a database whose content cannot be recreated: an empty file that says that it was made.
+MADE_SUFFIX = ".made"
 
 _SYNCHRONOUS: dict[Durability, str] = {"full": "FULL", "normal": "NORMAL"}
 
@@ -52,15 +55,23 @@ class SqliteDatabase:
         readonly: bool = False,
         label: str = "store",
         busy_timeout_s: float = BUSY_TIMEOUT_S,
+        is_guarded: bool = False,
     ) -> None:
-        """Open and prepare the file; `label` names its kind in errors. Raises StateStorageError."""
+        """Open and prepare the file; `label` names its kind in errors. Raises StateStorageError.
+
+        A database that `is_guarded` is marked once it holds something; with the mark, an empty or missing file is a
+        loss (problem `lost`) and no new database.
+        """
         self.path = path
         self.location = f"{label} {path}"
         self.durability = durability
         self.is_readonly = readonly
         self._lock = threading.RLock()
         self._is_private = False
+        self._is_guarded = is_guarded
+        self._check_not_lost()
         try:
+            _check_kind(path)
             if not readonly:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _connected(_uri(path, readonly), busy_timeout_s)
@@ -68,6 +79,7 @@ class SqliteDatabase:
             raise self._failed("be opened", error) from error
         try:
             self._prepare_in_turn(busy_timeout_s)
+            self._mark()
         except BaseException as error:
             self._db.close()
             if isinstance(error, sqlite3.Error):
@@ -113,6 +125,8 @@ class SqliteDatabase:
             )
         with self._transaction("BEGIN IMMEDIATE", doing, about) as changes:
             yield changes
+        if self._is_guarded and not self._is_marked:
+            self._mark()
 
     @contextmanager
     def read(self, doing: str = "be read") -> Iterator[SqliteTransaction]:
@@ -175,7 +189,30 @@ class SqliteDatabase:
         with self._lock:
             self._db.close()
 
+    def _check_not_lost(self) -> None:
+        """Raise StateStorageError if the file was made before and is empty or gone now."""
+        if not self._is_guarded or not made_mark(self.path).exists() or _has_content(self.path):
+            return
+        wal = self.path.with_name(self.path.name + "-wal")
+        kept = f" ({wal} is still there and may hold its newest part)" if wal.exists() and wal.stat().st_size else ""
+        raise StateStorageError(
+            f"{self.location} was cut to nothing or deleted: what it held is lost{kept}; put a copy back, or start "
+            f"anew with: rm '{made_mark(self.path)}'",
+            location=self.location,
+            path=str(self.path),
+            mark=str(made_mark(self.path)),
+            problem="lost",
+        )
+
+    def _mark(self) -> None:
+        """Mark a database that holds tables as made."""
+        self._is_marked = not self._is_guarded or self.is_readonly or made_mark(self.path).exists()
+        if not self._is_marked and self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            made_mark(self.path).touch(mode=0o600)
+            self._is_marked = True
+
     def _failed(self, doing: str, error: Exception, about: dict[str, Any] | None = None) -> StateStorageError:
+        self._check_not_lost()
         problem, what, remedy = _diagnosis(error, self.path)
         could = "cannot" if doing.startswith("be ") else "could not"
         return StateStorageError(
@@ -210,6 +247,29 @@ class SqliteTransaction:
         return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
 
+def made_mark(path: Path) -> Path:
+    """Return the path of the mark beside a database."""
+    return path.with_name(path.name + MADE_SUFFIX)
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _check_kind(path: Path) -> None:
+    """Raise OSError for what is no regular file, before SQLite waits for a pipe or reads a device."""
+    if path != IN_MEMORY and os.path.lexists(path) and not path.is_file():
+        kind = "a folder" if path.is_dir() else "a link that leads nowhere" if path.is_symlink() else "no regular file"
+        raise NotRegularFileError(f"it is {kind}")
+
+
+class NotRegularFileError(OSError):
+    """Reports a folder, pipe, device or dangling link in the place of a database."""
+
+
 def _connected(uri: str, busy_timeout_s: float) -> sqlite3.Connection:
     return sqlite3.connect(
         uri, uri=uri.startswith("file:"), check_same_thread=False, timeout=busy_timeout_s, isolation_level=None
@@ -225,6 +285,8 @@ def _uri(path: Path, readonly: bool) -> str:
 
 
 def _diagnosis(error: Exception, path: Path) -> tuple[Problem, str, str]:
+    if isinstance(error, NotRegularFileError):
+        return ("damaged", "something else is in its place", "put a copy back, or move it away to begin anew")
     if isinstance(error, OSError):
         return ("read_only", f"{path.parent} cannot be made or used", "check the folder, or set JEEVES_STATE_DIR")
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):

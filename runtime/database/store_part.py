@@ -58,7 +58,8 @@ class StorePart(msgspec.Struct, Generic[Opened], frozen=True):
     `name`: its file NAME.sqlite, or the schema that ends so; of a family (`is_family`) the folder, or the prefix, of
     its databases. `label`: its name in errors. `open`: returns the store over an open database. `shares`: the name of
     the part in whose database it lives. `queries`: the message types that `handlers` answers for agents. `counted` and
-    `sweep`: the counts that retention reports, and the function that drops old data.
+    `sweep`: the counts that retention reports, and the function that drops old data. `is_disposable`: its data can be
+    recreated, so that a damaged file is set aside and made anew; its store has methods only.
     """
 
     name: str
@@ -71,6 +72,7 @@ class StorePart(msgspec.Struct, Generic[Opened], frozen=True):
     handlers: Callable[[Opened], Mapping[str, QueryHandler]] | None = None
     counted: tuple[Counted, ...] = ()
     sweep: Callable[[Opened, SweepTask], Dropped] | None = None
+    is_disposable: bool = False
 
     @property
     def database(self) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from runtime.primitives.ids import RunId
+from runtime.run.principal import LIMITED_KINDS, is_limited
 
 PRIORITIES: tuple[str, ...] = ("realtime", "high", "normal", "low", "idle")
-UNLIMITED_USERS: frozenset[str] = frozenset({"local", "batch"})
 
 WAITS_FOR_ROOM: frozenset[str] = frozenset({"ready", "blocked"})
 
@@ -24,19 +24,22 @@ _DAY_MS = 86_400_000
 class Quotas(msgspec.Struct, frozen=True, omit_defaults=True):
     """Limits the use of the system; None: unlimited.
 
-    `running…`: concurrent runs, in all, per user, per session; `queued`: runs that wait for room. `llm_calls_per_day`,
+    `running…`: concurrent runs, in all, per user, per session; `queued…`: runs that wait for room. `llm_calls_per_day`,
     `tokens_per_day`: the spending of all runs of one user within 24 hours. `run_tool_calls`, `run_s`: a ceiling for
-    each run, beside the bounds of its pipeline. Spending limits and ceilings do not apply to local and batch users.
+    each run, beside the bounds of its pipeline. Spending limits and ceilings apply to the kinds of principals in
+    `limited` alone (`runtime.run.principal.is_limited`).
     """
 
     running: int | None = None
     running_per_user: int | None = None
     running_per_session: int | None = None
     queued: int | None = None
+    queued_per_user: int | None = None
     llm_calls_per_day: int | None = None
     tokens_per_day: int | None = None
     run_tool_calls: int | None = None
     run_s: float | None = None
+    limited: tuple[str, ...] = LIMITED_KINDS
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -48,11 +51,23 @@ class Candidate(msgspec.Struct, frozen=True):
     priority: str
 
 
-class AdmissionQueue:
-    """Orders waiting runs: by priority, then in the order in which they began to wait.
+class Place(NamedTuple):
+    """Holds the place of a waiting run: the turn of its user among all of its priority, and its own arrival."""
 
-    It must be notified of every change of a run's lifecycle, and inspects only runs that may be next, so that ten
-    thousand queued runs cost the running ones nothing.
+    turn: int
+    arrival: int
+
+
+Arrivals = dict[RunId, int]
+
+
+class AdmissionQueue:
+    """Orders waiting runs: by priority, then users in turn, then in the order in which a user's runs began to wait.
+
+    A user whose run got room goes behind all others that wait, and so does one who begins to wait. So a user waits for
+    one run of each other user at most, however many runs those have, and later users hold up nobody. The queue must be
+    notified of every change of a run's lifecycle, and inspects only runs that may be next, so that ten thousand queued
+    runs cost the running ones nothing.
     """
 
     def __init__(self, quotas: Quotas, has_spent: Callable[[str], bool] = lambda user_id: False) -> None:
@@ -62,11 +77,13 @@ class AdmissionQueue:
         self._under_way: dict[RunId, Candidate] = {}
         self._of_user: Counter[str | None] = Counter()
         self._of_session: Counter[str | None] = Counter()
-        self._waiting: dict[int, dict[tuple[str, str | None], dict[RunId, int]]] = {}
+        self._waiting: dict[int, dict[tuple[str, str | None], Arrivals]] = {}
         self._where: dict[RunId, tuple[int, tuple[str, str | None]]] = {}
+        self._turns: dict[tuple[int, str], int] = {}
+        self._waiting_of: Counter[tuple[int, str]] = Counter()
         self._arrivals = 0
 
-    def note(self, candidate: Candidate, lifecycle: str, place: int | None = None) -> None:
+    def note(self, candidate: Candidate, lifecycle: str, place: Place | None = None) -> None:
         """Record that a run has entered `lifecycle`: it waits for room, takes room, or does neither.
 
         `place`: an earlier result of `place`, which a run that waited before gets back.
@@ -77,7 +94,7 @@ class AdmissionQueue:
             if run_id not in self._where:
                 self._join(candidate, place)
             return
-        self._stop_waiting(run_id)
+        self._stop_waiting(run_id, is_served=lifecycle == "running")
         if lifecycle != "running":
             self._leave(candidate)
         elif run_id not in self._under_way:
@@ -96,7 +113,7 @@ class AdmissionQueue:
                 if self._has_room(*whose)
             ]
             if heads:
-                return min(heads, key=lambda head: head[0][1])[0][0]
+                return min(heads, key=lambda head: (self._turns[rank, head[1][0]], head[0][1]))[0][0]
         return None
 
     def may_begin(self, candidate: Candidate) -> bool:
@@ -111,30 +128,45 @@ class AdmissionQueue:
         """The number of runs that wait for room."""
         return len(self._where)
 
-    def place(self, run_id: RunId) -> int | None:
-        """Return the number that a run got when it began to wait: lower ones are next. None if it does not wait."""
+    def waiting_of(self, user_id: str) -> int:
+        """Return how many runs of a user wait for room."""
+        return sum(self._waiting_of[rank, user_id] for rank in range(len(PRIORITIES)))
+
+    def place(self, run_id: RunId) -> Place | None:
+        """Return the place that a run got when it began to wait. None if it does not wait."""
         if run_id not in self._where:
             return None
         rank, whose = self._where[run_id]
-        return self._waiting[rank][whose][run_id]
+        return Place(self._turns[rank, whose[0]], self._waiting[rank][whose][run_id])
 
-    def _join(self, candidate: Candidate, place: int | None) -> None:
+    def _join(self, candidate: Candidate, place: Place | None) -> None:
         rank, whose = _rank(candidate), (candidate.user_id, candidate.session_id)
+        user = (rank, candidate.user_id)
         runs = self._waiting.setdefault(rank, {}).setdefault(whose, {})
+        self._arrivals += 1
         if place is None:
-            self._arrivals += 1
             runs[candidate.run_id] = self._arrivals
         else:
-            runs[candidate.run_id] = place
+            runs[candidate.run_id] = place.arrival
             self._waiting[rank][whose] = dict(sorted(runs.items(), key=lambda item: item[1]))
+        turn = self._turns.get(user, self._arrivals)
+        self._turns[user] = turn if place is None else min(turn, place.turn)
+        self._waiting_of[user] += 1
         self._where[candidate.run_id] = (rank, whose)
 
-    def _stop_waiting(self, run_id: RunId) -> None:
-        place = self._where.pop(run_id, None)
-        if place is None:
+    def _stop_waiting(self, run_id: RunId, is_served: bool) -> None:
+        where = self._where.pop(run_id, None)
+        if where is None:
             return
-        rank, whose = place
+        rank, whose = where
+        user = (rank, whose[0])
         del self._waiting[rank][whose][run_id]
+        _count_down(self._waiting_of, user)
+        if user not in self._waiting_of:
+            del self._turns[user]
+        elif is_served:
+            self._arrivals += 1
+            self._turns[user] = self._arrivals
         if not self._waiting[rank][whose]:
             del self._waiting[rank][whose]
         if not self._waiting[rank]:
@@ -143,10 +175,8 @@ class AdmissionQueue:
     def _leave(self, candidate: Candidate) -> None:
         if self._under_way.pop(candidate.run_id, None) is None:
             return
-        for counts, name in ((self._of_user, candidate.user_id), (self._of_session, candidate.session_id)):
-            counts[name] -= 1
-            if not counts[name]:
-                del counts[name]  # otherwise an entry would stay for each session that there ever was
+        _count_down(self._of_user, candidate.user_id)
+        _count_down(self._of_session, candidate.session_id)
 
     def _is_full(self) -> bool:
         return self._quotas.running is not None and len(self._under_way) >= self._quotas.running
@@ -162,6 +192,12 @@ class AdmissionQueue:
         return self._of_session[session_id] < quotas.running_per_session
 
 
+def _count_down(counts: Counter[Any], name: object) -> None:
+    counts[name] -= 1
+    if not counts[name]:
+        del counts[name]  # otherwise an entry would stay for each name that there ever was
+
+
 def _rank(candidate: Candidate) -> int:
     return _RANKS.get(candidate.priority, _RANKS["normal"])
 
@@ -172,11 +208,12 @@ class Spending:
     def __init__(self, quotas: Quotas) -> None:
         limits: dict[Spent, int | None] = {"llm_calls": quotas.llm_calls_per_day, "tokens": quotas.tokens_per_day}
         self._allowed = {name: allowed for name, allowed in limits.items() if allowed is not None}
+        self._limited = quotas.limited
         self._booked: dict[tuple[str, Spent], deque[tuple[int, int]]] = {}
 
     def book(self, user_id: str, llm_calls: int, tokens: int, now_ms: int) -> None:
         """Add what a run of the user has spent since its last booking."""
-        if user_id in UNLIMITED_USERS:
+        if not is_limited(user_id, self._limited):
             return
         spent: dict[Spent, int] = {"llm_calls": llm_calls, "tokens": tokens}
         for name, amount in spent.items():
@@ -190,7 +227,7 @@ class Spending:
             while booked and booked[0][0] <= now_ms - _DAY_MS:
                 booked.popleft()
             spent = sum(amount for _, amount in booked)
-            if user_id not in UNLIMITED_USERS and spent >= allowed:
+            if spent >= allowed and is_limited(user_id, self._limited):
                 return Exhausted(name, spent, allowed, self._room_at_ms(booked, spent - allowed, now_ms))
         return None
 

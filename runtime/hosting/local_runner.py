@@ -15,9 +15,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from runtime.agents.live_text import Marks, StageText, TextSender, with_event
-from runtime.agents.reporter import Report, StagePayload
+from runtime.agents.reporter import Progress, Report, StagePayload
 from runtime.agents.stage_runner import Agent
-from runtime.agents.stop_watchdog import STOP_PATIENCE_S
 from runtime.errors import UnknownNameError
 from runtime.hosting.admission import Quotas
 from runtime.hosting.command_dispatch import Directory
@@ -41,6 +40,7 @@ from runtime.hosting.timers import Timers
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey, StageName
+from runtime.processes.stop_watchdog import STOP_PATIENCE_S
 from runtime.run.bounds import Grant
 from runtime.run.envelope import Envelope, InterruptResponse, Request
 from runtime.store.run_log import RunLog
@@ -51,7 +51,6 @@ from runtime.supervision.events import (
     PauseRequested,
     RunRequested,
     StageStarted,
-    ToolCalled,
 )
 
 log = logging.getLogger(__name__)
@@ -234,8 +233,8 @@ class LocalRunner:
         cancelled = asyncio.Event()
         key, stage = command.key, command.stage
 
-        async def report(called: ToolCalled) -> None:
-            self._report(key, stage, called)
+        async def report(payload: Progress) -> None:
+            self._report(key, stage, payload)
 
         async def more(asked: BudgetRequested) -> Grant:
             future: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()

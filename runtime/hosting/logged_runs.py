@@ -10,8 +10,11 @@ from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, Request
 from runtime.store.run_log import Entry, RunLog
-from runtime.supervision.events import Event, RunRequested
-from runtime.supervision.replay import fold, with_run_id
+from runtime.supervision.decide import decide
+from runtime.supervision.events import Event, RunAdopted, RunRequested
+from runtime.supervision.forking import with_run_id
+from runtime.supervision.replay import decisions, fold
+from runtime.supervision.state import Decision, RunState
 
 
 class LoggedRun(NamedTuple):
@@ -25,6 +28,21 @@ class LoggedRun(NamedTuple):
 def entry_of(config: PipelineConfig, event: Event, after: Envelope) -> Entry:
     """Return the log entry of an event; `after` is the envelope of the run after it."""
     return Entry(config.name, event, after.lifecycle == "terminated", after.lifecycle, after.terminal_reason)
+
+
+def adoption_of(
+    copy: LoggedRun, state: RunState, reason: str, queued: bool, now_ms: int
+) -> tuple[Event, Decision, list[Entry]]:
+    """Return the event with which a fork begins to differ from its source, its decision, and its entry.
+
+    A fork of a run that is over has no such entry. It is recorded in one write with the copied events: without it, the
+    fork would be taken up with the deadlines of the past.
+    """
+    last = copy.events[-1]
+    event = Event(last.run_id, last.seq + 1, now_ms, RunAdopted(reason, queued, now_ms - last.at_ms))
+    decision = decide(copy.config, state, event)
+    entry = [] if decision.ignored else [entry_of(copy.config, event, decision.state.envelope)]
+    return event, decision, entry
 
 
 class LoggedRuns:
@@ -62,8 +80,7 @@ class LoggedRuns:
         first = _first(events)
         config = self._pinned.to_go_on(first, f"run {source} began; it cannot be forked")
         copies = [with_run_id(event, run_id) for event in events]
-        is_over = fold(config, copies).envelope.lifecycle == "terminated"
-        entries = [Entry(config.name, event, is_over and event.seq == at_seq) for event in copies]
+        entries = [entry_of(config, event, after.state.envelope) for event, _, after in decisions(config, copies)]
         return LoggedRun(config, first.request, copies), entries
 
 

@@ -1,20 +1,21 @@
-"""Limits how often users may submit requests.
+"""Limits how often principals may submit requests.
 
 Rates are counted over a minute, an hour and a day, with a token bucket for bursts; `None` switches a limit off. The
-local user and batch workers are not limited.
+former user `local` and batch work have no rates. Memory is bounded: `runtime.hosting.principal_table`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from runtime.errors import RateLimitedError
-from runtime.hosting.admission import UNLIMITED_USERS
+from runtime.hosting.principal_table import CELLS, MAX_PRINCIPALS, PrincipalTable
+from runtime.hosting.span_counts import DAY_MS, FEW, HOUR_MS, MINUTE_MS, SpanCounts, SteadyTime
+from runtime.run.principal import FORMER_USERS, LIMITED_KINDS, is_limited, read_principal
 
-_MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
+MAX_TIMES = 500_000
 
 
 class RateLimits(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -26,66 +27,115 @@ class RateLimits(msgspec.Struct, frozen=True, omit_defaults=True):
     burst: int | None = 10
 
 
+class Requests:
+    """Counts the requests of one principal."""
+
+    __slots__ = ("_bucket", "counts")
+
+    def __init__(self) -> None:
+        self.counts = SpanCounts()
+        self._bucket: tuple[float, int] | None = None
+
+    def is_idle(self, now_ms: int) -> bool:
+        """Return True a day after the last request."""
+        last_ms = self.counts.last_ms
+        return last_ms is None or last_ms <= now_ms - DAY_MS
+
+    def wait_ms(self, limits: RateLimits, now_ms: int) -> float:
+        """Return after how long one more request is permitted."""
+        self.counts.forget(now_ms - DAY_MS)
+        waits = [0.0]
+        windows = ((limits.per_minute, MINUTE_MS), (limits.per_hour, HOUR_MS), (limits.per_day, DAY_MS))
+        for allowed, span_ms in windows:
+            if allowed is not None and self.counts.total(now_ms - span_ms) >= allowed:
+                waits.append(self.counts.room_at_ms(allowed, span_ms) - now_ms if allowed else span_ms)
+        if limits.burst is not None:
+            tokens, refill_ms = self._tokens(limits, now_ms)
+            waits.append(0 if tokens >= 1 else round((1 - tokens) * refill_ms))
+        return max(waits)
+
+    def take(self, limits: RateLimits, now_ms: int) -> None:
+        """Count a request."""
+        self.counts.add(now_ms, 1)
+        if limits.burst is not None:
+            tokens, _ = self._tokens(limits, now_ms)
+            self._bucket = (tokens - 1, now_ms)
+
+    def _tokens(self, limits: RateLimits, now_ms: int) -> tuple[float, float]:
+        """Return the tokens in the bucket now, and the milliseconds that one more takes."""
+        burst = limits.burst or 0
+        refill_ms = MINUTE_MS / (limits.per_minute or 60)
+        tokens, at_ms = self._bucket or (float(burst), now_ms)
+        return min(float(burst), tokens + (now_ms - at_ms) / refill_ms), refill_ms
+
+
 class RateLimiter:
-    """Counts requests per user. Overrides: endpoint before user before default."""
+    """Counts requests per principal. Overrides: endpoint before principal before its kind before default.
+
+    `by_user`: by `user_id`, or `KIND:*`. `limited`: the kinds that have rates without being named there. `most`
+    principals have counters of their own, the rest share `cells` in each row; beyond `most_times` held in all, times
+    are merged.
+    """
 
     def __init__(
         self,
         default: RateLimits | None,
         by_user: Mapping[str, RateLimits] | None = None,
         by_endpoint: Mapping[str, RateLimits] | None = None,
+        limited: Collection[str] = LIMITED_KINDS,
+        most: int = MAX_PRINCIPALS,
+        cells: int = CELLS,
+        most_times: int = MAX_TIMES,
     ) -> None:
         self._default = default
         self._by_user = dict(by_user or {})
         self._by_endpoint = dict(by_endpoint or {})
-        self._seen: dict[tuple[str, str], list[int]] = {}
-        self._bucket: dict[tuple[str, str], tuple[float, int]] = {}
+        self._limited = frozenset(limited)
+        self._time = SteadyTime()
+        self._table: PrincipalTable[Requests] = PrincipalTable(Requests, most, cells, self._drop)
+        self._most_times = most_times
+        self._times = 0
 
     def take(self, user_id: str, now_ms: int, endpoint: str = "") -> None:
         """Count one request, or raise RateLimitedError with the seconds after which it may be tried again."""
-        limits = self._by_endpoint.get(endpoint) or self._by_user.get(user_id) or self._default
-        if limits is None or user_id in UNLIMITED_USERS:
+        limits = self._limits(user_id, endpoint)
+        if limits is None:
             return
-        key = (user_id, endpoint if endpoint in self._by_endpoint else "")
-        seen = self._seen.setdefault(key, [])
-        del seen[: bisect_right(seen, now_ms - _DAY_MS)]
-        wait_ms = max(self._window_wait_ms(seen, limits, now_ms), self._burst_wait_ms(key, limits, now_ms))
+        now_ms = self._time.at(now_ms)
+        counted = endpoint if endpoint in self._by_endpoint else ""
+        requests = self._table.counters(f"{counted} {user_id}", now_ms)
+        held = sum(len(each.counts) for each in requests)
+        wait_ms = min(each.wait_ms(limits, now_ms) for each in requests)
         if wait_ms > 0:
-            retry_after_s = -(-wait_ms // 1000)
+            retry_after_s = int(-(-wait_ms // 1000))
             raise RateLimitedError(
                 f"user '{user_id}' asks too often; try again in {retry_after_s} s",
                 user_id=user_id,
                 retry_after_s=retry_after_s,
             )
-        insort(seen, now_ms)
-        if limits.burst is not None:
-            tokens, _ = self._tokens(key, limits, now_ms)
-            self._bucket[key] = (tokens - 1, now_ms)
+        for each in requests:
+            each.take(limits, now_ms)
+            if self._times >= self._most_times and len(each.counts) > FEW:
+                each.counts.merge(now_ms)
+        self._times += sum(len(each.counts) for each in requests) - held
 
-    def _window_wait_ms(self, seen: list[int], limits: RateLimits, now_ms: int) -> int:
-        waits = [0]
-        for allowed, span_ms in (
-            (limits.per_minute, _MINUTE_MS),
-            (limits.per_hour, _HOUR_MS),
-            (limits.per_day, _DAY_MS),
-        ):
-            if allowed is None:
-                continue
-            within = len(seen) - bisect_right(seen, now_ms - span_ms)
-            if within >= allowed:
-                waits.append(seen[-allowed] + span_ms - now_ms if allowed else span_ms)
-        return max(waits)
+    @property
+    def counters(self) -> int:
+        """The number of counters in use."""
+        return len(self._table)
 
-    def _burst_wait_ms(self, key: tuple[str, str], limits: RateLimits, now_ms: int) -> int:
-        if limits.burst is None:
-            return 0
-        tokens, refill_ms = self._tokens(key, limits, now_ms)
-        return 0 if tokens >= 1 else round((1 - tokens) * refill_ms)
+    @property
+    def times(self) -> int:
+        """The number of times that all counters hold together."""
+        return self._times
 
-    def _tokens(self, key: tuple[str, str], limits: RateLimits, now_ms: int) -> tuple[float, float]:
-        """Return the tokens in a user's bucket now, and the milliseconds that one more takes."""
-        burst = limits.burst or 0
-        refill_ms = _MINUTE_MS / (limits.per_minute or 60)
-        tokens, at_ms = self._bucket.get(key, (float(burst), now_ms))
-        since_ms = max(0, now_ms - at_ms)  # a clock that was set back removes no tokens
-        return min(float(burst), tokens + since_ms / refill_ms), refill_ms
+    def _drop(self, requests: Requests) -> None:
+        self._times -= len(requests.counts)
+
+    def _limits(self, user_id: str, endpoint: str) -> RateLimits | None:
+        found = read_principal(user_id)
+        kind = found.kind if found is not None else ""
+        own = self._by_user.get(user_id) or self._by_user.get(f"{kind}:*")
+        if kind == "batch" or user_id in FORMER_USERS or (own is None and not is_limited(user_id, self._limited)):
+            return None
+        return self._by_endpoint.get(endpoint) or own or self._default

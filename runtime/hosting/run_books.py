@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from runtime.hosting.admission import Place
 from runtime.hosting.write_batch import Kept
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
@@ -53,7 +54,7 @@ class RunBooks:
         too_many = max(0, len(self._finished) - FINISHED_RUNS_KEPT)
         return [self._finished.popitem(last=False)[0] for _ in range(too_many)]
 
-    def kept(self, run_id: RunId, place: int | None) -> Kept:
+    def kept(self, run_id: RunId, place: Place | None) -> Kept:
         """Return the current state of a run, for `put_back`."""
         return Kept(self.states[run_id], self.logged[run_id], len(self._events[run_id]), place)
 

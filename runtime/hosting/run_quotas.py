@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from runtime.errors import OverloadedError, RateLimitedError
-from runtime.hosting.admission import UNLIMITED_USERS, AdmissionQueue, Candidate, Exhausted, Quotas, Spending
+from runtime.hosting.admission import AdmissionQueue, Candidate, Exhausted, Place, Quotas, Spending
 from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.write_batch import spent_since
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, Request
+from runtime.run.principal import is_limited
 from runtime.supervision.events import QuotaExhausted
 
 RETRY_WHEN_OVERLOADED_S = 10
@@ -31,10 +32,10 @@ class RunQuotas:
     def permitted(self, request: Request) -> Request:
         """Return the request with its limits lowered to the ceilings of one run.
 
-        Raises RateLimitedError for a user who submits too often, or whose runs have used up a quota, and
-        OverloadedError if the queue of waiting runs is full.
+        Raises RateLimitedError for a user who submits too often, whose runs have used up a quota, or of whom too many
+        runs wait, and OverloadedError if the queue of waiting runs is full.
         """
-        self._refuse_when_overloaded()
+        self._refuse_when_overloaded(request.user_id)
         user_id, now_ms = request.user_id, self._clock.now_ms()
         used_up = self._exhausted(user_id)
         if used_up is not None:
@@ -45,7 +46,15 @@ class RunQuotas:
             self._rates.take(user_id, now_ms)
         return self._under_ceilings(request)
 
-    def _refuse_when_overloaded(self) -> None:
+    def _refuse_when_overloaded(self, user_id: str) -> None:
+        own, waiting = self._quotas.queued_per_user, self._queue.waiting_of(user_id)
+        if own is not None and waiting >= max(own, 1):
+            raise RateLimitedError(
+                f"{waiting} runs of user '{user_id}' wait already, limit {own};"
+                f" try again in {RETRY_WHEN_OVERLOADED_S} s",
+                user_id=user_id,
+                retry_after_s=RETRY_WHEN_OVERLOADED_S,
+            )
         allowed = self._quotas.queued
         if allowed is not None and self._queue.waiting >= max(allowed, 1):
             raise OverloadedError(
@@ -68,11 +77,11 @@ class RunQuotas:
         """Update the run's state after an event, which may change whether it takes up room."""
         self._queue.note(self._candidates[run_id], now.lifecycle)
 
-    def place(self, run_id: RunId) -> int | None:
+    def place(self, run_id: RunId) -> Place | None:
         """Return the run's place among the waiting runs; None if it does not wait."""
         return self._queue.place(run_id)
 
-    def put_back(self, run_id: RunId, before: Envelope, place: int | None) -> None:
+    def put_back(self, run_id: RunId, before: Envelope, place: Place | None) -> None:
         """Undo a change that was not recorded: the run is as before, at the same place among the waiting runs."""
         self._queue.note(self._candidates[run_id], before.lifecycle, place)
 
@@ -123,7 +132,7 @@ class RunQuotas:
 
     def _under_ceilings(self, request: Request) -> Request:
         calls, span_s = self._quotas.run_tool_calls, self._quotas.run_s
-        if request.user_id in UNLIMITED_USERS:
+        if not is_limited(request.user_id, self._quotas.limited):
             return request
         if calls is not None:
             limits = {**request.limits, "max_tool_calls": min(calls, request.limits.get("max_tool_calls", calls))}

@@ -14,7 +14,7 @@ import msgspec
 
 from runtime.errors import InputError, InterruptError, SettingsError, StateStorageError, UnknownNameError
 from runtime.hosting.admission import Quotas
-from runtime.hosting.logged_runs import LoggedRun, LoggedRuns, entry_of
+from runtime.hosting.logged_runs import LoggedRun, LoggedRuns, adoption_of, entry_of
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.run_books import RunBooks
@@ -169,14 +169,17 @@ class RunTable:
             return run_id, self._take_up(forked, may_wait=True)
         run_id = run_id or new_run_id(self._clock.now_ms())
         copy, entries = self._logged_runs.copied(source, at_seq, run_id)
-        self._log.append_all(entries, self._epoch)
-        self._remember(copy)
+        state = self._remember(copy)
         try:
-            said = f"forked from {source} at event {at_seq}"
-            return run_id, self.handle(run_id, RunAdopted(said, self._room.must_queue(run_id)))
+            said, must_queue = f"forked from {source} at event {at_seq}", self._room.must_queue(run_id)
+            event, decision, entry = adoption_of(copy, state, said, must_queue, self._clock.now_ms())
+            self._log.append_all([*entries, *entry], self._epoch)
         except Exception:
             self._forget(run_id)
             raise
+        commands = [command for _ in entry for command in self._took_effect(event, decision)]
+        self._recorded(run_id, state, at_seq)
+        return run_id, commands
 
     def handle(self, run_id: RunId, payload: Payload) -> list[Command]:
         """Record an event and return the commands that follow from it.
@@ -327,7 +330,7 @@ class RunTable:
 
     def is_over(self, run_id: RunId) -> bool:
         """Return whether the run has ended. Raises UnknownNameError."""
-        return self._state(run_id).envelope.lifecycle == "terminated"
+        return self.envelope(run_id).lifecycle == "terminated"
 
     def client_events(self, run_id: RunId, after_seq: int = 0) -> list[ClientEvent]:
         """Return the client events of a run after `after_seq`. Raises UnknownNameError."""
@@ -336,11 +339,8 @@ class RunTable:
         if known is not None:
             return known
         # Client events from before the snapshot are in the log.
-        return [
-            event
-            for event in client_events_of(self._books.rules[run_id], self._log.events(run_id))
-            if event.seq > after_seq
-        ]
+        every = client_events_of(self._books.rules[run_id], self._log.events(run_id))
+        return [event for event in every if event.seq > after_seq]
 
     def at_work(self, run_id: RunId) -> dict[str, StageName]:
         """Return the stages of the attempts in flight, by key; none for a run that is not in the table."""

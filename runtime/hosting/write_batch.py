@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from runtime.hosting.admission import Place
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
 from runtime.store.run_log import Entry
@@ -20,7 +21,7 @@ class Kept(NamedTuple):
     state: RunState
     logged: int
     client_events: int
-    place: int | None
+    place: Place | None
 
 
 class RunBatch(msgspec.Struct):

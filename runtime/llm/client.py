@@ -22,9 +22,9 @@ from runtime.errors import (
     ModelRefusedError,
 )
 from runtime.llm.call_metrics import CallMetrics, ModelStats, Outcome
-from runtime.llm.fair_share import FairShare
 from runtime.llm.messages import Completion, ModelRequest
 from runtime.llm.model_file import ModelsFile, Role
+from runtime.llm.places import LocalPlaces, Places
 from runtime.llm.protocol import ModelBackend
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import MessageId
@@ -63,7 +63,10 @@ class RetryRules(msgspec.Struct, frozen=True):
 
 
 class ModelClient:
-    """Calls models by role. `backends` maps the names of deployments in the model file to their backends."""
+    """Calls models by role. `backends` maps the names of deployments in the model file to their backends.
+
+    `places` limits concurrent calls; by default, to those that each deployment permits, of this client alone.
+    """
 
     def __init__(
         self,
@@ -72,6 +75,7 @@ class ModelClient:
         clock: Clock,
         retry: RetryRules | None = None,
         breaker: BreakerRules | None = None,
+        places: Places | None = None,
     ) -> None:
         self._models = models
         self._backends = backends
@@ -79,7 +83,7 @@ class ModelClient:
         self._retry = retry or RetryRules()
         self._rules = breaker or BreakerRules()
         self._breakers: dict[str, Breaker] = dict.fromkeys(backends, CLOSED)
-        self._shares = {name: FairShare(models.deployments[name].concurrent) for name in backends}
+        self._places = places or LocalPlaces({name: models.deployments[name].concurrent for name in backends})
         self._calls = 0
         self._metrics = CallMetrics()
 
@@ -126,7 +130,8 @@ class ModelClient:
         raise failure
 
     async def close(self) -> None:
-        """Close every backend."""
+        """Close every backend, and give places back."""
+        await self._places.close()
         for backend in self._backends.values():
             await backend.close()
 
@@ -144,7 +149,7 @@ class ModelClient:
             await self._clock.sleep(pause_s)
 
     async def _attempt(self, role: str, name: str, request: ModelRequest, on_text: OnText | None) -> Completion:
-        async with self._shares[name].place(request.user_id):
+        async with self._places.place(name, request.user_id):
             self._calls += 1
             call = MessageId(f"call-{self._calls}")
             self._breakers[name], may_pass = admit(self._rules, self._breakers[name], call, self._clock.now_ms())

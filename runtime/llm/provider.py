@@ -49,7 +49,8 @@ class Provider(msgspec.Struct, Generic[Given], frozen=True):
 
     `open` returns the backend of a deployment and does not connect yet. `check` raises SettingsError if a deployment
     cannot be used as configured, for example without its key. `told` describes a deployment in one line. With
-    `needs_cluster` only Ray's processes can reach it; `deploy` starts the deployments that roles use on the connected
+    `needs_cluster` only Ray's processes can reach it; with `limits_itself` its server keeps `concurrent`, so that
+    clients need not count their calls together; `deploy` starts the deployments that roles use on the connected
     cluster and raises ClusterError and SettingsError.
     """
 
@@ -61,6 +62,7 @@ class Provider(msgspec.Struct, Generic[Given], frozen=True):
     check: Callable[[Given, Mapping[str, str]], None] = lambda deployment, env: None
     needs: Needs | None = None
     needs_cluster: bool = False
+    limits_itself: bool = False
     deploy: Callable[[ModelsFile], object] | None = None
 
     def check_needs(self) -> None:

@@ -88,4 +88,5 @@ CACHE = StorePart(
     open=lambda database, clock: CacheStore(database),
     counted=(CACHED,),
     sweep=sweep_unused(CACHED.key),
+    is_disposable=True,
 )

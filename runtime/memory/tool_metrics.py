@@ -130,4 +130,5 @@ TOOL_METRICS = StorePart(
     handlers=tool_metric_queries,
     counted=(CACHED,),
     sweep=sweep_unused(CACHED.key),
+    is_disposable=True,
 )

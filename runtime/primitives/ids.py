@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import NewType
+from typing import Annotated, NewType
 
 import msgspec
 
@@ -12,6 +12,12 @@ StageName = NewType("StageName", str)
 MessageId = NewType("MessageId", str)
 Address = NewType("Address", str)
 GoalId = NewType("GoalId", str)
+
+# Marks of ids that contain the id of their run: `KIND:KEY`, `KIND:INTERRUPT`, and `RUN-qN`. A fork renames them.
+TIMER_ID = "timer id"
+INTERRUPT_ID = "interrupt id"
+TimerId = Annotated[str, TIMER_ID]
+InterruptId = Annotated[str, INTERRUPT_ID]
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 

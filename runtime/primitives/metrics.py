@@ -67,6 +67,7 @@ REQUEST_S = HistogramMetric(
 )
 HOPS = CounterMetric("jeeves_hops", "requests", "stage executions")
 TOOL_CALLS = CounterMetric("jeeves_tool_calls", "requests", "tool calls")
+SLOW_STAGES = CounterMetric("jeeves_slow_stages", "requests", "stage visits beyond the latency budget of their agent")
 
 BUS_UP = GaugeMetric("jeeves_bus_up", "bus", "1 while the bus answers; at 0 the lines below are missing")
 BUS_MESSAGES = CounterMetric(

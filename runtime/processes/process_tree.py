@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 _PROC = Path("/proc")
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -31,15 +32,35 @@ def kill_tree(pid: int) -> None:
         frontier = _children(stopped) - stopped
     for each in stopped:
         _send(each, signal.SIGKILL)
+    kill_group(pid)
+
+
+def kill_group(pid: int) -> None:
+    """Kill the process group of the leader `pid`, which the caller must not have reaped yet."""
     # A group with nothing but its exited leader may be gone already or, on some systems, not permitted to signal.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
+
+
+def kill_descendants() -> None:
+    """Kill everything that this process has started or adopted, and not yet waited for."""
+    while children := _children({os.getpid()}):
+        for child in children:
+            kill_tree(child)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)
 
 
 def adopt_orphans() -> None:
     """Let orphaned descendants of this process become its children, so that `kill_tree` finds them. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def die_with_parent() -> None:
+    """Let this process be killed when the thread that forked it ends. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _send(pid: int, number: signal.Signals) -> None:

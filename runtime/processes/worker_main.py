@@ -1,27 +1,29 @@
 """Runs calls in a worker process: the child's side of `worker_process`.
 
-Started by `worker_process` in a session of its own. It ends when its parent does, even in the middle of a call that
-holds the interpreter: the lifeline is a pipe that only the parent keeps open, and its end raises SIGIO, which kills.
+Started by `worker_process` in a session of its own. The process that is started keeps the worker, which it forks before
+anything is imported: it waits for the end of the worker, or of the parent, who alone keeps the lifeline open. Then it
+kills all that the worker started, in whatever session, also if a call holds the interpreter.
 """
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import importlib
 import os
 import pickle
 import resource
+import select
+import signal
 import socket
 import struct
 import sys
-import threading
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from runtime.errors import JeevesError
 from runtime.processes.frames import HEADER, encode
-from runtime.processes.process_tree import adopt_orphans
+from runtime.processes.process_tree import adopt_orphans, die_with_parent, kill_descendants
 
 Note = Callable[[Any], None]
 _RSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
@@ -29,8 +31,13 @@ _RSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
 
 def main(connection_fd: int, lifeline_fd: int, memory_bytes: int) -> None:
     """Answer the parent's calls until it closes the connection. `memory_bytes`: 0 for no limit."""
-    _end_with_parent(lifeline_fd)
     adopt_orphans()
+    worker = os.fork()
+    if worker:
+        os.close(connection_fd)
+        _keep(worker, lifeline_fd)
+    die_with_parent()
+    os.close(lifeline_fd)
     if memory_bytes:
         _limit_memory(memory_bytes)
     with socket.socket(fileno=connection_fd) as connection:
@@ -39,16 +46,36 @@ def main(connection_fd: int, lifeline_fd: int, memory_bytes: int) -> None:
             connection.sendall(_reply(connection, target, arguments))
 
 
-def _end_with_parent(lifeline_fd: int) -> None:
-    fcntl.fcntl(lifeline_fd, fcntl.F_SETOWN, -os.getpgrp())
-    fcntl.fcntl(lifeline_fd, fcntl.F_SETFL, fcntl.fcntl(lifeline_fd, fcntl.F_GETFL) | os.O_ASYNC)
+def _keep(worker: int, lifeline_fd: int) -> NoReturn:
+    """Wait for the end of the parent or of the worker, kill all that the worker started, and end as it did."""
+    woken, wake = os.pipe()
+    for end in (woken, wake):
+        os.set_blocking(end, False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    signal.set_wakeup_fd(wake)
+    status = _reaped(worker)
+    while status is None and lifeline_fd not in select.select([lifeline_fd, woken], [], [])[0]:
+        os.read(woken, 4096)
+        status = _reaped(worker)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    kill_descendants()
+    if status is None:
+        os.killpg(0, signal.SIGKILL)
+    elif os.WIFSIGNALED(status):
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.WEXITSTATUS(status or 0))
 
-    def wait() -> None:
-        # For systems that do not signal the end of a pipe, and for a parent that died before the lines above.
-        os.read(lifeline_fd, 1)
-        os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+def _reaped(worker: int) -> int | None:
+    """Wait for the children that have ended, also adopted ones; return the status of the worker if it is among them."""
+    status = None
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, each = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            status = each if pid == worker else status
+    return status
 
 
 def _limit_memory(memory_bytes: int) -> None:

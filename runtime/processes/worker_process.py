@@ -25,6 +25,7 @@ It dies with its parent, however that ends.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -50,6 +51,7 @@ from runtime.processes.frames import decode_plain, encode, take
 from runtime.processes.process_tree import kill_tree
 
 SLOW_AFTER_S = 2.0
+KEEPER_PATIENCE_S = 5.0
 _SLOW_NICENESS = 10
 _READ_BYTES = 1 << 20
 _START = (
@@ -203,6 +205,9 @@ class WorkerProcess:
     def _died(self, target: str) -> JeevesError:
         if self._killed:
             return ProcessKilledError(f"{target} was called off, and its process killed", target=target)
+        # Its keeper ends as the worker did, after killing what that started.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(KEEPER_PATIENCE_S)
         self.kill()
         status = self._process.returncode
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"

@@ -64,7 +64,8 @@ HistoryStatus = Literal["success", "error", "skipped", "cancelled"]
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """Holds a caller's request. `metadata` is the capability's own (code_analysis: `repo`); `limits` only lower bounds.
 
-    `wait`: the run waits when it has a question; otherwise a question ends the run.
+    `wait`: the run waits when it has a question; otherwise a question ends the run. `durable`: the run is continued
+    whenever a system comes up, however long it had no owner; None, as in requests of older versions: if it waits.
     """
 
     pipeline: str
@@ -77,6 +78,12 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     deadline_s: float | None = None
     wait: bool = False
     priority: str | None = None
+    durable: bool | None = None
+
+    @property
+    def is_durable(self) -> bool:
+        """True if the run is to be continued even if it had no owner for a long time."""
+        return self.wait if self.durable is None else self.durable
 
 
 class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -92,7 +99,10 @@ class Bounds(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Counts what a run has spent. `edges`: "from->to" → traversals."""
+    """Counts what a run has spent.
+
+    `edges`: "from->to" → traversals; `slow_stages`: visits beyond the latency budget of their agent.
+    """
 
     iterations: int = 0
     llm_calls: int = 0
@@ -101,6 +111,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens_in: int = 0
     tokens_out: int = 0
     edges: dict[str, int] = {}
+    slow_stages: int = 0
 
 
 class HistoryRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,10 +12,17 @@ from runtime.run.goals import GoalBoard
 
 
 class StageView(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Holds a stage's view of its run: the request, earlier outputs, the goals, and the remaining room.
+    """Holds a stage's view of its run: all that a hook may read of it.
 
-    `item` and `item_index` are set in a fan-out; `interrupt` is the last question of the run, with its answer;
-    `failures` is what `handled_failures` gives.
+    - `raw_input`: the question, as it was asked. `metadata`: what the door adds, such as `repo`, the absolute path of
+      the folder in question. `session_id`, `user_id`: who asked, and in which session.
+    - `outputs`: the latest output of each stage that has succeeded, by its output key: `output_key`, else its name.
+    - `goals`: what the run is to find out. `context_bounds`: the pipeline's limits for agents, by name.
+    - `edges`: how often each edge was taken, as "from->to". `hop`: the number of this visit, counted over all stages.
+    - `ended_by`: in a final stage, the bound that ended the run; None while it goes on.
+    - `item`, `item_index`: in a fan-out, the item of this call and its index.
+    - `interrupt`: the last question of the run, with its answer in `interrupt.response`.
+    - `failures`: what `handled_failures` gives.
     """
 
     raw_input: str

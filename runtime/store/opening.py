@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from runtime.bus.queries import QueryHandler
 from runtime.database.database import Database
+from runtime.database.sqlite_database import IN_MEMORY, SqliteDatabase
 from runtime.database.store_part import AnyPart, StorePart
 from runtime.errors import DuplicateHandlerError
 from runtime.primitives.clock import Clock
 from runtime.store.backends.backend_registry import backend_of
+from runtime.store.disposable_store import DisposableStore, Ways
 from runtime.store.options import StoreOptions
 from runtime.store.run_log_part import RUN_LOGS
 from runtime.store.sql_run_log import SqlRunLog
@@ -27,8 +29,26 @@ class Stores:
         self._opened: list[Database] = []
 
     def part(self, part: StorePart[Opened]) -> Opened:
-        """Open a part for writing. Raises StateStorageError."""
-        database = open_database(self._options, part.database, part.label)
+        """Open a part for writing. Raises StateStorageError; a damaged file is made anew if the part is disposable."""
+        set_aside = backend_of(self._options).set_aside
+        if not part.is_disposable or set_aside is None:
+            return self._on(part, self._database(part))
+
+        def anew(reason: str) -> Opened:
+            set_aside(self._options, part.database, reason)
+            return self._on(part, self._database(part))
+
+        ways = Ways(
+            lambda: self._on(part, self._database(part)),
+            anew,
+            lambda: self._on(part, SqliteDatabase(IN_MEMORY, label=part.label)),
+        )
+        return cast(Opened, DisposableStore(part.name, ways))
+
+    def _database(self, part: AnyPart) -> Database:
+        return open_database(self._options, part.database, part.label, is_disposable=part.is_disposable)
+
+    def _on(self, part: StorePart[Opened], database: Database) -> Opened:
         self._opened.append(database)
         return part.open(database, self._clock)
 
@@ -83,7 +103,7 @@ def part_state(options: StoreOptions, part: AnyPart) -> str:
         return f"{len(names)} databases"
     if not names:
         return "not made yet"
-    database = open_database(options, part.database, part.label, readonly=True)
+    database = open_database(options, part.database, part.label, True, part.is_disposable)
     try:
         return f"schema {part.schema.version_in(database)} of {len(part.schema.migrations)}"
     finally:
@@ -95,6 +115,11 @@ def has_database(options: StoreOptions, name: str) -> bool:
     return backend_of(options).has(options, name)
 
 
-def open_database(options: StoreOptions, name: str, label: str, readonly: bool = False) -> Database:
-    """Open the database of that name on the configured backend. Raises StateStorageError."""
-    return backend_of(options).open_database(options, name, label, readonly)
+def open_database(
+    options: StoreOptions, name: str, label: str, readonly: bool = False, is_disposable: bool = False
+) -> Database:
+    """Open the database of that name on the configured backend. Raises StateStorageError.
+
+    One that was made before and is empty or gone now is refused, unless it `is_disposable`.
+    """
+    return backend_of(options).open_database(options, name, label, readonly, not is_disposable)

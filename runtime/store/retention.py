@@ -7,16 +7,19 @@ recreated is never dropped: unfinished runs and their journals stay, whatever th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from runtime.database.database import Database
+from runtime.database.set_aside import remove_set_aside, set_aside_files
 from runtime.database.store_part import AnyPart, Counted, Dropped, SweepTask
 from runtime.errors import StateStorageError
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId
 from runtime.store.backends.backend_registry import backend_of
+from runtime.store.disposable_store import is_problem_of_the_file
 from runtime.store.opening import databases_of, open_database, open_run_log, run_log_names
 from runtime.store.options import StoreOptions
 
@@ -67,12 +70,29 @@ class Sweep:
         for part in self._parts:
             if part.sweep is not None:
                 for name in databases_of(self._options, part):
-                    self._sweep(part, part.sweep, name)
+                    self._sweep_or_set_aside(part, part.sweep, name)
+        if not self._dry_run:
+            self.swept.freed_bytes += self._without_old_damage()
         return self.swept
+
+    def _sweep_or_set_aside(self, part: AnyPart, sweep: Callable[[Any, SweepTask], Dropped], name: str) -> None:
+        try:
+            self._sweep(part, sweep, name)
+        except StateStorageError as error:
+            set_aside = backend_of(self._options).set_aside
+            if not part.is_disposable or set_aside is None or not is_problem_of_the_file(error):
+                raise
+            if not self._dry_run:
+                set_aside(self._options, name, error.message)
+
+    def _without_old_damage(self) -> int:
+        """Delete damaged files that were set aside before the limit, and return the bytes freed."""
+        old = [path for path in set_aside_files([Path(self._options.folder)]) if _changed_ms(path) < self._before_ms]
+        return sum(remove_set_aside(path) for path in old)
 
     def _sweep(self, part: AnyPart, sweep: Callable[[Any, SweepTask], Dropped], name: str) -> None:
         """Sweep one database, and compact or remove it if rows were dropped."""
-        database = open_database(self._options, name, part.label, readonly=self._dry_run)
+        database = open_database(self._options, name, part.label, self._dry_run, part.is_disposable)
         try:
             dropped = sweep(part.open(database, self._clock), self._task(name))
             self.swept.add(dropped.counts)
@@ -107,6 +127,10 @@ class Sweep:
             finally:
                 log.close()
         return found
+
+
+def _changed_ms(path: Path) -> float:
+    return path.lstat().st_ctime * 1000
 
 
 def _compacted(compact: Callable[[], int]) -> int:

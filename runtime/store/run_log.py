@@ -64,9 +64,9 @@ class MemoryRunLog:
         self.check_owner(epoch)
         self._until_ms = now_ms + lease_ms
 
-    def release(self, epoch: int) -> None:
+    def release(self, epoch: int, now_ms: int = 0) -> None:
         if epoch == self._epoch:
-            self._until_ms = 0
+            self._until_ms = now_ms
 
     def check_owner(self, epoch: int) -> None:
         if epoch < self._epoch:
@@ -74,6 +74,9 @@ class MemoryRunLog:
 
     def lease(self, now_ms: int) -> Lease | None:
         return Lease(self._owner, self._until_ms) if now_ms < self._until_ms else None
+
+    def last_lease(self) -> Lease | None:
+        return Lease(self._owner, self._until_ms) if self._until_ms else None
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all([Entry(pipeline, event, ends)], epoch)
@@ -100,6 +103,9 @@ class MemoryRunLog:
             if before is None or (row.started_at_ms, row.run_id) < before
         )
         return sorted(rows, key=lambda row: (row.started_at_ms, row.run_id), reverse=True)[:limit]
+
+    def summary(self, run_id: RunId) -> RunSummary | None:
+        return self._summaries.get(run_id)
 
     def unfinished(self) -> list[RunSummary]:
         return sorted((row for row in self._summaries.values() if not row.finished), key=lambda row: row.started_at_ms)

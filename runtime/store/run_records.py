@@ -77,14 +77,17 @@ class RunLog(Protocol):
     def renew(self, epoch: int, now_ms: int, lease_ms: int) -> None:
         """Extend the lease until `now_ms + lease_ms` (exclusive). Raises FencedError if there is a newer owner."""
 
-    def release(self, epoch: int) -> None:
-        """Release the lease, so that another owner may follow at once; do nothing if there is a newer owner."""
+    def release(self, epoch: int, now_ms: int = 0) -> None:
+        """End the lease at `now_ms`, so that another owner may follow at once; do nothing if there is a newer owner."""
 
     def check_owner(self, epoch: int) -> None:
         """Raise FencedError if a newer owner took the log over since `epoch`."""
 
     def lease(self, now_ms: int) -> Lease | None:
         """Return the lease that has not expired; None if there is none."""
+
+    def last_lease(self) -> Lease | None:
+        """Return the newest lease, even if it has ended; None if no owner ever took one."""
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         """Record an event durably before returning; `ends`: it is the last of its run.
@@ -106,6 +109,9 @@ class RunLog(Protocol):
 
         With `before`, only those that come after it in this order (exclusive).
         """
+
+    def summary(self, run_id: RunId) -> RunSummary | None:
+        """Return the summary of a run; None if this log does not have it."""
 
     def unfinished(self) -> list[RunSummary]:
         """Return the runs whose end is not recorded, oldest first."""

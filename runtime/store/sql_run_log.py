@@ -102,18 +102,22 @@ class SqlRunLog:
             _check_epoch(changes, epoch)
             changes.execute("UPDATE owner SET lease_until_ms = ? WHERE epoch = ?", (now_ms + lease_ms, epoch))
 
-    def release(self, epoch: int) -> None:
+    def release(self, epoch: int, now_ms: int = 0) -> None:
         with self._database.transaction("be released") as changes:
-            changes.execute("UPDATE owner SET lease_until_ms = 0 WHERE epoch = ?", (epoch,))
+            changes.execute("UPDATE owner SET lease_until_ms = ? WHERE epoch = ?", (now_ms, epoch))
 
     def check_owner(self, epoch: int) -> None:
         with self._database.read() as queries:
             _check_epoch(queries, epoch)
 
     def lease(self, now_ms: int) -> Lease | None:
+        last = self.last_lease()
+        return last if last is not None and now_ms < last.until_ms else None
+
+    def last_lease(self) -> Lease | None:
         with self._database.read() as queries:
-            leases = (Lease(name, until_ms) for _, name, until_ms in queries.rows(_OWNER))
-            return next((lease for lease in leases if now_ms < lease.until_ms), None)
+            leases = (Lease(name, until_ms) for _, name, until_ms in queries.rows(_OWNER) if until_ms)
+            return next(leases, None)
 
     def append(self, pipeline: str, event: Event, epoch: int | None = None, ends: bool = False) -> None:
         self.append_all((Entry(pipeline, event, ends),), epoch)
@@ -155,6 +159,9 @@ class SqlRunLog:
         where = " AND ".join(condition for condition, _ in wanted) or "1 = 1"
         values = [value for _, those in wanted for value in those]
         return self._summaries(f"WHERE {where} ORDER BY started_at_ms DESC, run_id DESC LIMIT ?", *values, limit)
+
+    def summary(self, run_id: RunId) -> RunSummary | None:
+        return next(iter(self._summaries("WHERE run_id = ?", run_id)), None)
 
     def unfinished(self) -> list[RunSummary]:
         return self._summaries("WHERE finished = 0 ORDER BY started_at_ms, run_id")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -25,6 +25,9 @@ ClientEventType = Literal[
     "text.delta",
     "run.finished",
 ]
+
+# The first words of the types above: no capability may have one of them as its id.
+EVENT_FAMILIES = frozenset(name.partition(".")[0] for name in get_args(ClientEventType))
 
 # Text that a stage is still writing, before it is checked: neither numbered nor recorded.
 TEXT_EVENTS = frozenset({"text.snapshot", "text.delta"})
@@ -64,12 +67,15 @@ class SetTimer(msgspec.Struct, frozen=True, tag="set_timer"):
 
 
 class ClientEvent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Reports progress of a run to its callers; `seq` counts from 1 per run without gaps, and is 0 for TEXT_EVENTS."""
+    """Reports progress of a run to its callers; `seq` counts from 1 per run without gaps, and is 0 for TEXT_EVENTS.
+
+    `type`: a ClientEventType, or the id of a capability, a dot and the name that its hook gave the event.
+    """
 
     seq: int
     at_ms: int
     run_id: RunId
-    type: ClientEventType
+    type: str
     hop: int | None = None
     stage: StageName | None = None
     data: dict[str, Any] = {}

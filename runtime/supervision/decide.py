@@ -16,18 +16,23 @@ from runtime.run.bounds import REASON_OF_BOUND, SOFT_LIMIT, Blocked, Grant, boun
 from runtime.run.envelope import BOUND_REASONS, InterruptRequest, InterruptResponse
 from runtime.run.interrupts import outcome, refusal
 from runtime.supervision import flow, results
+from runtime.supervision.commands import EVENT_FAMILIES
 from runtime.supervision.events import (
+    EMITTED_NAME,
+    MAX_EMITTED,
     ActorLost,
     BudgetRequested,
     CancelRequested,
     Event,
     InterruptAnswered,
+    LatencyPassed,
     PauseRequested,
     Payload,
     QuotaExhausted,
     RunAdmitted,
     RunAdopted,
     RunRequested,
+    StageEmitted,
     StageFailed,
     StageStarted,
     StageSucceeded,
@@ -110,8 +115,10 @@ def _on_run_admitted(transition: Transition, _payload: RunAdmitted) -> str | Non
 def _on_run_adopted(transition: Transition, payload: RunAdopted) -> str | None:
     """Reissue stages and set timers again, because the previous owner's in-flight state is unknown.
 
-    Without room for it, a run that was in progress is blocked until it is admitted.
+    Without room for it, a run that was in progress is blocked until it is admitted. In a fork, everything that is still
+    to come moves by the time since the last event that it has from its source.
     """
+    transition.shift(payload.shift_ms)
     if payload.queued and transition.envelope.lifecycle == "running":
         transition.envelope = replace(transition.envelope, lifecycle="blocked")
     if transition.envelope.lifecycle != "blocked":
@@ -151,6 +158,34 @@ def _on_tool_called(transition: Transition, payload: ToolCalled) -> str | None:
     transition.in_flight[str(entry.key)] = replace(entry, tool_calls=entry.tool_calls + made)
     data = {"tool": payload.tool, "status": payload.status, "duration_ms": payload.duration_ms}
     transition.emit("tool.called", entry, data=data)
+    return None
+
+
+def _on_stage_emitted(transition: Transition, payload: StageEmitted) -> str | None:
+    """Show the n-th event of a visit once, whichever attempt made it first: a stage that is issued again repeats it."""
+    entry = transition.in_flight.get(str(payload.key))
+    if entry is None or entry.waiting_retry:
+        return NOT_IN_FLIGHT
+    if payload.number <= entry.emitted:
+        return f"event {payload.number} of this visit was emitted already"
+    capability = transition.config.capability_id
+    if payload.number > MAX_EMITTED or capability in EVENT_FAMILIES or not EMITTED_NAME.fullmatch(payload.name):
+        return "no capability may emit that event"
+    transition.in_flight[str(entry.key)] = replace(entry, emitted=payload.number)
+    transition.emit(f"{capability}.{payload.name}", entry, data=payload.data)
+    return None
+
+
+def _on_latency_passed(transition: Transition, payload: LatencyPassed) -> str | None:
+    entry = transition.in_flight.get(str(payload.key))
+    if entry is None or entry.waiting_retry:
+        return NOT_IN_FLIGHT
+    if entry.is_slow:
+        return "the visit was warned of already"
+    transition.in_flight[str(entry.key)] = replace(entry, is_slow=True)
+    usage = transition.envelope.usage
+    transition.envelope = replace(transition.envelope, usage=replace(usage, slow_stages=usage.slow_stages + 1))
+    transition.emit("bound.warned", entry, data={"bound": "latency_budget_ms", "allowed": payload.budget_ms})
     return None
 
 
@@ -336,6 +371,8 @@ HANDLERS: dict[type, Handler] = {
     RunAdopted: cast(Handler, _on_run_adopted),
     StageStarted: cast(Handler, _on_stage_started),
     ToolCalled: cast(Handler, _on_tool_called),
+    LatencyPassed: cast(Handler, _on_latency_passed),
+    StageEmitted: cast(Handler, _on_stage_emitted),
     BudgetRequested: cast(Handler, _on_budget_requested),
     StageSucceeded: cast(Handler, _on_stage_succeeded),
     StageFailed: cast(Handler, _on_stage_failed),

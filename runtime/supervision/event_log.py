@@ -21,11 +21,13 @@ from runtime.supervision.events import (
     CancelRequested,
     Event,
     InterruptAnswered,
+    LatencyPassed,
     PauseRequested,
     QuotaExhausted,
     RunAdmitted,
     RunAdopted,
     RunRequested,
+    StageEmitted,
     StageFailed,
     StageStarted,
     StageSucceeded,
@@ -144,6 +146,8 @@ _ENTRIES_OF: dict[type, Callable[[Any], list[Entry]]] = {
     ToolCalled: lambda payload: [
         ("tool_call", {"tool": payload.tool, "status": payload.status, "duration_ms": payload.duration_ms})
     ],
+    LatencyPassed: _entry_with("control", "latency_passed", "budget_ms"),
+    StageEmitted: _entry_with("control", "emitted", "name", "number", "data"),
     BudgetRequested: _entry_with("control", "budget_requested", "llm_calls", "tool_calls", "tokens"),
     InterruptAnswered: lambda payload: [
         ("interrupt", {"id": payload.interrupt_id, "answered_by": payload.user_id, **_plain(payload.response)})

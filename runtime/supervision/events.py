@@ -5,18 +5,23 @@ An event holds the instant at which it happened, so that deciding needs no clock
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
 
 from runtime.errors import WireError
-from runtime.primitives.ids import RunId, StageKey
+from runtime.primitives.ids import InterruptId, RunId, StageKey, TimerId
 from runtime.run.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.run.goals import GoalsPatch
 from runtime.run.policy_verdict import PolicyVerdict
 
 FailureKind = Literal["tool", "model", "internal", "timeout", "budget"]
 Bound = Literal["llm_calls", "tokens"]
+
+# Hooks' own events: how many a visit of a stage may have, and the form of their names.
+MAX_EMITTED = 32
+EMITTED_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class StageUsage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -68,7 +73,7 @@ class StageFailed(msgspec.Struct, frozen=True, tag="stage_failed", omit_defaults
 class TimerFired(msgspec.Struct, frozen=True, tag="timer_fired", omit_defaults=True):
     """Records that a timer of the run came due. `queued`: its effects wait until there is room for the run."""
 
-    timer_id: str
+    timer_id: TimerId
     queued: bool = False
 
 
@@ -93,10 +98,14 @@ class RunAdmitted(msgspec.Struct, frozen=True, tag="run_admitted"):
 
 
 class RunAdopted(msgspec.Struct, frozen=True, tag="run_adopted", omit_defaults=True):
-    """Records that a supervisor took over the run: stages in flight are reissued; `queued`: once there is room."""
+    """Records that a supervisor took over the run: stages in flight are reissued; `queued`: once there is room.
+
+    `shift_ms` of a fork is the time since its last copied event, by which everything that is still to come moves.
+    """
 
     reason: str = ""
     queued: bool = False
+    shift_ms: int = 0
 
 
 class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_defaults=True):
@@ -106,9 +115,12 @@ class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested", omit_de
 
 
 class InterruptAnswered(msgspec.Struct, frozen=True, tag="interrupt_answered", omit_defaults=True):
-    """Records a person's answer; `user_id` must own the run. `queued`: the run continues once there is room for it."""
+    """Records a person's answer; `user_id` must be allowed to control the run.
 
-    interrupt_id: str
+    `queued`: the run continues once there is room for it.
+    """
+
+    interrupt_id: InterruptId
     user_id: str
     response: InterruptResponse
     queued: bool = False
@@ -139,6 +151,22 @@ class ToolCalled(msgspec.Struct, frozen=True, tag="tool_called", omit_defaults=T
     duration_ms: int = 0
 
 
+class StageEmitted(msgspec.Struct, frozen=True, tag="stage_emitted", omit_defaults=True):
+    """Records an event that a hook made for callers; `number` counts those of one attempt from 1."""
+
+    key: StageKey
+    name: str
+    number: int
+    data: dict[str, Any] = {}
+
+
+class LatencyPassed(msgspec.Struct, frozen=True, tag="latency_passed"):
+    """Records that a stage takes longer than the latency budget of its agent."""
+
+    key: StageKey
+    budget_ms: int
+
+
 Payload = (
     RunRequested
     | RunAdmitted
@@ -154,6 +182,8 @@ Payload = (
     | CancelRequested
     | ActorLost
     | ToolCalled
+    | StageEmitted
+    | LatencyPassed
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from runtime.pipeline.config import PipelineConfig
-from runtime.primitives.ids import RunId, StageKey, StageName
+from runtime.primitives.ids import StageName
 from runtime.run.routing import next_move
 from runtime.supervision.commands import ClientEvent, Emit, Finish, RunStage
 from runtime.supervision.decide import decide
@@ -65,25 +65,6 @@ def client_events_of(config: PipelineConfig, events: Iterable[Event]) -> Iterato
     """Yield the events that callers saw of a run."""
     for _, _, decision in decisions(config, events):
         yield from (command.event for command in decision.commands if isinstance(command, Emit))
-
-
-def with_run_id(event: Event, run_id: RunId) -> Event:
-    """Return the same event as one of another run: keys, timers and interrupts contain their run's id, too."""
-    changes: dict[str, Any] = {}
-    key = getattr(event.payload, "key", None)
-    if isinstance(key, StageKey):
-        changes["key"] = msgspec.structs.replace(key, run_id=run_id)
-    for field in ("timer_id", "interrupt_id"):
-        if hasattr(event.payload, field):
-            kind, colon, named = _named(getattr(event.payload, field), field)
-            if named.startswith(event.run_id):
-                changes[field] = kind + colon + run_id + named.removeprefix(event.run_id)
-    return Event(run_id, event.seq, event.at_ms, msgspec.structs.replace(event.payload, **changes))
-
-
-def _named(text: str, field: str) -> tuple[str, str, str]:
-    """Split a timer's id into its kind and the name of its subject; an interrupt's id has no kind."""
-    return text.partition(":") if field == "timer_id" else ("", "", text)
 
 
 def explain(config: PipelineConfig, events: Sequence[Event]) -> list[Reason]:

@@ -16,7 +16,9 @@ from runtime.supervision.events import StageSucceeded
 class InFlight(msgspec.Struct, frozen=True):
     """Tracks a stage that was issued and has not reported; `waiting_retry` while its next attempt waits for a timer.
 
-    `tool_calls` counts those reported so far, to account for an attempt that never reports its end.
+    `tool_calls` counts those reported so far, to account for an attempt that never reports its end; `emitted` is the
+    number of the last event that hooks emitted in this visit, in any of its attempts; `is_slow`: the visit has passed
+    the latency budget of its agent.
     """
 
     key: StageKey
@@ -28,6 +30,8 @@ class InFlight(msgspec.Struct, frozen=True):
     waiting_retry: bool = False
     started: bool = False
     tool_calls: int = 0
+    emitted: int = 0
+    is_slow: bool = False
 
 
 class Ending(msgspec.Struct, frozen=True):

@@ -28,7 +28,6 @@ from runtime.run.stage_view import StageView, handled_failures
 from runtime.supervision.commands import (
     CancelStage,
     ClientEvent,
-    ClientEventType,
     Command,
     Emit,
     Finish,
@@ -101,7 +100,7 @@ class Transition:
         visits = [*(entry.stage for entry in self.in_flight.values()), *(visit[0].name for visit in self.instant)]
         return list(dict.fromkeys(visits))
 
-    def emit(self, type_: ClientEventType, entry: InFlight | None = None, data: dict[str, Any] | None = None) -> None:
+    def emit(self, type_: str, entry: InFlight | None = None, data: dict[str, Any] | None = None) -> None:
         """Emit a client event under the next number."""
         event = ClientEvent(
             seq=self._next_event_seq,
@@ -119,6 +118,23 @@ class Transition:
         """Set a timer that fires at `due_ms`."""
         self.timers[timer_id] = due_ms
         self._commands.append(SetTimer(timer_id, due_ms))
+
+    def shift(self, shift_ms: int) -> None:
+        """Move every instant that is still to come, and the beginning of what is in progress; the past stays."""
+        if not shift_ms:
+            return
+        self.timers = {timer_id: due_ms + shift_ms for timer_id, due_ms in self.timers.items()}
+        self.in_flight = {
+            key: replace(entry, issued_at_ms=entry.issued_at_ms + shift_ms) for key, entry in self.in_flight.items()
+        }
+        if self.ending is not None:
+            self.ending = replace(self.ending, at_ms=self.ending.at_ms + shift_ms)
+        bounds, interrupt = self.envelope.bounds, self.envelope.interrupt
+        if bounds.deadline_ms is not None:
+            bounds = replace(bounds, deadline_ms=bounds.deadline_ms + shift_ms)
+        if interrupt is not None and interrupt.status == "pending" and interrupt.expires_at_ms is not None:
+            interrupt = replace(interrupt, expires_at_ms=interrupt.expires_at_ms + shift_ms)
+        self.envelope = replace(self.envelope, bounds=bounds, interrupt=interrupt)
 
     def mark(self, stage: str, status: StageStatus) -> None:
         """Set the status of a stage."""

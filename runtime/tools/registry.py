@@ -17,6 +17,7 @@ from runtime.tools.result import ToolResult
 
 Access = Literal["read", "write"]
 Risk = Literal["read", "write", "destructive"]
+Isolation = Literal["in_process", "own_process"]
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -27,6 +28,10 @@ class Tool(msgspec.Struct, frozen=True):
     writes if an earlier attempt may have made it; `was_done(subject, parameters)` checks that for `check_first` and
     returns the result that the call had, or None. `result` is the type that `run` returns, evidence included, and that
     journaled results are decoded to.
+
+    `isolation`: a tool that runs in a process of its own is killed, with all that it started, when its call is called
+    off or takes too long. `reference` is then the "module:NAME" that declares it, by which that process finds it. A
+    tool that runs in a thread has to end by itself within seconds; one that does not costs its agent's process.
     """
 
     name: str
@@ -41,6 +46,8 @@ class Tool(msgspec.Struct, frozen=True):
     was_done: Callable[[Any, Any], ToolResult | None] | None = None
     exposed: bool = True
     result: Any = ToolResult
+    isolation: Isolation = "in_process"
+    reference: str = ""
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of the parameters."""
@@ -64,13 +71,21 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ToolRegistry:
-    """Registers tools by name; immutable. Raises ValueError for two tools of the same name."""
+    """Registers tools by name; immutable.
+
+    Raises ValueError for two tools of the same name, and for one with a process of its own and without a reference.
+    """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             if tool.name in self._tools:
                 raise ValueError(f"two tools are named '{tool.name}'")
+            if tool.isolation == "own_process" and not tool.reference:
+                raise ValueError(
+                    f"tool '{tool.name}' runs in a process of its own, which finds it by its `reference`: "
+                    "name the module and the variable that declare it"
+                )
             self._tools[tool.name] = tool
 
     def __iter__(self) -> Iterator[Tool]:

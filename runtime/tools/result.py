@@ -14,6 +14,7 @@ from typing_extensions import TypeVar
 ToolStatus = Literal["ok", "partial", "empty", "not_found", "unsupported", "denied", "timeout", "error"]
 
 USABLE: frozenset[str] = frozenset({"ok", "partial"})
+FAILURES: frozenset[str] = frozenset({"timeout", "error"})
 
 Evidence = TypeVar("Evidence", default=Any)
 
@@ -28,7 +29,11 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ToolResult(msgspec.Struct, Generic[Evidence], frozen=True, omit_defaults=True):
-    """Carries the outcome of one tool call. `citations` are its evidence, best first; `data` is JSON-like."""
+    """Carries the outcome of one tool call. `citations` are its evidence, best first; `data` is JSON-like.
+
+    `at_fault` is the cause of an `error` or `timeout`: a `request` that cannot be served, such as arguments that do not
+    fit each other, does not count against the tool's health.
+    """
 
     status: ToolStatus
     data: dict[str, Any] = {}
@@ -38,8 +43,14 @@ class ToolResult(msgspec.Struct, Generic[Evidence], frozen=True, omit_defaults=T
     error: str | None = None
     duration_ms: int = 0
     tokens: int = 0
+    at_fault: Literal["tool", "request"] = "tool"
 
     @property
     def usable(self) -> bool:
         """True if the status is `ok` or `partial`."""
         return self.status in USABLE
+
+    @property
+    def is_failure(self) -> bool:
+        """True if the tool failed: a status `error` or `timeout` that is not the request's fault."""
+        return self.status in FAILURES and self.at_fault == "tool"

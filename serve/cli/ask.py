@@ -17,7 +17,9 @@ from serve.cli.explanation import explanation_text
 from serve.cli.inputs import checked_question, checked_repository, limits_from, with_models
 from serve.cli.process_end import run_to_end
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
+from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import say, say_json, say_markdown, warn, warn_line
+from serve.principals import at_terminal
 from serve.runtimes.answering import AskCallbacks
 
 
@@ -49,13 +51,15 @@ def ask(
         repo=checked_repository(repo),
         pipeline=pipeline or settings.default_pipeline,
         session_id=session,
+        user_id=at_terminal().user_id,
         limits=limits_from(max_stages=max_stages, max_agent_hops=max_agent_hops, max_tool_calls=max_tool_calls),
         deadline_s=deadline_s,
         explain=explain,
         wait=wait or is_at_terminal(),
         clarify=wait,
     )
-    status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)
+    with reporting_rebuilt_files(settings):
+        status = run_to_end(_answer(settings, asked, as_json, with_clarifications=wait), deadline_s)
     raise typer.Exit(status)
 
 

@@ -26,7 +26,9 @@ from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
 from serve.cli.inputs import checked_question, checked_repository, with_models
 from serve.cli.process_end import run_to_end
+from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import progress_console, warn
+from serve.principals import at_terminal, for_batch
 from serve.runtimes.answering import AskRuntime
 
 MAX_CONCURRENCY = 64
@@ -59,7 +61,8 @@ def batch(
     file.check(resume)
     pipeline = pipeline or settings.default_pipeline
     queue = queue_name(content, *(str(path.resolve()) for path in (source, out, repo_root)), pipeline, mode.value)
-    answered = run_to_end(_run(settings, _Job(lines, file, queue, repo_root, pipeline, concurrency, mode), resume))
+    with reporting_rebuilt_files(settings):
+        answered = run_to_end(_run(settings, _Job(lines, file, queue, repo_root, pipeline, concurrency, mode), resume))
     file.look()
     failed = len(file.failed() & {line.id for line in lines})
     warn(f"{answered} answered, {failed} failed, {len(lines) - answered - failed} kept\n")
@@ -110,12 +113,14 @@ def read_lines(source: Path) -> tuple[list[Line], bytes]:
 async def _run(settings: Settings, job: _Job, resume: bool) -> int:
     """Work off the batch and return how many lines were answered here."""
     runtime = await _open(settings, job)
+    user_id = for_batch(at_terminal()).user_id
 
     async def answer(line: Line) -> dict[str, Any]:
         ask = Ask(
             question=checked_question(line.question, settings),
             repo=checked_repository(job.repo_root / line.repo),
             pipeline=job.pipeline,
+            user_id=user_id,
             id=line.id,
             priority="low",
         )

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Protocol
 
 from runtime.primitives.visible_text import visible, visible_line
-from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
+from runtime.supervision.commands import EVENT_FAMILIES, TEXT_EVENTS, ClientEvent
 from serve.cli.terminal import progress_console
 
 DRAFT_LINES = 6
@@ -87,6 +87,8 @@ class LiveDisplay:
             self._finished.append(f"{mark} {event.stage} {event.data['duration_ms']} ms")
             self._current = ""
             self._drafts = {place: text for place, text in self._drafts.items() if place[0] != event.hop}
+        elif event.type.partition(".")[0] not in EVENT_FAMILIES:
+            self._current = f"{event.stage}: {event.type}"
         self._draw()
 
     def indexing(self, done: int, total: int) -> None:

@@ -146,19 +146,27 @@ def _models(settings: Settings) -> Iterator[Check]:
 
 def _capabilities(settings: Settings) -> Iterator[Check]:
     from runtime.agents.capability import load_capability
-    from serve.wiring import installed_capabilities, pipeline_files
+    from serve.contributions import capability_named
+    from serve.wiring import found_pipelines
 
-    installed, files = installed_capabilities(), pipeline_files(settings)
+    found = found_pipelines(settings)
     for name in settings.capabilities:
         try:
-            capability = load_capability(installed.get(name, ""))
+            capability = load_capability(capability_named(name), name)
         except JeevesError as error:
-            detail = error.message if name in installed else f"not installed; installed: {', '.join(sorted(installed))}"
-            yield Check(f"capability {name}", "failed", detail, "pip install the package, or change `capabilities`")
+            mend = "pip install the package, or change `capabilities`"
+            yield Check(f"capability {name}", "failed", error.message, mend)
             continue
-        lacking = [pipeline for pipeline in capability.pipelines if pipeline not in files]
-        detail = f"no file of pipeline {', '.join(lacking)}" if lacking else f"{len(capability.pipelines)} pipelines"
-        mend = "put it into pipelines/ of config_dir"
+        brought = [pipeline for pipeline, files in found.items() if any(file.capability == name for file in files)]
+        lacking = [pipeline for pipeline in capability.pipelines if pipeline not in found]
+        hidden = [pipeline for pipeline in brought if found[pipeline][0].capability is None]
+        names = dict.fromkeys((*capability.pipelines, *brought))
+        detail, mend = f"{len(names)} pipelines", ""
+        if lacking:
+            detail, mend = f"no file of pipeline {', '.join(lacking)}", "put it into pipelines/ of config_dir"
+        elif hidden:
+            detail = f"{found[hidden[0]][0].path} hides its pipeline {', '.join(hidden)}"
+            mend = "rename the pipeline of the package, unless the other one is meant"
         yield Check(f"capability {name}", "failed" if lacking else "ok", detail, mend)
 
 

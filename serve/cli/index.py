@@ -14,6 +14,7 @@ from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.display import display_for
 from serve.cli.inputs import checked_repository
 from serve.cli.meaning import meaning, told_of_meaning
+from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import say, say_json
 
 
@@ -26,9 +27,10 @@ def index(
 ) -> None:
     """Index a repository; unchanged files are not read again."""
     settings = load_settings(config)
-    refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
-    refreshed["meaning"] = meaning(settings)
-    refreshed["tools"] = _tools(settings, refreshed["root"])
+    with reporting_rebuilt_files(settings):
+        refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
+        refreshed["meaning"] = meaning(settings)
+        refreshed["tools"] = _tools(settings, refreshed["root"])
     told = _summary(refreshed["stats"])
     if show_stats:
         told += (

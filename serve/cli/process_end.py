@@ -16,7 +16,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from runtime.agents.stop_watchdog import STOP_PATIENCE_S
+from runtime.processes.stop_watchdog import STOP_PATIENCE_S
 
 T = TypeVar("T")
 

@@ -49,8 +49,8 @@ def list_runs(
         say_json([msgspec.to_builtins(run) for run in newest])
         return
     for run in newest:
-        told = f"{run.run_id}  {_time(run.started_at_ms)}  {run.pipeline:24} {run.events} events  {_state(run)}"
-        say_line(told)
+        what = f"{run.pipeline:24} {run.user_id:16} {run.events} events  {_state(run)}"
+        say_line(f"{run.run_id}  {_time(run.started_at_ms)}  {what}")
 
 
 @app.command("show")

@@ -27,10 +27,11 @@ from runtime.settings import Settings, load_settings
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of as client_events
 from runtime.supervision.replay import fold
-from serve.answer_document import LOCAL_USER, asked_in, document_of, exit_status
+from serve.answer_document import asked_in, document_of, exit_status
 from serve.cli.ask import print_document
 from serve.cli.process_end import run_to_end
 from serve.cli.terminal import say_encoded_json, say_line
+from serve.principals import at_terminal
 from serve.run_control import check_response, open_question
 from serve.run_logs import log_to_go_on_with, recorded_run
 from serve.runtimes.answering import OnEvent, ignore_event
@@ -167,7 +168,7 @@ async def _carried_on(
         try:
             await runner.resume(run_id)
             if asked is not None:
-                await runner.answer(run_id, asked.id, LOCAL_USER, response)
+                await runner.answer(run_id, asked.id, at_terminal().user_id, response)
             async for _ in runner.watch(run_id):
                 if runner.envelope(run_id).lifecycle == "waiting":
                     break
@@ -190,7 +191,7 @@ def _to_answer(envelope: Envelope, interrupt_id: str | None, response: Interrupt
     interrupt = open_question(envelope, interrupt_id)
     check_response(interrupt, response)
     now_ms = SystemClock().now_ms()
-    refused = refusal(interrupt, interrupt.id, LOCAL_USER, envelope.request.user_id, now_ms)
+    refused = refusal(interrupt, interrupt.id, at_terminal().user_id, envelope.request.user_id, now_ms)
     if refused is not None:
         raise InterruptError(refused, run_id=envelope.run_id, interrupt_id=interrupt.id)
     return interrupt

@@ -14,6 +14,7 @@ from runtime.errors import ToolArgumentsError
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import checked_repository
 from serve.cli.process_end import run_to_end
+from serve.cli.rebuilt_files import reporting_rebuilt_files
 from serve.cli.terminal import say_json
 
 # Any status but these ends with exit status 3: the call worked and found nothing.
@@ -30,7 +31,8 @@ def tool(
     """Call one tool and print its result as JSON."""
     settings = load_settings(config)
     given = _arguments(arguments)
-    result = run_to_end(_call(settings, name, given, checked_repository(repo)))
+    with reporting_rebuilt_files(settings):
+        result = run_to_end(_call(settings, name, given, checked_repository(repo)))
     say_json(result, indent=2 if sys.stdout.isatty() else None)
     if result["status"] not in _FOUND:
         raise typer.Exit(2 if result["status"] in _REFUSED else 3)
@@ -75,7 +77,7 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     from serve.wiring import agent_settings, capability_spec, index_service, load_named_pipeline
 
     pipeline = load_named_pipeline(settings, settings.default_pipeline)
-    capability = load_capability(capability_spec(settings, pipeline))
+    capability = load_capability(capability_spec(settings, pipeline), pipeline.capability_id)
     found = capability.tools.get(name)
     found.read_arguments(given)
     open_state_dir(settings.state_dir)

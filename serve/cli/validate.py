@@ -1,88 +1,179 @@
 """Runs `jeeves validate`: reports all faults in configuration, with file, line and key.
 
-Checks pipelines, settings, model files and prompts.
+Checks pipelines, settings, model files and prompts, given as files or by name. A pipeline is valid if all that it names
+is there as well: capability, agents, tools, prompts, model roles.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from runtime.errors import DocumentFaults
+from runtime.errors import DocumentFaults, JeevesError
 from runtime.llm.model_file import load_models
 from runtime.llm.prompts import read_prompt
 from runtime.llm.provider import all_providers
-from runtime.pipeline.config import END, INTERRUPT_TARGETS, PipelineConfig
 from runtime.pipeline.loading import load_pipeline
-from runtime.primitives.yaml_documents import load_yaml
-from runtime.settings import load_settings
-from serve.cli.terminal import say, warn_line
-from serve.contributions import providers
+from runtime.primitives.yaml_documents import Fault, KeyPath, load_yaml, raise_faults
+from runtime.settings import Settings, load_settings
+from serve.cli.inputs import with_models
+from serve.cli.pipeline_graph import mermaid
+from serve.cli.terminal import say, say_json, warn_line
+from serve.contributions import capabilities, providers
 from serve.llm.resources import described
+from serve.pipeline_names import problems_of_names
+from serve.wiring import capability_spec, config_folders, load_named_pipeline, pipeline_files
+
+_SUFFIXES = (".yaml", ".yml", ".md")
+
+
+class Valid(msgspec.Struct, frozen=True):
+    """Describes a document without faults: its kind, what it is in words, further lines, and a graph if asked for."""
+
+    kind: str
+    told: str
+    details: tuple[str, ...] = ()
+    graph: str | None = None
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Reports on one document that was named on the command line."""
+
+    source: str
+    valid: bool
+    kind: str = ""
+    told: str = ""
+    details: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 def validate(
-    files: Annotated[
-        list[Path], typer.Argument(readable=False, help="Pipelines, settings, model files (YAML), prompts (Markdown).")
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|NAME...",
+            help="Pipelines, settings, model files (YAML), prompts (Markdown): files, or names such as code_analysis.",
+        ),
     ],
     graph: Annotated[bool, typer.Option("--graph", help="Print each pipeline as a Mermaid flowchart.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one verdict for each document as JSON.")] = False,
+    models: Annotated[str | None, typer.Option(help="Model file that has the roles of the pipelines.")] = None,
+    config: Annotated[Path | None, typer.Option(readable=False, help="Settings file to check names with.")] = None,
 ) -> None:
     """Check files and report all faults at once; exit status 2 if there are any."""
-    faults: list[str] = []
-    for file in files:
-        try:
-            say(_checked(file, graph))
-        except DocumentFaults as error:
-            faults += error.values["faults"]
-    for fault in faults:
-        warn_line(fault)
-    if faults:
+    settings = load_settings(config)
+    if models is not None:
+        settings = with_models(settings, settings.reasoner, models)
+    verdicts: list[Verdict] = []
+    for source in sources:
+        for file in _files_of(settings, source):
+            verdict, drawn = _verdict(settings, file, graph)
+            verdicts.append(verdict)
+            if not as_json and verdict.valid:
+                say(drawn or _text(verdict))
+    if as_json:
+        say_json(msgspec.to_builtins(verdicts))
+    else:
+        for fault in (fault for verdict in verdicts for fault in verdict.faults):
+            warn_line(fault)
+    if not all(verdict.valid for verdict in verdicts):
         raise typer.Exit(2)
 
 
-def _checked(file: Path, graph: bool) -> str:
+def _text(verdict: Verdict) -> str:
+    return f"{verdict.source}: {verdict.told}, valid\n" + "".join(f"  {line}\n" for line in verdict.details)
+
+
+def _verdict(settings: Settings, file: Path, graph: bool) -> tuple[Verdict, str | None]:
+    try:
+        found = _checked(settings, file, graph)
+    except DocumentFaults as error:
+        return Verdict(str(file), False, faults=tuple(map(str, error.values["faults"]))), None
+    except JeevesError as error:
+        return Verdict(str(file), False, faults=(f"{file}: {error.message}",)), None
+    return Verdict(str(file), True, found.kind, found.told, found.details), found.graph
+
+
+def _files_of(settings: Settings, source: str) -> list[Path]:
+    """Return the file that `source` is, or those of the pipeline, model file and prompts of that name."""
+    path = Path(source)
+    if path.exists() or path.suffix in _SUFFIXES or len(path.parts) > 1:
+        return [path]
+    folders = config_folders(settings)
+    models = [folder / "models" / f"{source}.yaml" for folder in folders]
+    found = [pipeline_files(settings)[source]] if source in pipeline_files(settings) else []
+    found += [file for file in models if file.is_file()][:1]
+    name, _, version = source.partition("@")
+    prompts = f"prompts/*/{name}.{version or '*'}.md"
+    found += sorted(file for folder in folders for file in folder.glob(prompts)) if name.isidentifier() else []
+    return found or [path]  # reading it reports that it is not there
+
+
+def _checked(settings: Settings, file: Path, graph: bool) -> Valid:
+    """Return what a file holds. Raises DocumentFaults with all of its faults, and JeevesError."""
     if file.suffix == ".md":
-        return f"{file}: prompt {read_prompt(file).label}, valid\n"
+        return Valid("prompt", f"prompt {read_prompt(file).label}")
+    if not file.exists() and file.suffix not in _SUFFIXES and len(file.parts) == 1:
+        known = ", ".join(sorted(pipeline_files(settings)))
+        problem = f"neither a file nor the name of a pipeline, model file or prompt; pipelines: {known}"
+        raise_faults([Fault(str(file), None, "", problem)])
     data = load_yaml(file).data
-    if isinstance(data, dict) and "deployments" in data:
-        models = load_models(file, contributed=providers())
-        told = "".join(f"  {line}\n" for line in described(models, all_providers(providers())))
-        return f"{file}: {len(models.deployments)} models, {len(models.roles)} roles, valid\n{told}"
-    if isinstance(data, dict) and "agents" in data and not isinstance(data["agents"], dict):
-        pipeline = load_pipeline(file)
-        return (
-            mermaid(pipeline)
-            if graph
-            else f"{file}: pipeline '{pipeline.name}', {len(pipeline.agents)} stages, valid\n"
-        )
-    if isinstance(data, dict) and "name" in data:
-        load_pipeline(file)
-    load_settings(file, env={"HOME": str(Path.home())})
-    return f"{file}: settings, valid\n"
+    return next(check for fits, check in _KINDS if fits(data))(settings, file, graph)
 
 
-def mermaid(pipeline: PipelineConfig) -> str:
-    """Return the pipeline as a Mermaid flowchart, with one edge per route."""
-    lines = ["flowchart LR"]
-    for agent in pipeline.agents:
-        lines.append(f"    {agent.name}[{agent.name}]")
-        for rule in agent.routing_rules:
-            label = _label(f"{rule.condition} = {json.dumps(rule.value, ensure_ascii=False)}")
-            lines.append(f"    {agent.name} -->|{label}| {_node(rule.target)}")
-        lines.append(f"    {agent.name} --> {_node(agent.default_next or END)}")
-        if agent.error_next:
-            lines.append(f"    {agent.name} -.->|error| {_node(agent.error_next)}")
-    return "\n".join(lines) + "\n"
+def _model_file(_settings: Settings, file: Path, _graph: bool) -> Valid:
+    models = load_models(file, contributed=providers())
+    lines = tuple(described(models, all_providers(providers())))
+    return Valid("models", f"{len(models.deployments)} models, {len(models.roles)} roles", lines)
 
 
-def _node(target: str) -> str:
-    # Mermaid reads a node named `end` as the end of a subgraph.
-    return f"{target.upper()}([{target}])" if target in (END, *INTERRUPT_TARGETS) else target
+def _pipeline(settings: Settings, file: Path, graph: bool) -> Valid:
+    """Check a pipeline; for a graph, its own structure alone, so that one can be drawn before its agents exist."""
+    pipeline = load_pipeline(file)
+    told = f"pipeline '{pipeline.name}', {len(pipeline.agents)} stages"
+    if graph:
+        return Valid("pipeline", told, graph=mermaid(pipeline))
+    document = load_yaml(file)
+    raise_faults(document.fault(path, problem) for path, problem in problems_of_names(settings, pipeline))
+    return Valid("pipeline", told)
 
 
-def _label(text: str) -> str:
-    """Return the text quoted, so that Mermaid accepts any character."""
-    return '"' + " ".join(text.split()).replace("&", "#amp;").replace('"', "#quot;") + '"'
+def _settings(_settings_in_use: Settings, file: Path, _graph: bool) -> Valid:
+    document = load_yaml(file)
+    settings = load_settings(file, env={"HOME": str(Path.home())})
+    raise_faults(document.fault(path, problem) for path, problem in _problems_of_settings(settings))
+    return Valid("settings", "settings")
+
+
+def _problems_of_settings(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
+    """Yield a problem for each capability, pipeline and model file that the settings name and nothing has."""
+    installed = capabilities()
+    for number, name in enumerate(settings.capabilities):
+        if name not in installed:
+            yield ("capabilities", number), f"no capability '{name}' is installed; there are: {', '.join(installed)}"
+    named: list[tuple[KeyPath, str]] = [(("default_pipeline",), settings.default_pipeline)]
+    named += [(("warm_pipelines", number), name) for number, name in enumerate(settings.warm_pipelines)]
+    for path, name in named:
+        try:
+            capability_spec(settings, load_named_pipeline(settings, name))
+        except JeevesError as error:
+            yield path, error.message
+    try:
+        with_models(settings, settings.reasoner, None)
+    except JeevesError as error:
+        yield ("models", "file"), error.message
+
+
+def _has_agents(data: dict[str, Any]) -> bool:
+    return "agents" in data and not isinstance(data["agents"], dict)
+
+
+_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[Settings, Path, bool], Valid]], ...] = (
+    (lambda data: isinstance(data, dict) and "deployments" in data, _model_file),
+    (lambda data: isinstance(data, dict) and ("name" in data or _has_agents(data)), _pipeline),
+    (lambda data: True, _settings),
+)

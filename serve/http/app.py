@@ -40,6 +40,7 @@ from serve.http.run_documents import (
     place_of_page,
 )
 from serve.http.service import ChatMessage, Service
+from serve.principals import trusted_networks
 from serve.run_control import answer_run, cancel_run, pause_run
 from serve.run_logs import newest_runs
 
@@ -57,6 +58,7 @@ def http_app(service: Service) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
     )
+    api.state.trusted = trusted_networks(service.spec.trusted_proxies)
     _handle_errors(api)
     _add_chat(api, service)
     _add_run_views(api, service)
@@ -137,11 +139,12 @@ def _add_chat(api: FastAPI, service: Service) -> None:
 def _add_run_views(api: FastAPI, service: Service) -> None:
     @api.get(RUNS, responses=answers_of("list"))
     async def runs(
+        caller: Asking,
         limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20,
         before: Annotated[str | None, Query(description="From the Link header of the page before.")] = None,
     ) -> Response:
-        """Return the newest runs, newest first; the Link header leads to the next page."""
-        found = await asyncio.to_thread(newest_runs, service.spec.store, limit, place_of_page(before))
+        """Return the caller's newest runs, newest first; the Link header leads to the next page."""
+        found = await asyncio.to_thread(newest_runs, service.spec.store, limit, caller.user_id, place_of_page(before))
         answer = Response(msgspec.json.encode(found), media_type="application/json")
         following = page_after(found, limit)
         if following is not None:
@@ -149,16 +152,16 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         return answer
 
     @api.get(RUNS + "/{run_id}", responses=answers_of("view"))
-    async def run(run_id: str, request: Request) -> Response:
+    async def run(run_id: str, request: Request, caller: Asking) -> Response:
         """Return the current envelope of a run."""
-        envelope = await service.envelope(checked_run_id(run_id))
+        envelope = await service.envelope(checked_run_id(run_id), caller)
         request.state.run_id = envelope.run_id
         return Response(msgspec.json.encode(envelope), media_type="application/json")
 
     @api.get(RUNS + "/{run_id}/answer", responses=answers_of("answer"))
-    async def answer(run_id: str, request: Request) -> dict[str, Any]:
+    async def answer(run_id: str, request: Request, caller: Asking) -> dict[str, Any]:
         """Return the answer document of a run that is over, or that waits for a person."""
-        envelope = await service.envelope(checked_run_id(run_id))
+        envelope = await service.envelope(checked_run_id(run_id), caller)
         request.state.run_id = envelope.run_id
         if envelope.lifecycle not in ("terminated", "waiting"):
             raise RunStateError(f"run {run_id} is {envelope.lifecycle}: it has no answer yet", run_id=run_id)
@@ -168,12 +171,14 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
     async def events(
         run_id: str,
         request: Request,
+        caller: Asking,
         after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
         accept: Annotated[str, Header()] = "",
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
         """Return the events of a run so far as JSON or, if text/event-stream is accepted, stream them to its end."""
         after_seq, known = first_wanted(after, last_event_id), checked_run_id(run_id)
+        await service.envelope(known, caller)
         found, is_over = await service.events(known, after_seq)
         request.state.run_id = known
         if EVENT_STREAM in accept:
@@ -183,23 +188,25 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
 
 
 def _add_run_control(api: FastAPI, service: Service) -> None:
-    async def driven_here(run_id: str, request: Request) -> RunId:
+    async def driven_here(run_id: str, request: Request, caller: Asking) -> RunId:
         known = checked_run_id(run_id)
-        await service.driven(known)
+        await service.driven(known, caller)
         request.state.run_id = known
         return known
 
     Driven = Annotated[RunId, Depends(driven_here)]  # noqa: N806 (a type, of this service)
 
     @api.post(RUNS + "/{run_id}/cancel", responses=answers_of("control"))
-    async def cancel(run: Driven, body: ReasonBody | None = None) -> dict[str, Any]:
+    async def cancel(run: Driven, caller: Asking, body: ReasonBody | None = None) -> dict[str, Any]:
         """Cancel a run; results of finished stages are kept."""
-        return service.document(await cancel_run(service.runs, run, body.reason if body else ""))
+        reason = body.reason if body else ""
+        return service.document(await cancel_run(service.runs, run, caller.user_id, reason))
 
     @api.post(RUNS + "/{run_id}/pause", responses=answers_of("control"))
-    async def pause(run: Driven, body: ReasonBody | None = None) -> dict[str, Any]:
+    async def pause(run: Driven, caller: Asking, body: ReasonBody | None = None) -> dict[str, Any]:
         """Pause a run at its next step, until it is resumed."""
-        return service.document(await pause_run(service.runs, run, body.reason if body else ""))
+        reason = body.reason if body else ""
+        return service.document(await pause_run(service.runs, run, caller.user_id, reason))
 
     @api.post(RUNS + "/{run_id}/resume", responses=answers_of("control"))
     async def resume(run: Driven, caller: Asking, body: AnswerBody | None = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fastapi import Request
 
-from serve.answer_document import LOCAL_USER
+from serve.principals import of_http_client
 
 
 class Caller(NamedTuple):
@@ -16,6 +16,7 @@ class Caller(NamedTuple):
 
 
 def caller_of(request: Request) -> Caller:
-    """Return who sent a request. Without access tokens, everyone on the loopback interface is the same user."""
-    del request
-    return Caller(LOCAL_USER)
+    """Return who sent a request, by its address; `trusted` of the application are proxies that tell another one."""
+    host = None if request.client is None else request.client.host
+    forwarded = request.headers.getlist("x-forwarded-for")
+    return Caller(of_http_client(host, forwarded, request.app.state.trusted).user_id)

@@ -30,6 +30,7 @@ from runtime.primitives.metrics import (
     MODEL_BREAKERS,
     REQUEST_S,
     REQUESTS,
+    SLOW_STAGES,
     TOOL_CALLS,
     CounterMetric,
     GaugeMetric,
@@ -76,6 +77,7 @@ class RequestMetrics:
         self._histograms[REQUEST_S].observe(latency_s)
         self._count(HOPS, document["usage"]["hops"])
         self._count(TOOL_CALLS, document["usage"]["tool_calls"])
+        self._count(SLOW_STAGES, document["usage"].get("slow_stages", 0))
 
     def _count(self, metric: CounterMetric, by: float, *labels: str) -> None:
         counter = self._counters[metric]

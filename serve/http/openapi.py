@@ -22,7 +22,7 @@ class Problem(BaseModel):
 
 _MEANINGS = {
     400: "No HTTP/1.1 request, no JSON, or not one Host.",
-    403: "The page of another site asks (Origin).",
+    403: "The page of another site asks (Origin), or the run is another caller's.",
     404: "There is nothing of that name.",
     408: "The head or the body was not here in time.",
     409: "The state of the run does not allow it.",

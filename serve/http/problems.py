@@ -15,6 +15,7 @@ from runtime.errors import (
     InputError,
     InterruptError,
     JeevesError,
+    NotPermittedError,
     RateLimitedError,
     RunStateError,
     UnknownNameError,
@@ -25,6 +26,7 @@ PROBLEM_JSON = "application/problem+json"
 # First match wins: subclasses of InputError come before it. Errors that are not the caller's fault are a 503.
 _STATUS_OF_ERROR: tuple[tuple[type[JeevesError], int], ...] = (
     (RateLimitedError, 429),
+    (NotPermittedError, 403),
     (UnknownNameError, 404),
     (InterruptError, 409),
     (RunStateError, 409),

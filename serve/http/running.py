@@ -56,6 +56,7 @@ def run_service(
             models=None if models is None else models.model_dump(mode="json"),
             providers=providers(),
             hosts=settings.http.allowed_hosts,
+            trusted_proxies=settings.http.trusted_proxies,
         )
         has_models = _deploy_models(models)
         asyncio.run(_serve(spec, settings.http.host, port, announce))

@@ -27,6 +27,7 @@ from serve.http.idempotency import fingerprint
 from serve.http.model_state import ModelState
 from serve.http.problems import RefusedError
 from serve.http.readiness import Readiness
+from serve.run_control import check_permitted, permitted_run
 from serve.run_logs import StoredRun, stored_run
 
 KEEPER = "service"
@@ -37,7 +38,8 @@ class ServiceSpec(msgspec.Struct, frozen=True):
 
     `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
     `store`: where the run logs are; `models`: the model file that agents reason with, if they do; `providers`: those
-    beside the kernel's own that it may name; `hosts`: names of this service beside those of the loopback interface.
+    beside the kernel's own that it may name; `hosts`: names of this service beside those of the loopback interface;
+    `trusted_proxies`: addresses and networks whose X-Forwarded-For is believed.
     """
 
     default_pipeline: str
@@ -49,6 +51,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
     models: dict[str, Any] | None = None
     providers: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
     http: HttpLimits = DEFAULT_LIMITS
 
 
@@ -128,13 +131,18 @@ class Service:
         self.metrics.answered(document, time.perf_counter() - started_s)
         return document
 
-    async def envelope(self, run_id: RunId) -> Envelope:
-        """Return the envelope of a run, of this system or as another one recorded it. Raises UnknownNameError."""
+    async def envelope(self, run_id: RunId, caller: Caller) -> Envelope:
+        """Return the envelope of a run, of this system or as another one recorded it.
+
+        Raises UnknownNameError, and NotPermittedError for the run of another caller.
+        """
         try:
-            return await self.runs.envelope(run_id)
+            envelope = await self.runs.envelope(run_id)
         except UnknownNameError:
             run = await self._stored(run_id)
-            return fold(run.rules, run.events).envelope
+            envelope = fold(run.rules, run.events).envelope
+        check_permitted(envelope, caller.user_id)
+        return envelope
 
     async def events(self, run_id: RunId, after_seq: int) -> tuple[list[ClientEvent], bool]:
         """Return the events of a run after `after_seq` so far, and whether it is over. Raises UnknownNameError."""
@@ -154,12 +162,12 @@ class Service:
             for event in (await self.events(run_id, after_seq))[0]:
                 yield event
 
-    async def driven(self, run_id: RunId) -> None:
-        """Return if this system drives the run. Raises RunStateError if another one did, and UnknownNameError."""
+    async def driven(self, run_id: RunId, caller: Caller) -> None:
+        """Return if this system drives the run. Raises RunStateError if another one did, else as `envelope`."""
         try:
-            await self.runs.envelope(run_id)
+            await permitted_run(self.runs, run_id, caller.user_id)
         except UnknownNameError:
-            await self._stored(run_id)
+            await self.envelope(run_id, caller)
             told = f"run {run_id} is not one of this service's: it can be read here, and changed where it is driven"
             raise RunStateError(told, run_id=run_id) from None
 

@@ -120,5 +120,6 @@ PROVIDER = Provider(
     open=_open,
     told=_told,
     needs_cluster=True,
+    limits_itself=True,
     deploy=_deploy,
 )

@@ -28,8 +28,9 @@ from runtime.primitives.visible_text import visible_line
 from runtime.run.envelope import Envelope, InterruptResponse
 from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
-from serve.answer_document import LOCAL_USER, Ask, asked_in, document_of
-from serve.run_control import answer_run, cancel_run, pause_run
+from serve.answer_document import Ask, asked_in, document_of
+from serve.principals import at_socket
+from serve.run_control import answer_run, cancel_run, pause_run, permitted_run
 from serve.runtimes.answering import AskCallbacks
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
 from serve.runtimes.warm import (
@@ -52,9 +53,14 @@ class Client:
     """Represents the client of one connection: sends lines to it, and queues the lines that follow its request."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connection = writer.get_extra_info("socket")
         self._reader = reader
         self._writer = writer
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def user_id(self, claimed_id: str = "") -> str:
+        """Return the principal of the client: its operating-system user, or their batch work if it claims that."""
+        return at_socket(self._connection, claimed_id).user_id
 
     async def until_gone(self) -> None:
         """Queue the lines of the client, and return when it has disconnected."""
@@ -144,6 +150,7 @@ class Door:
 
     async def _ask(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
         ask = msgspec.convert(request["ask"], Ask)
+        ask = msgspec.structs.replace(ask, user_id=client.user_id(ask.user_id))
         document = await self._runtime.ask(ask, AskCallbacks(client.on_event, client.on_indexing, client.on_interrupt))
         self.answered += 1
         return {"document": document}
@@ -162,6 +169,7 @@ class Door:
 
     async def _watch(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
         run_id = _run_id(request)
+        await permitted_run(self._system, run_id, client.user_id())
         async with aclosing(self._system.watch(run_id, int(request["after_seq"]))) as events:
             async for event in events:
                 client.on_event(event)
@@ -170,22 +178,22 @@ class Door:
                     break
         return await self._document(request, client)
 
-    async def _document(self, request: dict[str, Any], _client: Client) -> dict[str, Any]:
-        return {"document": self._told(await self._system.envelope(_run_id(request)))}
+    async def _document(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
+        return {"document": self._told(await permitted_run(self._system, _run_id(request), client.user_id()))}
 
-    async def _cancel(self, request: dict[str, Any], _client: Client) -> dict[str, Any]:
-        envelope = await cancel_run(self._system, _run_id(request), str(request["reason"]))
+    async def _cancel(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
+        envelope = await cancel_run(self._system, _run_id(request), client.user_id(), str(request["reason"]))
         return {"document": self._told(envelope)}
 
-    async def _pause(self, request: dict[str, Any], _client: Client) -> dict[str, Any]:
-        envelope = await pause_run(self._system, _run_id(request), str(request["reason"]))
+    async def _pause(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
+        envelope = await pause_run(self._system, _run_id(request), client.user_id(), str(request["reason"]))
         return {"document": self._told(envelope)}
 
-    async def _answer(self, request: dict[str, Any], _client: Client) -> dict[str, Any]:
+    async def _answer(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
         run_id, interrupt_id = _run_id(request), request["interrupt_id"]
         seen, _ = await self._system.events(run_id)
         response = msgspec.convert(request["answer"], InterruptResponse)
-        await answer_run(self._system, run_id, interrupt_id, LOCAL_USER, response)
+        await answer_run(self._system, run_id, interrupt_id, client.user_id(), response)
         return {"after_seq": len(seen)}
 
     def _told(self, envelope: Envelope) -> dict[str, Any]:

@@ -118,7 +118,10 @@ def read_record(state_dir: Path) -> WarmRecord | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
-        raise ClusterError(f"the record of the warm system {path} is unreadable: {error}; run `jeeves down`") from error
+        raise ClusterError(
+            f"the record of the warm system {path} is unreadable: {error}; end the process that holds "
+            f"{path.with_name('lock')} (fuser shows it), and run `jeeves up`"
+        ) from error
 
 
 def write_record(state_dir: Path, record: WarmRecord) -> None:

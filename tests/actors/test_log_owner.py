@@ -164,3 +164,29 @@ def test_a_deposed_owner_that_goes_down_does_not_release_its_successors_lease(st
     waiting = Waiting(clock)
     owner(store, clock, "three", wait=waiting)
     assert waiting.waited_s == [LEASE_MS / 1000]
+
+
+def test_an_owner_that_adopts_nothing_leaves_logs_with_open_runs_to_others_while_there_are_clean_ones(
+    store: StoreOptions,
+) -> None:
+    clock = HandClock()
+    left = owner(store, clock, "one", "x", "y")
+    left.log.append("line", Event(RunId("r-1"), 1, 0, CancelRequested()))
+    left.release()
+    names = ("x", "y")
+    second = LogOwner(FIRST, "two", store, names, clock, Waiting(clock), prefers_clean=True)
+    third = LogOwner(FIRST, "three", store, names, clock, Waiting(clock), prefers_clean=True)
+    assert (second.log_name, third.log_name) == ("y", "x")
+    with pytest.raises(OwnedError):
+        LogOwner(FIRST, "four", store, names, clock, Waiting(clock), prefers_clean=True)
+
+
+def test_an_owner_knows_since_when_its_log_had_none(store: StoreOptions) -> None:
+    clock = HandClock()
+    first = owner(store, clock, "one")
+    assert first.unowned_since_ms == 0
+    clock.turn(10)
+    first.release()
+    released_ms = clock.now_ms()
+    clock.turn(10)
+    assert owner(store, clock, "two").unowned_since_ms == released_ms

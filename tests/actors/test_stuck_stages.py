@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runtime.agents.stop_watchdog import STOP_PATIENCE_S
+from runtime.processes.stop_watchdog import STOP_PATIENCE_S
 from runtime.run.envelope import Request
 from runtime.testing import PipelineBuilder
 from tests.actors.test_processes_killed import process_of

@@ -25,10 +25,14 @@ STARTERS = {
     *(f"{how}{kind}" for how in ("exec", "spawn") for kind in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
 }
 MAY_START = {
-    "runtime/codebase/git/git_process.py": "git",
-    "runtime/codebase/search/ripgrep.py": "rg",
+    "runtime/processes/programs.py": "git and rg, by `run_program`",
+    "runtime/processes/worker_process.py": "Python, for calls that can be killed",
     "actors/cluster.py": "the reaper of a cluster",
     "serve/cli/up_down.py": "jeeves itself",
+}
+MAY_RUN_PROGRAMS = {
+    "runtime/codebase/git/git_process.py": "git",
+    "runtime/codebase/search/ripgrep.py": "rg",
 }
 VARIABLES = {
     *("PATH", "HOME", "XDG_CONFIG_HOME", "LC_ALL", "GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_NOSYSTEM", "GIT_PAGER"),
@@ -119,6 +123,13 @@ def test_nothing_else_starts_programs() -> None:
                 assert STARTERS.isdisjoint(name.name for name in node.names), path
     starting = {path for path, names in found.items() if names != {"asyncio.run"}}
     assert starting == set(MAY_START)
+    running = {
+        path
+        for path, nodes in sources().items()
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and any(name.name == "run_program" for name in node.names)
+    }
+    assert running == set(MAY_RUN_PROGRAMS)
 
 
 @pytest.mark.parametrize("command", ["fetch", "config", "gc", "submodule", "checkout", "difftool", "-c", "--exec-path"])

@@ -245,7 +245,7 @@ def test_an_index_without_end_is_refused_and_not_copied(tmp_path: Path) -> None:
     root = grow(tmp_path / "root")
     with (root / ".git" / "index").open("r+b") as index:
         index.truncate(MAX_COPIED_BYTES + 1)
-    with pytest.raises(RepositoryError, match="at most 1073741824 are copied"):
+    with pytest.raises(RepositoryError, match="at most 1073741824 are read"):
         Git(root).run("log")
 
 

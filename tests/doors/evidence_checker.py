@@ -25,7 +25,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "reasoner": str,
     "usage": dict,
 }
-USAGE = {"llm_calls", "tokens_in", "tokens_out", "tool_calls", "hops", "stages", "duration_ms"}
+USAGE = {"llm_calls", "tokens_in", "tokens_out", "tool_calls", "hops", "stages", "slow_stages", "duration_ms"}
 
 _MARK = re.compile(r"\[([^\[\]\s:]+):(\d+)(?:-(\d+))?\]")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)

@@ -22,6 +22,12 @@ PATIENT_S = 120.0
 STOPPED_IS_NOT_HANGING = {"JEEVES_SUPERVISOR__HANGS_AFTER_S": "600"}
 """Settings of a system whose processes a test stops for as long as some commands take: none is replaced for that."""
 
+TREE = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+"""Where the code under test is, if that is not where it is installed."""
+
+UNHURRIED = {f"JEEVES_LIMITS__RATES__{limit}": "unlimited" for limit in ("PER_MINUTE", "PER_HOUR", "PER_DAY", "BURST")}
+"""Settings of a service whose one client is a test, which asks more often than a person."""
+
 T = TypeVar("T")
 
 
@@ -75,6 +81,8 @@ class Program:
             "HOME": str(state_dir.parent / "home"),
             "LANG": "C.UTF-8",
             "JEEVES_STATE_DIR": str(state_dir),
+            **TREE,
+            **UNHURRIED,
             **env,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.program import Program, processes_that_mention, wait_until
+from tests.doors.program import Program, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.doors.test_http import MESSAGES, Answer, Service, free_port
 
@@ -36,10 +37,16 @@ def until_answered(service: Service, question: str) -> Answer:
     return wait_until(lambda: next(answers))
 
 
-def doors(folder: Path) -> list[int]:
-    """The processes that listen for HTTP."""
-    found = processes_that_mention(str(folder))
-    return [pid for pid in found if b"HttpDoor" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+def door_of(service: Service) -> int:
+    """The process that listens on the port of the service."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    # Fields 1, 3 and 9 are the local address, the state (0A: listening) and the socket's inode.
+    (inode,) = (line[9] for line in lines if line[3] == "0A" and int(line[1].partition(":")[2], 16) == service.port)
+    for entry in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # it ended while it was looked at
+            if str(entry.readlink()) == f"socket:[{inode}]":
+                return int(entry.parts[2])
+    raise AssertionError(f"nobody listens on port {service.port}")
 
 
 def test_a_killed_door_costs_no_answer_and_no_second_run(tmp_path: Path) -> None:
@@ -49,8 +56,7 @@ def test_a_killed_door_costs_no_answer_and_no_second_run(tmp_path: Path) -> None
         with ThreadPoolExecutor(len(QUESTIONS)) as pool:
             first = [pool.submit(asked, service, question) for question in QUESTIONS]
             wait_until(lambda: service.call("GET", "/ready").json["runs_under_way"] > 0)
-            (door,) = doors(tmp_path)
-            os.kill(door, signal.SIGKILL)
+            os.kill(door_of(service), signal.SIGKILL)
             killed_s = time.monotonic()
             answers = list(pool.map(lambda question: until_answered(service, question), QUESTIONS))
             assert any(future.result() is None for future in first), "nothing was under way when the door was killed"

@@ -114,7 +114,15 @@ class Walker:
         from runtime.supervision.events import Event, RunRequested
 
         log = open_run_log(self.site.store, "one-off-0-1")
-        log.append("gone", Event(RunId("r-unreadable"), 1, 1, RunRequested(Request("gone", "?"), config_hash="x")))
+        log.append(
+            "gone",
+            Event(
+                RunId("r-unreadable"),
+                1,
+                1,
+                RunRequested(Request("gone", "?", user_id="http:127.0.0.1"), config_hash="x"),
+            ),
+        )
         log.close()
         return "r-unreadable"
 

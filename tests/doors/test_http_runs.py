@@ -18,8 +18,11 @@ from runtime.store.options import StoreOptions
 from runtime.store.run_log import Entry
 from runtime.supervision.events import Event, RunRequested
 from serve.http.readiness import check_store
+from serve.principals import of_http_client
 from tests.doors.http_site import PIPELINE, RUNS, Site, open_site, until
 from tests.runtime.hosting.hosted import Hosted
+
+CALLER = of_http_client("127.0.0.1", (), ()).user_id
 
 
 @pytest.fixture
@@ -32,7 +35,7 @@ async def run_of_another_system(site: Site) -> RunId:
     """A run in the log of a command that was there for one question."""
     log = open_run_log(site.store, "one-off-0-0")
     other = Hosted(PIPELINE, {"look": [{}], "integration": [{"final_response": "elsewhere"}]}, log=log)
-    envelope = await other.run("Where?")
+    envelope = await other.run("Where?", user_id=CALLER)
     await other.runner.close()
     log.close()
     return envelope.run_id
@@ -62,7 +65,7 @@ async def test_a_run_of_another_system_is_changed_there(site: Site, what: str) -
 
 def keep_runs(site: Site, numbers: range) -> None:
     """Runs of which several began at the same instant."""
-    request = Request("sample", "?")
+    request = Request("sample", "?", user_id=CALLER)
     site.log.append_all(
         [Entry("sample", Event(RunId(f"r-{n:03}"), 1, 1_000 + n // 3, RunRequested(request))) for n in numbers]
     )

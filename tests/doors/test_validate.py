@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+
+import pytest
 
 from runtime.settings import shipped_config_dir
 from tests.doors.program import Program
@@ -93,3 +96,143 @@ def test_a_graph_survives_whatever_a_rule_compares_with(jeeves: Program, tmp_pat
         "a --> END([end])",
         "a -.->|error| END([end])",
     ]
+
+
+NAMES = """\
+name: mine
+capability: code_analysis
+agents:
+  - name: perception
+    stage_order: 1
+    default_next: planner
+  - name: planner
+    stage_order: 2
+    has_llm: true
+    model_role: planner
+    prompt_key: planner@2
+    has_tools: true
+    tool_access: read
+    allowed_tools: [list_tools]
+    default_next: integration
+  - name: integration
+    stage_order: 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "not_there", "line", "problem"),
+    [
+        ("capability: code_analysis", "capability: nonsense", 2, "nonsense"),
+        ("- name: integration", "- name: integrator", 16, "did you mean 'integration'"),
+        ("model_role: planner", "model_role: plannr", 10, "unknown model role 'plannr'; did you mean 'planner'"),
+        ("planner@2", "planner@3", 11, "there is no prompt 'planner@3'"),
+        ("planner@2", "nobody", 11, "no prompt is named 'nobody'"),
+        ("[list_tools]", "[list_tool]", 14, "unknown tool 'list_tool'; did you mean 'list_tools'"),
+        ("    has_llm: true\n    model_role: planner\n    prompt_key: planner@2\n", "", 8, "needs has_llm: true"),
+        ("    stage_order: 3", "    stage_order: 3\n    has_policies: true", 18, "no hook `policy`"),
+    ],
+)
+def test_a_pipeline_that_names_what_is_not_there_is_not_valid(
+    jeeves: Program, tmp_path: Path, there: str, not_there: str, line: int, problem: str
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(NAMES)
+    assert "valid" in jeeves.run("validate", file).answers().out
+    text = (
+        NAMES.replace("default_next: integration", "default_next: integrator") if "integrator" in not_there else NAMES
+    )
+    assert there in text
+    file.write_text(text.replace(there, not_there))
+    outcome = jeeves.run("validate", file)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert problem in outcome.err
+    if "has_llm" not in there:
+        assert f"mine.yaml:{line}:" in outcome.err
+
+
+def test_a_role_of_the_model_file_is_there(jeeves: Program, tmp_path: Path) -> None:
+    (tmp_path / "models.yaml").write_text(
+        "deployments:\n  main: {backend: openai, base_url: 'http://127.0.0.1:1/v1', model: m, max_model_len: 4096}\n"
+        "roles:\n  default: {deployment: main}\n  cheap: {deployment: main}\n"
+    )
+    (tmp_path / "mine.yaml").write_text(NAMES.replace("model_role: planner", "model_role: cheap"))
+    assert jeeves.run("validate", "mine.yaml", cwd=tmp_path).status == 2
+    jeeves.run("validate", "mine.yaml", "--models", "models.yaml", cwd=tmp_path).answers()
+
+
+def test_pipelines_model_files_and_prompts_are_found_by_name(jeeves: Program, tmp_path: Path) -> None:
+    out = jeeves.run("validate", "code_analysis_hedged", "openai", "planner", "critic@1", cwd=tmp_path).answers().out
+    for word in (
+        "pipeline 'code_analysis_hedged'",
+        "1 models",
+        "prompt planner@1",
+        "prompt planner@2",
+        "prompt critic@1",
+    ):
+        assert word in out
+    outcome = jeeves.run("validate", "nonsense", cwd=tmp_path)
+    assert outcome.status == 2
+    assert "neither a file nor" in outcome.err
+    assert "code_analysis_small" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ("default_pipeline: nonsense", "settings.yaml:1: default_pipeline: no pipeline is named 'nonsense'"),
+        ("warm_pipelines: [code_analysis_small, nonsense]", "settings.yaml:1: warm_pipelines[1]"),
+        ("capabilities: [code_analysis, nonsense]", "no capability 'nonsense' is installed"),
+        ("reasoner: llm\nmodels: {file: nonsense}", "settings.yaml:2: models.file"),
+    ],
+)
+def test_settings_that_name_what_is_not_there_are_not_valid(
+    jeeves: Program, tmp_path: Path, settings: str, problem: str
+) -> None:
+    (tmp_path / "settings.yaml").write_text(f"{settings}\n")
+    outcome = jeeves.run("validate", "settings.yaml", cwd=tmp_path)
+    assert outcome.status == 2
+    assert problem in outcome.err
+
+
+def test_as_json_there_is_a_verdict_for_each_document(jeeves: Program, tmp_path: Path) -> None:
+    (tmp_path / "faulty.yaml").write_text(FAULTY)
+    outcome = jeeves.run("validate", "--json", "code_analysis", "faulty.yaml", cwd=tmp_path)
+    assert (outcome.status, outcome.err) == (2, "")
+    valid, faulty = json.loads(outcome.out)
+    assert (valid["valid"], valid["kind"], valid["faults"]) == (True, "pipeline", [])
+    assert not faulty["valid"]
+    assert any("ghost" in fault for fault in faulty["faults"])
+
+
+def test_a_graph_has_requirements_joins_fan_outs_and_the_final_stage(jeeves: Program) -> None:
+    lines = {
+        line.strip() for line in jeeves.run("validate", "--graph", "code_analysis_hedged").answers().out.splitlines()
+    }
+    for line in (
+        "perception ==>|requires| intent",
+        "plan_choice__join{any of}",
+        "planner_quick ==> plan_choice__join",
+        "planner_thorough ==> plan_choice__join",
+        "plan_choice__join ==>|requires| plan_choice",
+        'traverser[["traverser<br/>foreach outputs.planner.groups, 4 at once"]]',
+        "traverser -.->|error| integration",
+        'integration[/"integration<br/>final stage"/]',
+        "integration --> END([end])",
+        "critic --> integration",
+    ):
+        assert line in lines, line
+    assert "perception --> END([end])" not in lines
+
+
+def test_a_graph_has_joins_of_all_soft_order_and_answers(jeeves: Program, tmp_path: Path) -> None:
+    (tmp_path / "odd.yaml").write_text(
+        "name: odd\ndefault_run_mode: parallel\nclarification_resume_stage: c\nagents:\n"
+        "  - {name: a, stage_order: 1}\n  - {name: b, stage_order: 2}\n"
+        "  - {name: c, stage_order: 3, requires: [a, b], default_next: clarification}\n"
+        "  - {name: d, stage_order: 4, after: [c]}\n"
+    )
+    lines = {
+        line.strip() for line in jeeves.run("validate", "--graph", tmp_path / "odd.yaml").answers().out.splitlines()
+    }
+    for line in ("c__join{all of}", "c -.->|after| d", "CLARIFICATION([clarification]) -->|answered| c"):
+        assert line in lines, line

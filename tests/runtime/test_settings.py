@@ -281,3 +281,40 @@ def test_a_wrong_store_is_a_fault_that_shows_no_password(tmp_path: Path, text: s
     [told] = faults_of(settings_file(tmp_path, text))
     assert fault in told
     assert "sesame" not in told
+
+
+def test_what_is_unlimited_stays_so_on_the_way_to_the_process_that_is_up() -> None:
+    variables = {
+        "JEEVES_LIMITS__RATES__BURST": "unlimited",
+        "JEEVES_LIMITS__QUOTAS__RUN_S": "unlimited",
+        "JEEVES_STORE__RETENTION_DAYS": "unlimited",
+    }
+    settings = load_settings(env={**HOME_ENV, **variables})
+    assert settings.limits.rates.burst is None
+    assert Settings.model_validate_json(settings.json_with_secrets()) == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "told"),
+    [
+        ("limits:\n  limited: [batch]\n", "limits.limited[0]", "Input should be 'user', 'token' or 'address'"),
+        ("limits:\n  rates_by_user: {ann: {burst: 1}}\n", "limits.rates_by_user.ann", "user:NAME"),
+        ("limits:\n  rates_by_user: {'batch:ann': {burst: 1}}\n", "limits.rates_by_user.batch:ann", "address:NAME"),
+        ("limits:\n  rates_by_endpoint: {chats: {burst: 1}}\n", "limits.rates_by_endpoint.chats", "'chat'"),
+        ("http:\n  trusted_proxies: [10.0.0.1/8]\n", "http.trusted_proxies[0]", "host bits set"),
+        ("http:\n  trusted_proxies: [proxy]\n", "http.trusted_proxies[0]", "Not an address or network"),
+    ],
+)
+def test_a_setting_that_names_no_principal_endpoint_or_network_is_a_fault(
+    tmp_path: Path, text: str, key: str, told: str
+) -> None:
+    (fault,) = faults_of(settings_file(tmp_path, text))
+    assert key in fault
+    assert told in fault
+
+
+def test_principals_endpoints_and_proxies_are_read() -> None:
+    variables = {"JEEVES_LIMITS__LIMITED": "user,address", "JEEVES_HTTP__TRUSTED_PROXIES": "127.0.0.1,2001:db8::/32"}
+    settings = load_settings(env={**HOME_ENV, **variables})
+    assert settings.limits.limited == ("user", "address")
+    assert settings.http.trusted_proxies == ("127.0.0.1/32", "2001:db8::/32")

@@ -18,6 +18,10 @@ from actors.capabilities.code_analysis.models.rule_fallback import model_or_rule
 from actors.capabilities.code_analysis.tools.services import open_services
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.agents.capability import AgentHooks, Capability
+from runtime.agents.profile import AgentProfile
+
+# Rules take milliseconds; a model that takes longer than this is worth a look.
+REASONS = AgentProfile(latency_budget_ms=30_000)
 
 CAPABILITY = Capability(
     id="code_analysis",
@@ -29,17 +33,19 @@ CAPABILITY = Capability(
         "code_analysis_small",
     ),
     agents={
-        "perception": AgentHooks(process=perceive),
+        "perception": AgentHooks(process=perceive, profile=AgentProfile(latency_budget_ms=60_000)),
         "intent": AgentHooks(
             pre_process=intent.gather,
             reasoners={"rules": intent.by_rules, "llm": model_or_rules("intent", intent_by_model, intent.by_rules)},
             post_process=intent.settle,
+            profile=REASONS,
         ),
         "planner": AgentHooks(
             pre_process=planner.gather,
             reasoners={"rules": planner.by_rules, "llm": model_or_rules("planner", plan_by_model, planner.by_rules)},
             post_process=planner.settle,
             policy=plan_policy.judge,
+            profile=planner.PROFILE,
         ),
         "planner_quick": AgentHooks(
             pre_process=planner.gather,
@@ -48,6 +54,7 @@ CAPABILITY = Capability(
                 "llm": model_or_rules("planner_quick", plan_by_model, planner.by_rules),
             },
             post_process=planner.settle,
+            profile=planner.PROFILE,
         ),
         "planner_thorough": AgentHooks(
             pre_process=planner.gather,
@@ -56,9 +63,10 @@ CAPABILITY = Capability(
                 "llm": model_or_rules("planner_thorough", plan_by_model, planner.thoroughly),
             },
             post_process=planner.settle,
+            profile=planner.PROFILE,
         ),
         "plan_choice": AgentHooks(process=planner.choose),
-        "traverser": AgentHooks(process=traverse),
+        "traverser": AgentHooks(process=traverse, profile=AgentProfile(latency_budget_ms=30_000)),
         "execution": AgentHooks(process=gather_groups),
         "synthesizer": AgentHooks(
             pre_process=synthesizer.gather,
@@ -67,11 +75,13 @@ CAPABILITY = Capability(
                 "llm": model_or_rules("synthesizer", synthesis_by_model, synthesizer.by_rules),
             },
             post_process=synthesizer.settle,
+            profile=REASONS,
         ),
         "critic": AgentHooks(
             pre_process=critic.gather,
             reasoners={"rules": critic.by_rules, "llm": model_or_rules("critic", critique_by_model, critic.by_rules)},
             post_process=critic.settle,
+            profile=REASONS,
         ),
         "integration": AgentHooks(process=integrate),
         "draft": AgentHooks(process=review.draft),

@@ -12,7 +12,10 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from runtime.codebase.files.regular_file import read_below
+
 SNIFFED_BYTES = 8192
+MAX_READ_BYTES = 10_000_000
 
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -61,15 +64,18 @@ def from_bytes(data: bytes) -> SourceText:
     return SourceText(text, hashlib.sha256(data).hexdigest(), note)
 
 
-def read_source(path: Path) -> SourceText | None:
-    """Return the text of a file, or None if it is binary. OSError if it cannot be read."""
-    data = path.read_bytes()
+def read_source(root: Path, path: str, max_bytes: int = MAX_READ_BYTES) -> SourceText | None:
+    """Return the text of the file at `path` below `root`, or None if it is binary.
+
+    OSError if it cannot be read, is no regular file, lies behind a link, or has more than `max_bytes`.
+    """
+    data = read_below(root, path, max_bytes)
     return None if is_binary(data) else from_bytes(data)
 
 
-def try_read_source(path: Path) -> SourceText | None:
+def try_read_source(root: Path, path: str) -> SourceText | None:
     """Return the text as `read_source` does; None also for a file that is missing or cannot be read."""
     try:
-        return read_source(path)
+        return read_source(root, path)
     except OSError:
         return None

@@ -3,7 +3,8 @@
     walk(root, options) -> Walk(entries, notes)
 
 The root is exactly the given folder. `.gitignore` files at and below it count, those above it do not; a few folders
-that never hold source (`node_modules`, caches, virtual environments) are always excluded. Ignored files do not appear
+that never hold source (`node_modules`, caches, virtual environments) are always excluded. An ignore file that is no
+regular file, is a link, or is too large is not used, and noted. Ignored files do not appear
 at all; a file that must not be read appears with a `skip_reason`. Only names and file status are examined here: binary
 content, broken encodings and the language of a script by its first line are detected when a file is read.
 """
@@ -16,10 +17,17 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-import pathspec
-
+from runtime.codebase.files.ignore_rules import (
+    MAX_IGNORE_FILE_BYTES,
+    MAX_PATTERN_BYTES,
+    MAX_PATTERNS,
+    IgnoreRules,
+    parse_ignore_file,
+    parse_pattern,
+)
+from runtime.codebase.files.regular_file import read_below
 from runtime.codebase.language_registry import language_of
 from runtime.errors import RepositoryError
 
@@ -46,6 +54,8 @@ _SECRET_NAME = re.compile(
     |secrets?\.(?:json|ya?ml|toml|ini|env|txt))""",
     re.VERBOSE | re.IGNORECASE,
 )
+MAX_PATTERNS_OF_ALL = 100_000
+MAX_NOTES = 50
 _TEMPLATE_SUFFIXES = (".example", ".sample", ".template", ".dist")
 
 
@@ -120,18 +130,14 @@ def walk(root: Path, options: WalkOptions = WalkOptions()) -> Walk:
     walker = _Walker(resolved, options)
     entries = list(walker.files())
     entries.sort(key=lambda entry: entry.path)
-    return Walk(tuple(entries), tuple(walker.notes))
+    return Walk(tuple(entries), _bounded(walker.notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _IgnoreRules:
-    """Holds the patterns of one ignore file, which apply to paths below `prefix` (empty or ending in a slash)."""
+class _RulesBelow(NamedTuple):
+    """Holds the patterns of an ignore file, which apply to paths below a folder, after `skipped` bytes of them."""
 
-    prefix: str
-    spec: pathspec.GitIgnoreSpec
-
-    def verdict(self, path: str) -> bool | None:
-        return self.spec.check_file(path[len(self.prefix) :]).include
+    skipped: int
+    rules: IgnoreRules
 
 
 class _Walker:
@@ -139,11 +145,13 @@ class _Walker:
         self.notes: list[str] = []
         self._root = str(root)
         self._options = options
-        self._extra = _IgnoreRules("", pathspec.GitIgnoreSpec.from_lines(options.excludes))
+        excluded = (parse_pattern(each.encode("utf-8", "surrogateescape")) for each in options.excludes)
+        self._extra = IgnoreRules(pattern for pattern in excluded if pattern is not None)
         self._count = 0
+        self._patterns = 0
 
     def files(self) -> Iterator[FileEntry]:
-        pending: list[tuple[str, tuple[_IgnoreRules, ...]]] = [("", ())]
+        pending: list[tuple[str, tuple[_RulesBelow, ...]]] = [("", ())]
         while pending:
             prefix, rules = pending.pop()
             found = self._scan(prefix)
@@ -175,29 +183,40 @@ class _Walker:
         return usable
 
     def _with_own_rules(
-        self, prefix: str, rules: tuple[_IgnoreRules, ...], found: list[os.DirEntry[str]]
-    ) -> tuple[_IgnoreRules, ...]:
+        self, prefix: str, rules: tuple[_RulesBelow, ...], found: list[os.DirEntry[str]]
+    ) -> tuple[_RulesBelow, ...]:
         if not any(item.name == ".gitignore" for item in found):
             return rules
+        path = prefix + ".gitignore"
         try:
-            text = Path(self._root, prefix, ".gitignore").read_text(encoding="utf-8", errors="replace")
-            own = pathspec.GitIgnoreSpec.from_lines(text.splitlines())
-        except (OSError, ValueError) as error:
-            self.notes.append(f"{prefix}.gitignore is not used: {error}")
+            content = read_below(Path(self._root), path, MAX_IGNORE_FILE_BYTES)
+        except OSError as error:
+            self.notes.append(f"{path} is not used: {error.strerror}")
             return rules
-        return (*rules, _IgnoreRules(prefix, own))
+        patterns, too_long = parse_ignore_file(content)
+        if too_long:
+            self.notes.append(f"{path}: {too_long} patterns of more than {MAX_PATTERN_BYTES} bytes are not used")
+        if len(patterns) > MAX_PATTERNS:
+            self.notes.append(f"{path} is not used: it has {len(patterns)} patterns, at most {MAX_PATTERNS} are read")
+            return rules
+        if self._patterns + len(patterns) > MAX_PATTERNS_OF_ALL:
+            self.notes.append(f"{path} is not used: the ignore files have more than {MAX_PATTERNS_OF_ALL} patterns")
+            return rules
+        self._patterns += len(patterns)
+        return (*rules, _RulesBelow(len(prefix.encode()), IgnoreRules(patterns)))
 
-    def _leaves_out_folder(self, item: os.DirEntry[str], path: str, rules: tuple[_IgnoreRules, ...]) -> bool:
+    def _leaves_out_folder(self, item: os.DirEntry[str], path: str, rules: tuple[_RulesBelow, ...]) -> bool:
         name = item.name
         if name in EXCLUDED_FOLDERS or name.endswith(_EXCLUDED_SUFFIXES):
             return True
-        return self._ignored(path + "/", rules)
+        return self._ignored(path, rules, is_folder=True)
 
-    def _ignored(self, path: str, rules: tuple[_IgnoreRules, ...]) -> bool:
-        if self._options.excludes and self._extra.verdict(path):
+    def _ignored(self, path: str, rules: tuple[_RulesBelow, ...], *, is_folder: bool = False) -> bool:
+        written = path.encode()
+        if self._options.excludes and self._extra.verdict(written, is_folder):
             return True
-        for rule in reversed(rules):
-            verdict = rule.verdict(path)
+        for skipped, each in reversed(rules):
+            verdict = each.verdict(written[skipped:], is_folder)
             if verdict is not None:
                 return verdict
         return False
@@ -238,6 +257,11 @@ class _Walker:
                 count=self._count,
                 limit=self._options.max_files,
             )
+
+
+def _bounded(notes: list[str]) -> tuple[str, ...]:
+    further = len(notes) - MAX_NOTES
+    return (*notes[:MAX_NOTES], *([f"and {further} more of this kind"] if further > 0 else []))
 
 
 def _is_no_source(prefix: str, names: set[str]) -> bool:

@@ -9,10 +9,10 @@ lead out of either, and objects borrowed from outside, are refused.
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from runtime.codebase.files.regular_file import NotRegularError, read_start
 from runtime.codebase.files.walk import is_git_directory
 from runtime.codebase.git.git_settings import Settings, parse_settings, refused
 
@@ -109,12 +109,15 @@ def find_git_folder(root: Path) -> GitFolder | None:
 
 def read_bounded(path: Path, limit: int) -> str | None:
     """Return the first `limit` bytes of a regular file as text, undecodable bytes escaped; None without such a file."""
+    data = read_bounded_bytes(path, limit)
+    return None if data is None else data.decode("utf-8", "surrogateescape")
+
+
+def read_bounded_bytes(path: Path, limit: int) -> bytes | None:
+    """Return the first `limit` bytes of a regular file; None without such a file."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return None
-        with path.open("rb") as file:
-            return file.read(limit).decode("utf-8", "surrogateescape")
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return read_start(path, limit)
+    except (FileNotFoundError, NotADirectoryError, NotRegularError, ValueError):
         return None
 
 

@@ -3,24 +3,20 @@
 A repository can name programs in its own configuration (filters, file-system monitors, hooks, external diffs) that git
 would run even while reading. So git never reads that configuration, nor the user's or the machine's: it works in a
 folder of our own (`git_view`), with an environment of our own. Only reading commands are run, and submodules are not
-entered. A command that exceeds its time or output limit is killed together with its process group.
+entered. A command that exceeds its time or output limit, or whose call is called off, is killed with its children.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
-import signal
-import subprocess
 import tempfile
-import threading
 import weakref
 from pathlib import Path
 
 from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_view import build_view, program_folders
 from runtime.errors import RepositoryError
+from runtime.processes.programs import run_program
 
 TIMEOUT_S = 10.0
 MAX_OUTPUT_BYTES = 4_000_000
@@ -86,53 +82,19 @@ class Git:
 
     def _output(self, command: list[str], environment: dict[str, str], name: str) -> str:
         try:
-            process = subprocess.Popen(
+            data, status, late = run_program(
                 command,
                 cwd=self._root,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                environment=environment,
+                timeout_s=self._timeout_s,
+                max_output_bytes=MAX_OUTPUT_BYTES,
             )
         except OSError as error:
             raise RepositoryError(
                 f"git cannot be run: {error.strerror}; install it for questions of history"
             ) from error
-        data, status, late = _finish(process, self._timeout_s)
         if late:
             raise RepositoryError(f"git {name} took longer than {self._timeout_s:g} s", timed_out=True)
         if status != 0 and len(data) < MAX_OUTPUT_BYTES:
             raise RepositoryError(f"git {name} failed with status {status} in {self._root}", status=status)
         return data.decode("utf-8", "replace")
-
-
-def _finish(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, int, bool]:
-    """Return the output of a process, its exit status, and whether it was killed for exceeding the time limit.
-
-    The process is not reaped before the last signal is sent, so that its group id cannot have been reused by then.
-    """
-    late = threading.Event()
-
-    def end_late() -> None:
-        late.set()
-        _kill_group(process)
-
-    timer = threading.Timer(timeout_s, end_late)
-    timer.start()
-    with process:
-        try:
-            data = process.stdout.read(MAX_OUTPUT_BYTES) if process.stdout else b""
-            if len(data) < MAX_OUTPUT_BYTES:
-                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        finally:
-            timer.cancel()
-            timer.join()
-            _kill_group(process)
-        return data, process.wait(), late.is_set()
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    # A group with nothing but its exited leader may be gone already or, on some systems, not permitted to signal.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

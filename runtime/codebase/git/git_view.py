@@ -8,10 +8,10 @@ copy, because git may write it back while it compares.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from runtime.codebase.files.regular_file import TooLargeError, copy_resolved
 from runtime.codebase.git.git_folder import GitFolder
 from runtime.codebase.git.git_settings import carried_settings, refused
 
@@ -123,8 +123,7 @@ def _copy(folder: GitFolder, source: Path, target: Path) -> None:
     if source.exists():
         folder.check(source)
         if source.is_file():
-            if source.stat().st_size > MAX_COPIED_BYTES:
-                raise refused(f"{source} has {source.stat().st_size} bytes; at most {MAX_COPIED_BYTES} are copied")
-            shutil.copyfile(source, target)
-            status = source.stat()
-            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+            try:
+                copy_resolved(source, target, MAX_COPIED_BYTES)
+            except TooLargeError as error:
+                raise refused(f"{source} is not copied: {error.strerror}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from runtime.codebase.git.git_folder import GitFolder, find_git_folder, read_bounded
+from runtime.codebase.git.git_folder import GitFolder, find_git_folder, read_bounded, read_bounded_bytes
 from runtime.errors import RepositoryError
 
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -46,12 +46,10 @@ def _read_reference(folder: GitFolder, place: Path, reference: str) -> str | Non
     if loose:
         return loose
     packed = place / "packed-refs"
-    text = read_bounded(packed, _MAX_PACKED_BYTES) if folder.holds(packed) else None
-    for line in (text or "").splitlines():
-        hashed, _, name = line.partition(" ")
-        if name == reference:
-            return hashed
-    return None
+    data = read_bounded_bytes(packed, _MAX_PACKED_BYTES) if folder.holds(packed) else None
+    name = re.escape(reference.encode("utf-8", "surrogateescape"))
+    found = re.search(rb"^([0-9a-f]{40,64}) " + name + rb"\r?$", data or b"", re.MULTILINE)
+    return found.group(1).decode() if found else None
 
 
 def _first_line(folder: GitFolder, path: Path) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from runtime.codebase.index import tables
 from runtime.codebase.index.records import ImportRecord, IndexedFile, ReferenceRecord, SymbolRecord
+from runtime.codebase.index.seal import break_seal, is_damage
 from runtime.errors import StateStorageError
 
 QUERY_TIMEOUT_S = 10.0
@@ -37,6 +38,7 @@ class IndexReader:
     def __init__(self, index_path: Path, *, timeout_s: float = QUERY_TIMEOUT_S) -> None:
         self._path = index_path
         self._timeout_s = timeout_s
+        self._inode = _inode_of(index_path)
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
@@ -48,12 +50,24 @@ class IndexReader:
                 path=str(index_path),
             )
 
+    @property
+    def path(self) -> Path:
+        """The index file."""
+        return self._path
+
     def close(self) -> None:
         """Close the connections of all threads; the reader cannot be used afterwards."""
         with self._guard:
             for connection in self._open:
                 connection.close()
             self._open.clear()
+
+    def is_current(self) -> bool:
+        """Return whether the file that was opened is still the one at its path: a rebuilt index is another file."""
+        try:
+            return self._path.stat().st_ino == self._inode
+        except OSError:
+            return False
 
     @property
     def _connection(self) -> sqlite3.Connection:
@@ -91,6 +105,8 @@ class IndexReader:
                     "ask for less, or name a scope",
                     path=str(self._path),
                 ) from error
+            if is_damage(error):
+                break_seal(self._path)
             raise StateStorageError(
                 f"the index {self._path} cannot be read: {error}; refresh it", path=str(self._path)
             ) from error
@@ -185,3 +201,10 @@ class IndexReader:
             rows = self.rows(f"SELECT rowid, body, names, path, doc FROM chunk_text WHERE rowid IN ({marks})", ids)
             texts.update({chunk_id: (body, names, path, doc) for chunk_id, body, names, path, doc in rows})
         return texts
+
+
+def _inode_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None  # opening it reports what is wrong

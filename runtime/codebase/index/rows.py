@@ -198,7 +198,7 @@ def declared_modules(root: Path, paths: Collection[str]) -> dict[str, dict[str, 
         for path in paths:
             if path != name and not path.endswith("/" + name):
                 continue
-            source = try_read_source(root / path)
+            source = try_read_source(root, path)
             declared = pattern.search(source.text) if source else None
             if declared:
                 modules.setdefault(record.name, {})[path.removesuffix(name).rstrip("/")] = declared.group(1)

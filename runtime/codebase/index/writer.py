@@ -10,6 +10,7 @@ another. The repository is only read.
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -17,17 +18,21 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runtime.codebase.files.regular_file import NotRegularError, TooLargeError, read_below
 from runtime.codebase.files.source_text import SourceText, from_bytes, is_binary
-from runtime.codebase.files.walk import FileEntry, WalkOptions, resolve_root, walk
-from runtime.codebase.index import rows, tables
+from runtime.codebase.files.walk import FileEntry, SkipReason, WalkOptions, resolve_root, walk
+from runtime.codebase.index import rows, seal, tables
 from runtime.codebase.index.lock import writer_lock
 from runtime.codebase.index.stats import IndexStats, collect_stats, skipped_counts
 from runtime.codebase.language_registry import languages_digest
 from runtime.codebase.parsing.import_resolution import ImportResolver
+from runtime.database.set_aside import set_aside
 from runtime.errors import RepositoryError, StateStorageError
 
 # A file changed again within this time of the last refresh may keep its size and time, so its content is compared.
 _RACY_NS = 50_000_000
+
+_SKIPPED_FOR: dict[type[OSError], SkipReason] = {NotRegularError: "not_a_file", TooLargeError: "too_large"}
 
 Progress = Callable[[int, int], None]
 
@@ -67,31 +72,29 @@ def _no_progress(_done: int, _total: int) -> None:
 def _refresh_or_rebuild(
     root: Path, index_path: Path, options: IndexOptions, on_progress: Progress, started: float
 ) -> IndexStats:
-    if index_path.exists() and not _is_usable(index_path, root):
-        _remove(index_path)
-    is_new = not index_path.exists()
+    is_new = not os.path.lexists(index_path)
     try:
-        return _refresh(root, index_path, options, on_progress, started)
-    except BaseException as error:
-        damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
-        if is_new or damaged:
+        seal.check(index_path)
+        if not is_new and not _is_current(index_path, root):
             _remove(index_path)
-        if not damaged or is_new:
+        stats = _refresh(root, index_path, options, on_progress, started)
+    except BaseException as error:
+        if is_new:
+            _remove(index_path)
+        if is_new or not seal.can_be_rebuilt(error):
             raise
-    return _refresh(root, index_path, options, on_progress, started)
+        set_aside(index_path, str(error))
+        stats = _refresh(root, index_path, options, on_progress, started)
+    seal.seal(index_path)
+    return stats
 
 
-def _is_usable(index_path: Path, root: Path) -> bool:
-    try:
-        with closing(tables.connect_writer(index_path)) as connection:
-            if tables.schema_version(connection) != tables.SCHEMA_VERSION:
-                return False
-            made_with = tables.read_meta(connection, "languages")
-            return tables.read_meta(connection, "root") == str(root) and made_with == languages_digest()
-    except sqlite3.OperationalError:
-        raise
-    except sqlite3.DatabaseError:
-        return False
+def _is_current(index_path: Path, root: Path) -> bool:
+    with closing(tables.connect_writer(index_path)) as connection:
+        if tables.schema_version(connection) != tables.SCHEMA_VERSION:
+            return False
+        made_with = tables.read_meta(connection, "languages")
+        return tables.read_meta(connection, "root") == str(root) and made_with == languages_digest()
 
 
 def _remove(index_path: Path) -> None:
@@ -176,14 +179,14 @@ class _Refresh:
             self._replace(entry, row, writer, None, entry.skip_reason)
             return
         try:
-            data = (self._root / entry.path).read_bytes()
+            data = read_below(self._root, entry.path, self._options.walk.max_file_bytes)
         except FileNotFoundError:
             if row is not None:
                 writer.remove(row.id)
                 self._changes.removed += 1
             return
-        except OSError:
-            self._replace(entry, row, writer, None, "unreadable")
+        except OSError as error:
+            self._replace(entry, row, writer, None, _SKIPPED_FOR.get(type(error), "unreadable"))
             return
         self._take(entry, row, writer, data)
 

@@ -135,6 +135,7 @@ EARLIER_ANSWERS = StorePart(
     open=lambda database, clock: MemoryStore(CacheStore(database), clock),
     queries=MEMORY_QUERIES,
     handlers=memory_queries,
+    is_disposable=True,
 )
 
 

@@ -142,6 +142,7 @@ RELATIONS = StorePart(
     handlers=relation_queries,
     counted=(_COUNTED,),
     sweep=sweep_unused(_COUNTED.key),
+    is_disposable=True,
 )
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from runtime.codebase.files.walk import EXCLUDED_FOLDERS
+from runtime.processes.programs import run_program
 
 TIMEOUT_S = 3.0
+MAX_OUTPUT_BYTES = 64_000_000
 _OPTIONS = (
     *("--no-config", "--no-ignore", "--hidden", "--no-messages", "--text", "--fixed-strings"),
     *("--files-with-matches", "--null", "--color=never"),
@@ -36,19 +37,18 @@ def files_with(
     """
     case = "--case-sensitive" if case_sensitive else "--ignore-case"
     try:
-        done = subprocess.run(
+        done = run_program(
             [*command, *_OPTIONS, case, "--regexp", literal, "./"],
             cwd=root,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=timeout_s,
-            check=False,
+            timeout_s=timeout_s,
+            max_output_bytes=MAX_OUTPUT_BYTES,
         )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+    except (OSError, ValueError):
+        return None
+    if done.is_late or len(done.output) >= MAX_OUTPUT_BYTES:
         return None
     # 1: nothing found. 2 includes files that could not be read; then the list may be incomplete.
-    if done.returncode not in (0, 1):
+    if done.status not in (0, 1):
         return None
-    names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
+    names = done.output.decode("utf-8", "surrogateescape").split("\0")
     return frozenset(name.removeprefix("./") for name in names if name)

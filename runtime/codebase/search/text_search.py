@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, Protocol
 
 import regex as regular
 
-from runtime.codebase.files.source_text import UTF16_MARKS, SourceText
+from runtime.codebase.files.regular_file import read_below
+from runtime.codebase.files.source_text import MAX_READ_BYTES, UTF16_MARKS, SourceText
 from runtime.codebase.index.records import TextHit
 from runtime.codebase.search.ripgrep import files_with
 from runtime.errors import ToolArgumentsError
+from runtime.processes.call_scope import check_called_off
 
 MAX_PATTERN_CHARS = 1000
 MAX_LINE_CHARS = 4000
@@ -88,6 +90,7 @@ def search_files(
     hits: list[TextHit] = []
     try:
         for path in paths:
+            check_called_off()
             source = read(path) if may_have(path) else None
             if source is None or pattern.search(source.text, timeout=_left(deadline_s)) is None:
                 continue
@@ -124,7 +127,7 @@ def byte_filter(root: Path, literal: str, *, case_sensitive: bool, rg: str | Non
 
     def may_have(path: str) -> bool:
         try:
-            data = (root / path).read_bytes()
+            data = read_below(root, path, MAX_READ_BYTES)
         except OSError:
             return False
         # Encodings other than UTF-8 are recognised by their marks, and left to the reader.

@@ -67,7 +67,8 @@ def explain_code_history(
         place = _place(codebase, path, symbol, start_line, end_line, log)
         if place is None:
             error = f"no symbol {symbol} in the index" if symbol else "give a path or a symbol"
-            return log.result("not_found" if symbol else "error", {"symbol": symbol}, [], error=error)
+            missing: ToolStatus = "not_found" if symbol else "error"
+            return log.result(missing, {"symbol": symbol}, [], error=error, at_fault="request")
         git = Git(codebase.root)
         if why := git.why_unusable():
             return log.result("unsupported", place, [], error=why)

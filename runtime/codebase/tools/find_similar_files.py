@@ -46,6 +46,7 @@ TOOL = CodeTool(
     parameters=FindSimilarFiles,
     run=by_fields(find_similar_files),
     exposed=False,
+    isolation="in_process",
     place=190,
     example={"path": "pkg/app.py"},
 )

@@ -54,6 +54,7 @@ TOOL = CodeTool(
     parameters=FindSymbol,
     run=by_fields(find_symbol),
     exposed=False,
+    isolation="in_process",
     place=140,
     example={"name": "Depot.open"},
 )

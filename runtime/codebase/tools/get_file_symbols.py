@@ -32,6 +32,7 @@ TOOL = CodeTool(
     parameters=OfFile,
     run=by_fields(get_file_symbols),
     exposed=False,
+    isolation="in_process",
     place=150,
     example={"path": "pkg/app.py"},
 )

@@ -44,6 +44,7 @@ TOOL = CodeTool(
     parameters=GetImporters,
     run=by_fields(get_importers),
     exposed=False,
+    isolation="in_process",
     place=170,
     example={"module": "pkg/app.py"},
 )

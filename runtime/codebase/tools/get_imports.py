@@ -38,6 +38,7 @@ TOOL = CodeTool(
     parameters=OfFile,
     run=by_fields(get_imports),
     exposed=False,
+    isolation="in_process",
     place=160,
     example={"path": "pkg/app.py"},
 )

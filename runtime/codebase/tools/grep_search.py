@@ -50,7 +50,7 @@ def grep_search(
             if found.hits or found.timed_out:
                 break
     except ToolArgumentsError as error:
-        return log.result("error", {"pattern": pattern}, [], error=error.message)
+        return log.result("error", {"pattern": pattern}, [], error=error.message, at_fault="request")
     except RepositoryError as error:
         return log.result("denied", {"pattern": pattern}, [], error=error.message)
     citations: list[Citation] = []
@@ -65,7 +65,9 @@ def grep_search(
     if found.timed_out:
         told = f"the search for {pattern!r} took longer than {TEXT_SEARCH_TIMEOUT_S:g} s and was ended; simplify the "
         told += "pattern or name a scope"
-        return log.result("partial" if rows else "timeout", data, citations, truncated=True, error=told)
+        return log.result(
+            "partial" if rows else "timeout", data, citations, truncated=True, error=told, at_fault="request"
+        )
     return listed(log, data, citations, found.more, bool(rows))
 
 

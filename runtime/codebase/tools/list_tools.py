@@ -24,6 +24,7 @@ TOOL = CodeTool(
     description="Names, parameters and costs of the tools.",
     parameters=ListTools,
     run=by_fields(list_tools),
+    isolation="in_process",
     place=90,
     example={},
 )

@@ -332,6 +332,7 @@ TOOL = CodeTool(
     reduced={"max_results": 5},
     capped_by={"max_results": "max_grep_results"},
     cost=3,
+    isolation="in_process",
     place=10,
     example={"query": "where are retries bounded?"},
 )

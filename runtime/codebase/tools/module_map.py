@@ -245,6 +245,7 @@ TOOL = CodeTool(
     reduced={"max_depth": 2},
     capped_by={"max_depth": "max_tree_depth"},
     cost=4,
+    isolation="in_process",
     place=30,
     example={"path": "pkg"},
 )

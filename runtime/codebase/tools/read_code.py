@@ -60,7 +60,7 @@ def read_code(
             first, last = found.start_line, found.end_line
             return _read(codebase, found.file, start_line or first, end_line or last, limit, log, found, path)
         if not path:
-            return log.result("error", {}, [], error="give a path or a symbol")
+            return log.result("error", {}, [], error="give a path or a symbol", at_fault="request")
         file = find_file(codebase, path, log)
         if file is None:
             return log.result("not_found", {"asked_path": path}, [], error=f"no file {path} in the repository")
@@ -127,6 +127,7 @@ TOOL = CodeTool(
     parameters=ReadCode,
     run=by_fields(read_code),
     reduced={"max_lines": 40},
+    isolation="in_process",
     place=80,
     example={"symbol": "Depot.open"},
 )

@@ -29,6 +29,7 @@ TOOL = CodeTool(
     parameters=ReadFile,
     run=by_fields(read_file),
     exposed=False,
+    isolation="in_process",
     place=100,
     example={"path": "pkg/app.py", "start_line": 1, "end_line": 40},
 )

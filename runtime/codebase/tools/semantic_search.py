@@ -63,6 +63,7 @@ TOOL = CodeTool(
     parameters=SemanticSearch,
     run=by_fields(semantic_search),
     exposed=False,
+    isolation="in_process",
     place=180,
     example={"query": "how are retries bounded?"},
 )

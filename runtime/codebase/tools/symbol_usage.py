@@ -67,7 +67,7 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     limit = max(1, min(max_results, MAX_RESULTS))
     wanted = normal_name(symbol)
     if not wanted:
-        return log.result("error", {"symbol": symbol}, [], error="give the name of a symbol")
+        return log.result("error", {"symbol": symbol}, [], error="give the name of a symbol", at_fault="request")
     found = log.run("symbol_index", lambda: codebase.symbols_named(wanted, limit=MAX_DEFINITIONS), "not_found")
     is_exact = bool(found)
     sheet = _Sheet(codebase, limit)
@@ -324,6 +324,7 @@ TOOL = CodeTool(
     capped_by={"max_results": "max_symbol_results"},
     cost=4,
     remembered_of="symbol",
+    isolation="in_process",
     place=20,
     example={"symbol": "Depot.open"},
 )

@@ -225,6 +225,7 @@ TOOL = CodeTool(
     reduced={"max_depth": 1},
     capped_by={"max_depth": "max_traversal_depth"},
     cost=5,
+    isolation="in_process",
     place=40,
     example={"entry": "main"},
 )

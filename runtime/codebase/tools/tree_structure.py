@@ -34,6 +34,7 @@ TOOL = CodeTool(
     parameters=TreeStructure,
     run=by_fields(tree_structure),
     exposed=False,
+    isolation="in_process",
     place=130,
     example={"path": "pkg", "max_depth": 2},
 )

@@ -19,7 +19,9 @@ def _schema(options: StoreOptions, name: str) -> str:
     return f"{options.schema}_{re.sub(r'[^a-z0-9_]', '_', name.lower())}"
 
 
-def _open(options: StoreOptions, name: str, label: str, readonly: bool) -> Database:
+def _open(options: StoreOptions, name: str, label: str, readonly: bool, is_guarded: bool) -> Database:
+    # A server keeps its schemas: none is cut to nothing.
+    del is_guarded
     database: Database = _driver().PostgresDatabase(
         options.dsn, _schema(options, name), options.durability, readonly, label
     )

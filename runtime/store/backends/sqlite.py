@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from runtime.database.database import Database
-from runtime.database.sqlite_database import SqliteDatabase
+from runtime.database.set_aside import set_aside
+from runtime.database.sqlite_database import MADE_SUFFIX, SqliteDatabase, made_mark
 from runtime.store.backends.backend import SqlBackend
 from runtime.store.options import StoreOptions
 
@@ -14,16 +15,20 @@ def _path(options: StoreOptions, name: str) -> Path:
     return Path(options.folder) / f"{name}.sqlite"
 
 
-def _open(options: StoreOptions, name: str, label: str, readonly: bool) -> Database:
-    return SqliteDatabase(_path(options, name), options.durability, readonly, label)
+def _open(options: StoreOptions, name: str, label: str, readonly: bool, is_guarded: bool) -> Database:
+    return SqliteDatabase(_path(options, name), options.durability, readonly, label, is_guarded=is_guarded)
 
 
 def _names(options: StoreOptions, folder: str) -> list[str]:
-    return sorted(path.stem for path in (Path(options.folder) / folder).glob("*.sqlite"))
+    # Those that are gone are named as well: opening them tells of the loss.
+    below = Path(options.folder) / folder
+    made = (path.with_suffix("") for path in below.glob(f"*.sqlite{MADE_SUFFIX}"))
+    return sorted({path.stem for path in (*below.glob("*.sqlite"), *made)})
 
 
 def _remove(options: StoreOptions, name: str) -> int:
     path, freed_bytes = _path(options, name), 0
+    made_mark(path).unlink(missing_ok=True)  # first: a mark without its file would be reported as a loss
     for suffix in ("", "-wal", "-shm"):
         file = path.with_name(path.name + suffix)
         freed_bytes += file.stat().st_size if file.exists() else 0
@@ -31,11 +36,16 @@ def _remove(options: StoreOptions, name: str) -> int:
     return freed_bytes
 
 
+def _set_aside(options: StoreOptions, name: str, reason: str) -> Path:
+    return set_aside(_path(options, name), reason)
+
+
 SQLITE = SqlBackend(
     name="sqlite",
     open_database=_open,
     names=_names,
-    has=lambda options, name: _path(options, name).exists(),
+    has=lambda options, name: _path(options, name).exists() or made_mark(_path(options, name)).exists(),
     place=lambda options: options.folder,
     remove=_remove,
+    set_aside=_set_aside,
 )

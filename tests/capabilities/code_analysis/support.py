@@ -103,7 +103,8 @@ class Produced:
                 self.ranges.setdefault(citation.file, set()).add(place)
             return result
 
-        return msgspec.structs.replace(tool, run=run)
+        # In another process the tool would be run as it is declared, and report nothing here.
+        return msgspec.structs.replace(tool, run=run, isolation="in_process")
 
 
 def file_hash(path: Path) -> str:

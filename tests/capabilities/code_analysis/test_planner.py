@@ -13,6 +13,7 @@ from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.question.analysis import ASPECTS, Aspect, Question, analyse
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.agents.capability import StageInput
+from runtime.agents.profile import AgentProfile
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal, GoalBoard
 from tests.capabilities.code_analysis.support import no_context, view
@@ -161,3 +162,12 @@ async def test_the_planner_uses_no_tool_that_it_was_not_told_of() -> None:
     assert {step["tool"] for step in output["steps"]} == {"locate"}
     assert output["target_goals"] == ["definition", "usage"]
     assert (await planner.by_rules(context, looked_at, StageInput({**given_.facts, "tools": []})))["steps"] == []
+
+
+@pytest.mark.parametrize(("enough", "route"), [(44, "go_on"), (45, "go_on"), (46, "again")])
+async def test_the_feasibility_that_a_plan_needs_is_a_threshold_of_its_profile(enough: float, route: str) -> None:
+    context = no_context()
+    context.profile = AgentProfile(thresholds={"feasibility": enough})
+    output = {"plan_id": "p", "steps": [], "target_goals": [], "feasibility_score": 45, "stage_number": 1}
+    settled = await planner.settle(context, view("?"), output)
+    assert settled.output["route"] == route

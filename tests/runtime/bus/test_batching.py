@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.bus.batching import MAX_BATCH_BYTES, MAX_BATCH_ITEMS, MAX_CONCURRENT_CALLS, Batcher
-from tests.runtime.bus.memory_bus import settle
+from runtime.bus.memory_bus import settle
 
 
 class Place:

@@ -14,11 +14,11 @@ from ray.exceptions import ActorDiedError, ActorUnavailableError
 from actors.commbus_actor import ENDPOINT_LOST, CommBusActor
 from actors.participant import Participant
 from runtime.bus.frames import Frame, Header, Kind, decode_frame, encode_frame, pack_body, reply_to, unpack_body
+from runtime.bus.memory_bus import settle
 from runtime.bus.queries import error_from_wire, error_to_wire
 from runtime.errors import BusError, CircuitOpenError, HandlerLostError, JeevesError, SettingsError
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import Address, MessageId, new_message_id
-from tests.runtime.bus.memory_bus import settle
 
 ASKER, HANDLER, EXPECTED = Address("asker"), Address("handler"), Address("expected")
 

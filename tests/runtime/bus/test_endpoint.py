@@ -10,6 +10,7 @@ import pytest
 
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame, Header, pack_body
+from runtime.bus.memory_bus import MemoryBus, settle
 from runtime.errors import (
     BusError,
     DuplicateHandlerError,
@@ -23,7 +24,6 @@ from runtime.errors import (
 )
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, MessageId, RunId
-from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 ASKER, ANSWERER = Address("asker"), Address("answerer")
 

@@ -12,6 +12,7 @@ import pytest
 from runtime.bus.builtin_middleware import CircuitBreaker
 from runtime.bus.endpoint import Endpoint
 from runtime.bus.frames import Frame, Header, pack_body
+from runtime.bus.memory_bus import MemoryBus, settle
 from runtime.bus.middleware import Middleware, Outcome, Stop, Verdict
 from runtime.bus.sender import RetryRules
 from runtime.errors import (
@@ -24,7 +25,6 @@ from runtime.errors import (
     QueryTimeoutError,
 )
 from runtime.primitives.ids import Address, MessageId, RunId
-from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 RETRY = RetryRules(tries=3, first_s=1.0, longest_s=2.0, max_waiting=2)
 WHOLE_RETRY_S = 1 + 2 + 2

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 import pytest
 
 from runtime.bus.frames import Frame
+from runtime.bus.memory_bus import MemoryBus, settle
 from runtime.bus.outbox import Inbox, Outbox
 from runtime.bus.reliable_sender import FIRST_WAIT_MS, OutgoingCommand, ReliableSender
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import Address, MessageId, RunId
-from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 RECEIVER = Address("receiver")
 COMMAND = OutgoingCommand(RECEIVER, "t", b"body", RunId("r-1"), 7)

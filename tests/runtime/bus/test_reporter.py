@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from runtime.agents.reporter import GATHERED_FOR_S, RECORDED, REPORT, Report, Reporter, StagePayload, decode_report
 from runtime.bus.frames import Frame
+from runtime.bus.memory_bus import MemoryBus, settle
 from runtime.bus.outbox import Inbox, Outbox
 from runtime.bus.reliable_sender import ReliableSender
 from runtime.primitives.ids import Address, MessageId, RunId, StageKey
 from runtime.supervision.events import BudgetRequested, StageStarted, StageSucceeded, ToolCalled
-from tests.runtime.bus.memory_bus import MemoryBus, settle
 
 AGENT, SUPERVISOR = Address("agent"), Address("supervisor")
 RUN = RunId("r-1")

@@ -16,6 +16,7 @@ import pytest
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.walk import WalkOptions
+from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.tables import SCHEMA_VERSION
 from runtime.codebase.index.writer import IndexOptions, refresh
 from runtime.errors import JeevesError, RepositoryError, StateStorageError
@@ -162,6 +163,25 @@ def test_files_that_may_not_be_read_are_noted(root: Path, tmp_path: Path) -> Non
         [sys.executable, "-c", code, str(root), str(state)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_pages_that_only_a_reader_finds_damaged_are_made_anew_by_the_next_refresh(shop: Path, index_path: Path) -> None:
+    refresh(shop, index_path)
+    before = index_path.stat()
+    with index_path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (before.st_size - 4096))
+    os.utime(index_path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as a failing disk would leave it
+    reader = IndexReader(index_path)
+    with pytest.raises(StateStorageError, match="cannot be read"):
+        reader.rows("SELECT * FROM refs, symbols, chunks, imports")
+    refresh(shop, index_path)
+    assert not reader.is_current()
+    reader.close()
+    again = IndexReader(index_path)
+    assert again.is_current()
+    assert again.files()
+    again.close()
 
 
 def test_a_damaged_index_is_made_anew(shop: Path, index_path: Path) -> None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import os
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -126,6 +129,55 @@ def test_of_too_many_vectors_the_oldest_go(path: Path, limit: int, kept: int) ->
         cache.put({key: np.ones(DIMENSIONS, np.float32)})
     assert sorted(cache.get(keys)) == sorted(keys[-kept:])
     cache.close()
+
+
+def _cut_to_nothing(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def _broken_pages(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+
+
+def _other_tables(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE vectors (key BLOB)")
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("during", [False, True], ids=["before", "during"])
+@pytest.mark.parametrize("harm", [_cut_to_nothing, _broken_pages, _other_tables, _folder, _pipe])
+def test_a_cache_file_that_is_harmed_is_made_anew(path: Path, harm: Callable[[Path], None], during: bool) -> None:
+    cache = VectorCache(path)
+    vector = np.ones(DIMENSIONS, np.float32)
+    cache.put({key_of("m", str(number)): vector for number in range(20)})
+    if during:
+        for side in ("-wal", "-shm"):
+            path.with_name(path.name + side).unlink()
+    else:
+        cache.close()
+    harm(path)
+    key = key_of("m", "new")
+    cache.put({key: vector})
+    assert cache.get([key])[key].tolist() == vector.tolist()
+    cache.close()
+    other = VectorCache(path)
+    other.put({key: vector})
+    assert list(other.get([key])) == [key]
+    other.close()
 
 
 def test_a_damaged_cache_file_is_done_without(path: Path, embedder: WordEmbedder) -> None:

@@ -39,7 +39,7 @@ def test_a_nul_byte_in_the_first_eight_kilobytes_makes_a_file_binary(tmp_path: P
     data = b"x" * place + b"\0"
     assert is_binary(data) is binary
     (tmp_path / "f").write_bytes(data)
-    assert (read_source(tmp_path / "f") is None) is binary
+    assert (read_source(tmp_path, "f") is None) is binary
 
 
 @pytest.mark.parametrize(

@@ -20,22 +20,38 @@ def candidate(number: int) -> Candidate:
 
 
 class NaiveQueue:
-    """Runs that wait in the order in which they came, and runs under way."""
+    """Runs that wait in the order in which they came, their users in turn, and runs under way."""
 
     def __init__(self, quotas: Quotas, spent: set[str]) -> None:
         self.quotas = quotas
         self.spent = spent
         self.waiting: list[Candidate] = []
         self.under_way: list[Candidate] = []
+        self.turns: list[tuple[str, str]] = []
 
     def note(self, run: Candidate, lifecycle: str) -> None:
         if lifecycle in WAITS_FOR_ROOM:
             self.under_way = [one for one in self.under_way if one != run]
-            self.waiting += [] if run in self.waiting else [run]
+            if run not in self.waiting:
+                self.join(run)
             return
-        self.waiting = [one for one in self.waiting if one != run]
+        if run in self.waiting:
+            self.leave(run, is_served=lifecycle == "running")
         self.under_way = [one for one in self.under_way if one != run]
         self.under_way += [run] if lifecycle == "running" else []
+
+    def join(self, run: Candidate) -> None:
+        if not [one for one in self.waiting if (one.priority, one.user_id) == (run.priority, run.user_id)]:
+            self.turns.append((run.priority, run.user_id))
+        self.waiting.append(run)
+
+    def leave(self, run: Candidate, is_served: bool) -> None:
+        user = (run.priority, run.user_id)
+        self.waiting.remove(run)
+        still_waits = bool([one for one in self.waiting if (one.priority, one.user_id) == user])
+        if is_served or not still_waits:
+            self.turns.remove(user)
+            self.turns += [user] if still_waits else []
 
     def has_room(self, run: Candidate) -> bool:
         def fits(allowed: int | None, taken: list[bool]) -> bool:
@@ -53,7 +69,12 @@ class NaiveQueue:
 
     def next_run(self) -> RunId | None:
         fitting = [run for run in self.waiting if self.has_room(run)]
-        return min(fitting, key=lambda run: PRIORITIES.index(run.priority)).run_id if fitting else None
+        if not fitting:
+            return None
+        return min(fitting, key=self.order).run_id
+
+    def order(self, run: Candidate) -> tuple[int, int]:
+        return PRIORITIES.index(run.priority), self.turns.index((run.priority, run.user_id))
 
     def may_begin(self, run: Candidate) -> bool:
         if not self.has_room(run):

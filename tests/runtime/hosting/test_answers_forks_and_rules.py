@@ -19,7 +19,8 @@ from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse, 
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.events import CancelRequested, StageSucceeded
-from runtime.supervision.replay import client_events_of, with_run_id
+from runtime.supervision.forking import with_run_id
+from runtime.supervision.replay import client_events_of
 from runtime.testing import PipelineBuilder, replay
 from tests.runtime.full_log import FullLog
 from tests.runtime.hosting.hosted import Hosted, wire
@@ -240,15 +241,16 @@ def test_a_fork_that_the_log_cannot_take_leaves_no_run_in_the_table(room: int) -
         runs.envelope(RunId("r-fork"))
 
 
-async def test_a_fork_after_the_deadline_of_its_source_ends_by_that_deadline() -> None:
+async def test_a_fork_after_the_deadline_of_its_source_has_the_time_that_was_left_then() -> None:
     config = PipelineBuilder(deadline_s=10).stage("a").build()
     log, clock = MemoryRunLog(), FakeClock()
     runs = table(log, config, clock)
     run_id, commands = runs.submit(Request("sample", "?"))
     finish(runs, run_id, commands)
     await clock.advance(11)
-    _, commands = runs.fork(run_id, 1)
-    assert ("deadline", runs.envelope(run_id).bounds.deadline_ms) in [
+    forked, commands = runs.fork(run_id, 1)
+    assert runs.envelope(forked).bounds.deadline_ms == clock.now_ms() + 10_000
+    assert ("deadline", clock.now_ms() + 10_000) in [
         (getattr(command, "timer_id", None), getattr(command, "due_ms", None)) for command in commands
     ]
 

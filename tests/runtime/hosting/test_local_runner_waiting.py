@@ -212,14 +212,16 @@ async def test_a_fork_has_its_sources_past_and_another_answer_gives_it_another_f
     assert kit.runner.envelope(source).outputs["a"]["heard"] == "left"
 
 
-async def test_a_fork_of_a_question_that_has_expired_meanwhile_ends_as_expired() -> None:
+async def test_a_fork_of_a_question_that_has_expired_meanwhile_waits_a_day_of_its_own() -> None:
     kit = Hosted(TWO, {"a": [asking()], "b": [{}]})
     source = await waiting_run(kit)
     asked_at = len(kit.log.events(source))
     await answer(kit, source)
     await kit.clock.advance(24 * 3600)
     forked = await kit.runner.fork(source, asked_at)
-    await kit.clock.advance(0)
+    await kit.clock.advance(24 * 3600 - 1)
+    assert kit.runner.envelope(forked).lifecycle == "waiting"
+    await kit.clock.advance(1)
     assert kit.runner.envelope(forked).terminal_reason == "interrupt_expired"
 
 

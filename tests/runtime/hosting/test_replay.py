@@ -13,7 +13,8 @@ from runtime.primitives.ids import RunId, StageKey
 from runtime.run.envelope import InterruptResponse
 from runtime.run.policy_verdict import PolicyVerdict
 from runtime.supervision.events import Event, InterruptAnswered, StageStarted, TimerFired
-from runtime.supervision.replay import Reason, decisions, explain, fold, with_run_id
+from runtime.supervision.forking import with_run_id
+from runtime.supervision.replay import Reason, decisions, explain, fold
 from runtime.testing import Bench, PipelineBuilder
 from tests.runtime.hosting.hosted import wire
 from tests.runtime.hosting.recorded import KINDS, racing

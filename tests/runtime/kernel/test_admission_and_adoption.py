@@ -10,7 +10,8 @@ from runtime.primitives.ids import RunId
 from runtime.supervision.commands import RunStage, SetTimer
 from runtime.supervision.decide import MAX_REISSUES
 from runtime.supervision.events import StageSucceeded
-from runtime.supervision.replay import fold, with_run_id
+from runtime.supervision.forking import with_run_id
+from runtime.supervision.replay import fold
 from runtime.testing import START_MS, Bench, PipelineBuilder, wire_form
 
 MODEL: dict[str, Any] = {"has_llm": True, "model_role": "m"}

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.agents.capability import AgentHooks, Capability, StageContext, StageInput, StageResult, load_capability
+from runtime.agents.reporter import Progress
 from runtime.agents.stage_runner import MAX_ERROR_CHARACTERS, MAX_OUTPUT_BYTES, MAX_OUTPUT_DEPTH, Agent
 from runtime.bus.queries import LocalQueries
 from runtime.effects.journal import MemoryJournal
@@ -26,7 +27,14 @@ from runtime.run.envelope import InterruptRequest
 from runtime.run.goals import Goal, GoalsPatch
 from runtime.run.stage_view import StageView
 from runtime.supervision.commands import RunStage
-from runtime.supervision.events import Event, StageFailed, StageSucceeded, ToolCalled, decode_event, encode_event
+from runtime.supervision.events import (
+    Event,
+    StageFailed,
+    StageSucceeded,
+    ToolCalled,
+    decode_event,
+    encode_event,
+)
 from runtime.testing import ScriptedAgent, hang
 from runtime.tools.registry import Tool, ToolRegistry
 from runtime.tools.result import ToolResult
@@ -268,7 +276,8 @@ async def test_tool_calls_are_granted_reported_and_counted_also_when_the_stage_f
             await context.tools.call("reader", None, {})
         raise ToolFailedError("gave up")
 
-    async def report(called: ToolCalled) -> None:
+    async def report(called: Progress) -> None:
+        assert isinstance(called, ToolCalled)
         seen.append(called)
 
     agent = agent_of(ScriptedAgent([greedy]).hooks(), has_tools=True, tool_access="read", allowed_tools=("reader",))

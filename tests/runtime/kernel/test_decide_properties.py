@@ -213,7 +213,8 @@ def random_report(bench: Bench, name: str, entry: InFlight, dice: random.Random)
     if name == "fail":
         return happening.StageFailed(key, dice.choice(KINDS), "broken", dice.choice(BOUNDS), dice.random() < 0.5, usage)
     if name == "lose":
-        return happening.ActorLost(entry.stage)
+        held = [other.key for other in bench.state.in_flight.values() if other.stage == entry.stage]
+        return happening.ActorLost(entry.stage, tuple(held[: dice.randint(0, len(held))]))
     if name == "start":
         return happening.StageStarted(key)
     if name == "tool":

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from runtime.agents.capability import ModelUse, StageContext, StageResult
+from runtime.agents.profile import AgentProfile, profile_of
 from runtime.pipeline.loading import parse_pipeline
 from runtime.run.stage_view import StageView
 from runtime.testing import scripted_runner
@@ -90,4 +91,5 @@ async def test_a_commit_that_failed_is_tried_again_without_a_second_consent() ->
 
 
 def test_the_writer_is_asked_with_what_the_pipeline_says() -> None:
-    assert ModelUse.of(parse_pipeline(COMMIT).stages["write"]) == ModelUse("writer", "write@1", 0.2, 4000)
+    writer = parse_pipeline(COMMIT).stages["write"]
+    assert ModelUse.of(writer, profile_of(AgentProfile(), writer, {})) == ModelUse("writer", "write@1", 0.2, 4000)

@@ -20,9 +20,20 @@ def is_running(pid: int) -> bool:
     return state not in "ZX" or threads > 1
 
 
-def until_gone(pids: list[int]) -> list[int]:
-    """The processes that are still there after a while."""
+def numbers_in(notes: Path, count: int) -> list[int]:
+    """The numbers of processes in a file, once so many of them are there."""
     until_s = time.monotonic() + WITHIN_S
+    while True:
+        found = notes.read_text().splitlines(keepends=True) if notes.exists() else []
+        if len(found) >= count and found[-1].endswith("\n"):
+            return [int(line) for line in found]
+        assert time.monotonic() < until_s, found
+        os.sched_yield()
+
+
+def until_gone(pids: list[int], within_s: float = WITHIN_S) -> list[int]:
+    """The processes that are still there after a while."""
+    until_s = time.monotonic() + within_s
     while left := [pid for pid in pids if is_running(pid)]:
         if time.monotonic() > until_s:
             return left

@@ -16,7 +16,7 @@ from runtime.store.event_rows import LARGE_BYTES, event_of, row_of
 from runtime.store.run_log import RunLog, SqlRunLog
 from runtime.store.run_records import Entry
 from runtime.supervision.events import CancelRequested, Event, Payload, RunRequested, StageSucceeded, encode_event
-from runtime.supervision.replay import with_run_id
+from runtime.supervision.forking import with_run_id
 from tests.runtime.store.conftest import LogOpener, Place
 
 RUN = RunId("r-1")

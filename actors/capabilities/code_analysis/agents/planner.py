@@ -25,6 +25,7 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
 from runtime.agents.capability import StageContext, StageInput, StageResult
+from runtime.agents.profile import AgentProfile
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
 from runtime.codebase.search.named_values import VALUES
@@ -46,7 +47,10 @@ COMPARED = 2
 MAX_RELATED = 50
 MAX_DOCUMENTS = 4
 HEAD_START_S = 2.0
+FEASIBILITY = "feasibility"
 MIN_FEASIBILITY = 40
+
+PROFILE = AgentProfile(thresholds={FEASIBILITY: MIN_FEASIBILITY}, latency_budget_ms=30_000)
 
 
 async def gather(context: StageContext, view: StageView) -> StageInput:
@@ -93,7 +97,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         target_goals=[str(goal.id) for goal in goals],
         stage_number=given.facts["round"],
         feasibility_score=feasibility,
-        risk_factors=_risks(feasibility, bool(given.facts.get("none_left"))),
+        risk_factors=_risks(feasibility, _enough(context), bool(given.facts.get("none_left"))),
     )
     return written(plan)
 
@@ -114,10 +118,15 @@ def _recall_steps(earlier: Sequence[EarlierAnswer], goals: tuple[str, ...]) -> l
     ]
 
 
-def _risks(feasibility: int, none_left: bool) -> list[str]:
+def _enough(context: StageContext) -> float:
+    """Return the feasibility, of 100, below which a plan is made once more."""
+    return context.profile.thresholds.get(FEASIBILITY, MIN_FEASIBILITY)
+
+
+def _risks(feasibility: int, enough: float, none_left: bool) -> list[str]:
     if none_left:
         return [f"no tool can be called: {NONE_LEFT}"]
-    return [] if feasibility >= MIN_FEASIBILITY else ["the question has few words to look for"]
+    return [] if feasibility >= enough else ["the question has few words to look for"]
 
 
 def _feasibility(question: Question, usable: Sequence[Step]) -> int:
@@ -144,7 +153,7 @@ async def choose(context: StageContext, view: StageView) -> StageResult:
     """Take the plan that was ready first; the other planner was cancelled and has no output."""
     made = (plan_if_any(view, name) for name in ("planner_quick", "planner_thorough"))
     first = next(plan for plan in made if plan is not None)
-    risks = [*first.risk_factors, *(_weakness(first.feasibility_score) if first.route == "again" else [])]
+    risks = [*first.risk_factors, *([_weakness(first.feasibility_score)] if first.route == "again" else [])]
     return StageResult(written(msgspec.structs.replace(first, route="go_on", risk_factors=risks)))
 
 
@@ -154,19 +163,20 @@ async def settle(context: StageContext, view: StageView, output: dict[str, Any])
     targets = [goal for goal in output.get("target_goals") or [] if isinstance(goal, str) and goal in remaining]
     score = _score(output.get("feasibility_score"))
     plan = read_plan("planner", {**output, "target_goals": targets, "feasibility_score": score})
-    is_again = score < MIN_FEASIBILITY and _replans_of_round(view) == 0
+    is_weak = score < _enough(context)
+    is_again = is_weak and _replans_of_round(view) == 0
     settled = msgspec.structs.replace(
         plan,
         groups=independent_groups(plan.steps),
         route="again" if is_again else "go_on",
         tries=_tries(view),
-        risk_factors=[*plan.risk_factors, *([] if is_again else _weakness(score))],
+        risk_factors=[*plan.risk_factors, *([_weakness(score)] if is_weak and not is_again else [])],
     )
     return StageResult(written(settled))
 
 
-def _weakness(score: int) -> list[str]:
-    return [f"the plan has a feasibility of {score} of 100"] if score < MIN_FEASIBILITY else []
+def _weakness(score: int) -> str:
+    return f"the plan has a feasibility of {score} of 100"
 
 
 def _score(written: object) -> int:

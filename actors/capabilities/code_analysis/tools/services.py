@@ -27,6 +27,8 @@ class Services:
         """Return the codebase that perception prepared: `repository` has `root` and `index_path`."""
         key = (str(repository["root"]), str(repository["index_path"]))
         with self._lock:
+            if key in self._open and not self._open[key].index.is_current():
+                del self._open[key]  # not closed: other stages may be reading it
             if key not in self._open:
                 self._open[key] = Codebase.open(
                     Path(key[0]), Path(key[1]), allow_secrets=self._allow_secrets, semantics=self._semantics

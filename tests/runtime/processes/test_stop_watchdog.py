@@ -7,7 +7,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as some
 
-from runtime.agents.stop_watchdog import STOP_PATIENCE_S, StopDeadlines, StopWatchdog
+from runtime.processes.stop_watchdog import STOP_PATIENCE_S, StopDeadlines, StopWatchdog
 
 TIMES_S = some.floats(0, 1000, allow_nan=False)
 

@@ -1,4 +1,7 @@
-"""A bus in this process, over the rules of the real one; frames go through bytes, as they do between processes."""
+"""Provides a bus in this process, for tests, over the rules of the real one.
+
+Frames go through bytes, as they do between processes.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from runtime.primitives.ids import Address
 
 
 class MemoryBus:
-    """Hosts a dispatcher; `answer` makes the bus say that instead of taking a frame. `clock` stands in for its own."""
+    """Delivers frames between the endpoints that joined it, and records them in `sent`.
+
+    `answer`, once set, is returned for every frame instead of taking it.
+    """
 
     def __init__(self, clock: Clock | None = None, middleware: Iterable[Middleware] = ()) -> None:
         self.clock = FakeClock()
@@ -28,7 +34,7 @@ class MemoryBus:
         self.start(middleware)
 
     def start(self, middleware: Iterable[Middleware] = ()) -> None:
-        """Begin with empty tables, as a bus does that was restarted."""
+        """Clear all tables, as a restart of the bus does."""
         self.table = RoutingTable()
         self.dispatcher = Dispatcher(self.table, Chain([Deduplication(), *middleware]), self._time)
 
@@ -45,11 +51,11 @@ class MemoryBus:
             self.endpoints[address].on_frame(decode_frame(data))
 
     def kinds(self) -> list[str]:
-        """The kinds of the frames that were sent."""
+        """Return the kinds of the frames that were sent."""
         return [frame.header.kind for frame in self.sent]
 
     def join(self, address: str, **options: Any) -> Endpoint:
-        """A new endpoint, bound."""
+        """Return a new endpoint, bound to `address`."""
         endpoint = Endpoint(Address(address), MemoryTransport(self), self._time, **options)
         self.endpoints[endpoint.address] = endpoint
         endpoint.bind()
@@ -57,7 +63,7 @@ class MemoryBus:
 
 
 class MemoryTransport:
-    """The side of one endpoint."""
+    """Connects one endpoint to the bus."""
 
     def __init__(self, bus: MemoryBus) -> None:
         self._bus = bus
@@ -73,6 +79,6 @@ class MemoryTransport:
 
 
 async def settle() -> None:
-    """Let everything that can run do so."""
+    """Yield to the event loop until everything that can run has run."""
     for _ in range(50):
         await asyncio.sleep(0)

@@ -1,0 +1,50 @@
+"""Defines the answer of a run: the keys of a stage's output that end up in the answer document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+ANSWER_KEY = "integration"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """Holds the answer of a pipeline. All keys are optional; others in the same output are left alone.
+
+    - `final_response`: the answer, in Markdown.
+    - `citations`: {file, start_line, end_line, symbol?, quote, why} of each place, most relevant first. A capability
+      that cites leaves an empty list if it found nothing; one that does not cite has no such key.
+    - `commits`: {sha, author, date, subject} of each commit that the answer mentions.
+    - `findings`: {goal, status, text, citations} of each goal. `files_examined`: paths.
+    - `open_goals`: goals without an answer; without the key, those of the run that are not answered.
+    - `partial`: the answer lacks something. `bound`: the bound that left goals open. `ended_because`: why, in words.
+    """
+
+    final_response: str = ""
+    citations: list[dict[str, Any]] | None = None
+    commits: list[dict[str, Any]] = []
+    findings: list[dict[str, Any]] = []
+    files_examined: list[str] = []
+    open_goals: list[str] | None = None
+    partial: bool = False
+    bound: str | None = None
+    ended_because: str | None = None
+
+
+def answer_in(outputs: Mapping[str, dict[str, Any]]) -> Answer:
+    """Return the answer among the outputs of a run; an empty one if there is none.
+
+    It is the output `integration`; else the last output that has a `final_response`. An output whose keys have other
+    types than those of `Answer` is reported in place of the answer.
+    """
+    having = [output for output in outputs.values() if output.get("final_response")]
+    output = outputs.get(ANSWER_KEY) or (having[-1] if having else {})
+    try:
+        for finding in msgspec.convert(output, Answer).findings:
+            msgspec.convert(finding.get("citations", []), list[dict[str, Any]])
+        # Through JSON: hooks may return bytes and the like, which doors cannot print.
+        return msgspec.json.decode(msgspec.json.encode(output), type=Answer)
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        return Answer(f"The answer of the pipeline cannot be read: {error}.", partial=True)

@@ -1,0 +1,94 @@
+"""Runs other programs, bounded in time and output, and kills them with all their children.
+
+A program is killed when its time is up, when its output is too long, when the work that needs it is called off
+(`call_scope`), and, on Linux with `setpriv`, when its parent dies, however that ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from runtime.processes.call_scope import current_scope
+from runtime.processes.process_tree import kill_group, kill_tree
+
+_PARENT_DEATH = ("--pdeathsig", "KILL")
+
+
+class Finished(NamedTuple):
+    """Holds the output of a program, its exit status, and whether it was killed for exceeding its time."""
+
+    output: bytes
+    status: int
+    is_late: bool
+
+
+def run_program(
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    timeout_s: float,
+    max_output_bytes: int,
+    environment: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run a program and return its standard output, cut after `max_output_bytes`.
+
+    Raises OSError if it cannot be started, and CalledOffError if the work was called off.
+    """
+    scope = current_scope()
+    scope.check()
+    process = subprocess.Popen(
+        [*_dying_with_parent(), *command],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    late = threading.Event()
+
+    def end_late() -> None:
+        late.set()
+        kill_tree(process.pid)
+
+    timer = threading.Timer(timeout_s, end_late)
+    with process:
+        has_ended = False
+        scope.add(process.pid)
+        timer.start()
+        try:
+            data = process.stdout.read(max_output_bytes) if process.stdout else b""
+            if len(data) < max_output_bytes:
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+                has_ended = True
+        finally:
+            # It is not reaped before the last signal, so that its number cannot be another process's by then.
+            timer.cancel()
+            timer.join()
+            scope.remove(process.pid)
+            # Once it has ended its children are no longer found by their parent.
+            (kill_group if has_ended else kill_tree)(process.pid)
+    scope.check()
+    return Finished(data, process.returncode, late.is_set())
+
+
+@functools.cache
+def _dying_with_parent() -> tuple[str, ...]:
+    """Return the command that a program is started by to die with its parent; empty if there is none.
+
+    The kernel's own way, a call between fork and exec, is unsafe in a process with threads.
+    """
+    found = shutil.which("setpriv", path="/usr/bin:/bin") if sys.platform == "linux" else None
+    if found is None:
+        return ()
+    probe = [found, *_PARENT_DEATH, "true"]
+    works = subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    return (found, *_PARENT_DEATH, "--") if works else ()

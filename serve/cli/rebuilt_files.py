@@ -1,0 +1,28 @@
+"""Reports files of the state folder that were damaged and made anew while a command ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runtime.database.set_aside import SUFFIX, set_aside_files
+from runtime.settings import Settings
+from serve.cli.terminal import warn_line
+
+
+@contextmanager
+def reporting_rebuilt_files(settings: Settings) -> Iterator[None]:
+    """Print a line on standard error for each file that is set aside within the block, whichever process does it."""
+    folders = {settings.state_dir, settings.store.path or settings.state_dir}
+    before = set_aside_files(folders)
+    try:
+        yield
+    finally:
+        for aside in sorted(set(set_aside_files(folders).items()) - set(before.items())):
+            _report(aside[0])
+
+
+def _report(aside: Path) -> None:
+    name = aside.name.removesuffix(SUFFIX)
+    warn_line(f"jeeves: {aside.with_name(name)} could not be used and was made anew; the old file is {aside}")

@@ -1,0 +1,104 @@
+"""Programs that are run: bounded in time and output, and killed with their children when their call is called off."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import CalledOffError
+from runtime.processes.call_scope import CallScope, check_called_off, run_in
+from runtime.processes.programs import Finished, run_program
+from tests.runtime.processes.living import numbers_in, until_gone
+
+FAMILY = 'trap "" TERM; setsid sleep 600 & echo $! >> "$0"; sleep 600 & echo $! >> "$0"; echo $$ >> "$0"; wait'
+"""A shell that ignores SIGTERM, with a child in its group and one in a session of its own; they note their numbers."""
+
+
+def run(*command: str, timeout_s: float = 30.0, max_output_bytes: int = 1_000) -> Finished:
+    return run_program(command, cwd=Path("/"), timeout_s=timeout_s, max_output_bytes=max_output_bytes)
+
+
+def test_a_program_gives_its_output_and_status() -> None:
+    assert run("sh", "-c", "echo told; exit 3") == (b"told\n", 3, False)
+
+
+@pytest.mark.parametrize(("limit", "got"), [(3, b"tol"), (4, b"told"), (5, b"told")])
+def test_output_is_cut_at_its_limit(limit: int, got: bytes) -> None:
+    assert run("printf", "told", max_output_bytes=limit).output == got
+
+
+def test_a_program_that_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
+    notes = tmp_path / "numbers"
+    finished = run("sh", "-c", FAMILY, str(notes), timeout_s=1.0)
+    assert (finished.is_late, finished.status) == (True, -signal.SIGKILL)
+    assert until_gone(numbers_in(notes, 3), 1.0) == []
+
+
+def test_a_program_whose_call_is_called_off_is_killed_with_its_children(tmp_path: Path) -> None:
+    notes, scope = tmp_path / "numbers", CallScope()
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            run_in(scope, lambda: run("sh", "-c", FAMILY, str(notes)))
+        except CalledOffError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    numbers = numbers_in(notes, 3)
+    scope.call_off()
+    assert until_gone(numbers, 1.0) == []
+    thread.join(5)
+    assert [type(error) for error in raised] == [CalledOffError]
+
+
+def test_no_program_is_started_once_a_call_is_called_off() -> None:
+    scope = CallScope()
+    began_s = time.monotonic()
+
+    def work() -> None:
+        scope.call_off()
+        run("sleep", "600")
+
+    with pytest.raises(CalledOffError):
+        run_in(scope, work)
+    assert time.monotonic() - began_s < 30
+
+
+async def test_work_in_a_thread_ends_at_its_next_check_and_no_other_work_does() -> None:
+    scope, reached = CallScope(), threading.Event()
+
+    def loop() -> None:
+        while True:
+            check_called_off()
+            reached.set()
+
+    working = asyncio.ensure_future(asyncio.to_thread(run_in, scope, loop))
+    await asyncio.to_thread(reached.wait, 10)
+    scope.forbid()
+    with pytest.raises(CalledOffError):
+        await asyncio.wait_for(working, 10)
+    check_called_off()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's death")
+def test_a_program_dies_with_its_parent_although_that_was_killed(tmp_path: Path) -> None:
+    notes = tmp_path / "numbers"
+    script = f"echo $$ >> '{notes}'; exec sleep 600"
+    start = (
+        "from pathlib import Path; from runtime.processes.programs import run_program\n"
+        f"run_program(['sh', '-c', {script!r}], cwd=Path('/'), timeout_s=600, max_output_bytes=9)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", start])
+    numbers = numbers_in(notes, 1)
+    parent.kill()
+    parent.wait()
+    assert until_gone(numbers, 1.0) == []

@@ -1,0 +1,113 @@
+"""Disposable parts of the store, damaged while they are open: each call is answered all the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.database.sqlite_database import IN_MEMORY, SqliteDatabase
+from runtime.errors import StateStorageError
+from runtime.memory.cache import CACHE, CacheStore
+from runtime.primitives.clock import SystemClock
+from runtime.store.disposable_store import DisposableStore, Ways
+from runtime.store.opening import Stores, open_store
+from runtime.store.options import StoreOptions
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[Stores]:
+    opened = open_store(StoreOptions(str(tmp_path)), SystemClock())
+    yield opened
+    opened.close()
+
+
+def cut_to_nothing(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(b"garbage!" * 2_000)
+
+
+def broken_pages(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+
+
+def replaced(path: Path) -> None:
+    other = CacheStore(SqliteDatabase(path.with_name("other.sqlite")))
+    other.put("other", b"value", 1)
+    path.with_name("other.sqlite").rename(path)
+
+
+@pytest.mark.parametrize("harm", [cut_to_nothing, garbage, broken_pages, replaced, Path.unlink])
+def test_damage_during_operation_costs_the_content_and_no_call(
+    stores: Stores, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    cache = stores.part(CACHE)
+    for number in range(200):
+        cache.put(f"key {number}", b"x" * 1_000, 1)
+    path = tmp_path / "cache.sqlite"
+    for side in ("-wal", "-shm"):
+        path.with_name(path.name + side).unlink()
+    harm(path)
+    for _ in range(2):
+        cache.get("key 7", 2)
+        cache.put("new", b"value", 3)
+    assert cache.get("new", 4).value == b"value"  # type: ignore[union-attr]
+    cache.unused(5)
+
+
+class Refusing:
+    """A store whose file fails every call."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        self.calls = 0
+
+    def get(self) -> str:
+        self.calls += 1
+        raise StateStorageError("no", problem=self.problem)
+
+
+class Working:
+    def get(self) -> str:
+        return "worked"
+
+
+def cannot_be_moved(_reason: str) -> Any:
+    raise PermissionError("immutable")
+
+
+def test_what_can_be_neither_used_nor_moved_is_kept_in_memory() -> None:
+    store = DisposableStore("cache", Ways(lambda: Refusing("damaged"), cannot_be_moved, Working))
+    assert store.get() == "worked"
+
+
+@pytest.mark.parametrize("problem", ["full", "busy", "away"])
+def test_a_problem_that_passes_replaces_nothing(problem: str) -> None:
+    refusing = Refusing(problem)
+    store = DisposableStore("cache", Ways(lambda: refusing, cannot_be_moved, Working))
+    with pytest.raises(StateStorageError):
+        store.get()
+    assert refusing.calls == 1
+
+
+def test_a_call_that_fails_on_a_new_file_too_is_an_error() -> None:
+    store = DisposableStore(
+        "cache", Ways(lambda: Refusing("invalid"), lambda _reason: Refusing("invalid"), lambda: Refusing("invalid"))
+    )
+    with pytest.raises(StateStorageError):
+        store.get()
+
+
+def test_a_store_in_memory_works() -> None:
+    cache = CacheStore(SqliteDatabase(IN_MEMORY))
+    cache.put("key", b"value", 1)
+    assert cache.get("key", 2).value == b"value"  # type: ignore[union-attr]
