@@ -80,3 +80,8 @@ def place_of(address: Address) -> AgentPlace | None:
     pipeline, _, stage = name.partition(".")
     stage, _, replica = stage.partition("#")
     return AgentPlace(pipeline, stage, int(replica or 1)) if kind == "agent" else None
+
+
+def log_keeper(keeper: str, system: str) -> str:
+    """Return the start of the names of the run logs that a long-lived system keeps."""
+    return keeper if system == DEFAULT_SYSTEM else f"{keeper}-{system}"

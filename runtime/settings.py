@@ -100,7 +100,7 @@ def _rated_principal(value: str) -> str:
 
 
 RatedPrincipal = Annotated[str, AfterValidator(_rated_principal)]
-Endpoint = Literal["chat", "runs", "run", "events", "cancel", "answer", "fork"]
+Endpoint = Literal["chat", "runs", "run", "events", "cancel", "pause", "answer", "fork"]
 
 
 def _without_unset(model: type[BaseModel], data: Any) -> Any:
@@ -195,10 +195,11 @@ class SupervisorSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """Sets the address of the HTTP service, the proxies whose X-Forwarded-For is believed, and each caller's share."""
+    """Sets address and names of the HTTP service, proxies whose X-Forwarded-For is believed, and callers' shares."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8700, ge=1, le=65_535)
+    allowed_hosts: Patterns = ()
     trusted_proxies: Networks = ()
     requests_per_caller: int = Field(default=48, ge=1)
 

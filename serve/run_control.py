@@ -40,11 +40,16 @@ class Runs(Protocol):
 async def permitted_run(runs: Runs, run_id: RunId, user_id: str) -> Envelope:
     """Return the envelope of a run that `user_id` may see and control."""
     envelope = await runs.envelope(run_id)
-    owner_id = envelope.request.user_id
+    check_permitted(envelope, user_id)
+    return envelope
+
+
+def check_permitted(envelope: Envelope, user_id: str) -> None:
+    """Raise NotPermittedError for a run that `user_id` may not see and control."""
+    run_id, owner_id = envelope.run_id, envelope.request.user_id
     if not may_control(user_id, owner_id):
         problem = f"run {run_id} belongs to '{owner_id}', not to '{user_id}'"
         raise NotPermittedError(problem, run_id=run_id, owner_id=owner_id, user_id=user_id)
-    return envelope
 
 
 async def cancel_run(runs: Runs, run_id: RunId, user_id: str, reason: str) -> Envelope:

@@ -17,6 +17,7 @@ from runtime.errors import (
     DocumentFaults,
     NewerVersionError,
     OwnedError,
+    RunStateError,
     SettingsError,
     StateStorageError,
     UnknownNameError,
@@ -30,7 +31,7 @@ from runtime.settings import Settings
 from runtime.store.backends.backend_registry import backend_of
 from runtime.store.opening import open_run_log, run_log_names
 from runtime.store.options import StoreOptions, store_options
-from runtime.store.run_log import Lease, RunLog, RunSummary, SqlRunLog
+from runtime.store.run_log import Lease, RunLog, RunPlace, RunSummary, SqlRunLog
 from runtime.supervision.events import Event, RunRequested
 from serve.wiring import load_named_pipeline, local_log_owner
 
@@ -53,9 +54,29 @@ class RecordedRun(NamedTuple):
     stays: str | None
 
 
-def newest_runs(options: StoreOptions, limit: int, user_id: str) -> list[RunSummary]:
-    """Return the newest runs of a user in all logs, at most `limit`."""
-    return [run for _, run in _newest(options, limit, user_id)]
+class StoredRun(NamedTuple):
+    """Holds the events of a run, and the rules that it began under."""
+
+    events: list[Event]
+    rules: PipelineConfig
+
+
+def newest_runs(options: StoreOptions, limit: int, user_id: str, before: RunPlace | None = None) -> list[RunSummary]:
+    """Return the newest runs of a user in all logs, at most `limit`; with `before`, those that follow it."""
+    return [run for _, run in _newest(options, limit, user_id, before)]
+
+
+def stored_run(options: StoreOptions, run_id: RunId) -> StoredRun:
+    """Return a run of any log, whichever system drives it.
+
+    Raises UnknownNameError, and RunStateError if its rules were not kept.
+    """
+    with _opened(options, _log_of(options, run_id)) as log:
+        events = _events(log, run_id)
+        rules = PinnedPipelines({}, log).to_read(_first(events))
+    if rules is None:
+        raise RunStateError(f"run {run_id} cannot be read: the rules that it began under were not kept", run_id=run_id)
+    return StoredRun(events, rules)
 
 
 def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
@@ -131,12 +152,14 @@ def _lasting_lease(log: SqlRunLog) -> Lease | None:
     return lease
 
 
-def _newest(options: StoreOptions, limit: int, user_id: str | None = None) -> list[tuple[str, RunSummary]]:
+def _newest(
+    options: StoreOptions, limit: int, user_id: str | None = None, before: RunPlace | None = None
+) -> list[tuple[str, RunSummary]]:
     found: list[tuple[str, RunSummary]] = []
     for name in run_log_names(options):
         with _opened(options, name) as log:
-            found += [(name, run) for run in log.runs(limit, user_id)]
-    return sorted(found, key=lambda named: named[1].started_at_ms, reverse=True)[:limit]
+            found += [(name, run) for run in log.runs(limit, user_id, before=before)]
+    return sorted(found, key=lambda named: (named[1].started_at_ms, named[1].run_id), reverse=True)[:limit]
 
 
 def _hash_of_today(settings: Settings, pipeline: str) -> str | None:

@@ -113,9 +113,9 @@ class LocalRunner:
             Deposed: self._deposed,
         }
 
-    async def submit(self, request: Request) -> RunId:
-        """Start a run; its request is in the log when this returns."""
-        return self._ask(lambda token: self._host.submit(token, request))
+    async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
+        """Start a run; its request is in the log when this returns. A run id that is known changes nothing."""
+        return self._ask(lambda token: self._host.submit(token, request, run_id))
 
     async def run(self, request: Request) -> Envelope:
         """Start a run and wait for its end."""

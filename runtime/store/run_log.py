@@ -19,6 +19,7 @@ from runtime.store.run_records import (
     Entry,
     Lease,
     RunLog,
+    RunPlace,
     RunSummary,
     Snapshot,
     check_lease,
@@ -29,7 +30,17 @@ from runtime.store.run_records import (
 from runtime.store.sql_run_log import SqlRunLog, started_by
 from runtime.supervision.events import Event
 
-__all__ = ["Entry", "Lease", "MemoryRunLog", "RunLog", "RunSummary", "Snapshot", "SqlRunLog", "SqliteRunLog"]
+__all__ = [
+    "Entry",
+    "Lease",
+    "MemoryRunLog",
+    "RunLog",
+    "RunPlace",
+    "RunSummary",
+    "Snapshot",
+    "SqlRunLog",
+    "SqliteRunLog",
+]
 
 
 class MemoryRunLog:
@@ -82,13 +93,16 @@ class MemoryRunLog:
     def events(self, run_id: RunId, after_seq: int = 0) -> list[Event]:
         return self._events.get(run_id, [])[max(after_seq, 0) :]
 
-    def runs(self, limit: int, user_id: str | None = None, finished: bool | None = None) -> list[RunSummary]:
+    def runs(
+        self, limit: int, user_id: str | None = None, finished: bool | None = None, before: RunPlace | None = None
+    ) -> list[RunSummary]:
         rows = (
             row
             for row in self._summaries.values()
             if user_id in (None, row.user_id) and finished in (None, row.finished)
+            if before is None or (row.started_at_ms, row.run_id) < before
         )
-        return sorted(rows, key=lambda row: row.started_at_ms, reverse=True)[:limit]
+        return sorted(rows, key=lambda row: (row.started_at_ms, row.run_id), reverse=True)[:limit]
 
     def summary(self, run_id: RunId) -> RunSummary | None:
         return self._summaries.get(run_id)

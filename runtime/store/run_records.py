@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -39,6 +39,13 @@ class RunSummary(msgspec.Struct, frozen=True):
     config_hash: str = ""
     lifecycle: str = ""
     terminal_reason: str | None = None
+
+
+class RunPlace(NamedTuple):
+    """Locates a run in lists, which are ordered by start and id, newest first."""
+
+    started_at_ms: int
+    run_id: RunId
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -100,8 +107,13 @@ class RunLog(Protocol):
     def events(self, run_id: RunId, after_seq: int = 0) -> list[Event]:
         """Return the events of a run after `after_seq`, in order; empty if there is no such run."""
 
-    def runs(self, limit: int, user_id: str | None = None, finished: bool | None = None) -> list[RunSummary]:
-        """Return the newest runs, at most `limit`: all, or those of a user, or those that are (not) finished."""
+    def runs(
+        self, limit: int, user_id: str | None = None, finished: bool | None = None, before: RunPlace | None = None
+    ) -> list[RunSummary]:
+        """Return the newest runs, at most `limit`: all, or those of a user, or those that are (not) finished.
+
+        With `before`, only those that come after it in this order (exclusive).
+        """
 
     def summary(self, run_id: RunId) -> RunSummary | None:
         """Return the summary of a run; None if this log does not have it."""

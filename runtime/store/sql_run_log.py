@@ -19,6 +19,7 @@ from runtime.store.event_rows import checked, event_of, row_of
 from runtime.store.run_records import (
     Entry,
     Lease,
+    RunPlace,
     RunSummary,
     Snapshot,
     check_lease,
@@ -157,16 +158,20 @@ class SqlRunLog:
             rows = queries.rows(query, (since_ms,))
         return [(str(user_id), int(runs), int(unfinished)) for user_id, runs, unfinished in rows]
 
-    def runs(self, limit: int, user_id: str | None = None, finished: bool | None = None) -> list[RunSummary]:
-        wanted: list[tuple[str, object]] = []
+    def runs(
+        self, limit: int, user_id: str | None = None, finished: bool | None = None, before: RunPlace | None = None
+    ) -> list[RunSummary]:
+        wanted: list[tuple[str, tuple[object, ...]]] = []
         if user_id is not None:
-            wanted.append(("user_id = ?", _text(user_id)))
+            wanted.append(("user_id = ?", (_text(user_id),)))
         if finished is not None:
-            wanted.append(("finished = ?", int(finished)))
+            wanted.append(("finished = ?", (int(finished),)))
+        if before is not None:
+            at_ms = before.started_at_ms
+            wanted.append(("(started_at_ms < ? OR (started_at_ms = ? AND run_id < ?))", (at_ms, at_ms, before.run_id)))
         where = " AND ".join(condition for condition, _ in wanted) or "1 = 1"
-        return self._summaries(
-            f"WHERE {where} ORDER BY started_at_ms DESC, run_id DESC LIMIT ?", *(value for _, value in wanted), limit
-        )
+        values = [value for _, those in wanted for value in those]
+        return self._summaries(f"WHERE {where} ORDER BY started_at_ms DESC, run_id DESC LIMIT ?", *values, limit)
 
     def summary(self, run_id: RunId) -> RunSummary | None:
         return next(iter(self._summaries("WHERE run_id = ?", run_id)), None)

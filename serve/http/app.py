@@ -1,310 +1,245 @@
-"""Serves a running system over HTTP, with a FastAPI ingress on Ray Serve.
+"""Serves a running system over HTTP: the routes, as an ASGI application that knows no Ray.
 
 POST /api/v1/chat/messages returns the same document as `jeeves ask --json`; the endpoints below /api/v1/runs show,
-cancel, answer and fork runs; GET /health checks the replica, GET /ready the system behind it, and GET /metrics is for
-Prometheus. Errors are problem+json.
+pause, resume, cancel, answer and fork runs; GET /health checks this process, GET /ready the system behind it, and
+GET /metrics is for Prometheus. Errors are problem+json. What the OpenAPI document names as answers of a route is what
+the route gives.
 
-Annotations are evaluated here (no `from __future__`): FastAPI reads them from the methods after Ray Serve has rewrapped
-them, when names can no longer be resolved.
+Annotations are evaluated here (no `from __future__`): FastAPI reads them from functions inside a function.
 """
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import FastAPI, Header, Query, Request, Response
+from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, StreamingResponse
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from pydantic import BaseModel, ConfigDict, Field
-from ray import serve as ray_serve
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.types import ASGIApp, Scope
 
-from actors.actor_logs import configure_actor_logs
-from actors.origin import check_origin
-from actors.system import attach_system
-from runtime.errors import InputError, JeevesError, UnknownNameError
-from runtime.memory.sessions import check_session_id
-from runtime.pipeline.config import RunMode
-from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
-from runtime.run.envelope import Envelope
-from runtime.store.options import StoreOptions
-from serve.answer_document import Ask, asked_in, document_of
-from serve.http.caller_slots import CallerSlots
-from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics, ToolMetrics
-from serve.http.model_state import ModelState
-from serve.http.problems import problem, problem_of
-from serve.http.run_documents import EVENT_STREAM, MAX_LISTED, AnswerBody, CancelBody, ForkBody, first_wanted, stream
-from serve.principals import of_http_client, trusted_networks
-from serve.replica_port import keep_to_the_node
-from serve.run_control import answer_run, cancel_run, permitted_run
+from runtime.errors import JeevesError, RunStateError
+from runtime.primitives.ids import RunId
+from serve.http.callers import Caller, Callers, caller_of
+from serve.http.gate import Gate
+from serve.http.openapi import ANSWERED, answers_of, without_unused_answers
+from serve.http.problems import RefusedError, problem, problem_of
+from serve.http.run_documents import (
+    EVENT_STREAM,
+    MAX_LISTED,
+    AnswerBody,
+    EventStream,
+    ForkBody,
+    ReasonBody,
+    checked_run_id,
+    first_wanted,
+    page_after,
+    place_of_page,
+)
+from serve.http.service import ChatMessage, Service
+from serve.principals import trusted_networks
+from serve.run_control import answer_run, cancel_run, pause_run
 from serve.run_logs import newest_runs
-from serve.runtimes.ray_runtime import RayRuntime
-from serve.wiring import Mode, earliest, lowered
 
-MAX_BODY_BYTES = 1_000_000
-MAX_ONGOING_REQUESTS = 64
+RUNS = "/api/v1/runs"
 
-api = FastAPI(title="Jeeves", version="1", description="Questions about code, answered with checked citations.")
+Asking = Annotated[Caller, Depends(caller_of)]
 
 
-class ServiceSpec(msgspec.Struct, frozen=True):
-    """Configures a replica, in plain data.
-
-    `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
-    `store`: where the run logs are; `system`: the name of the system that answers; `models`: the model file that agents
-    reason with, if they do;
-    `providers`: those beside the kernel's own that it may name; `trusted_proxies`: addresses and networks whose
-    X-Forwarded-For is believed; `modes`: pipeline → mode → the fields of `Mode` for a question that names none;
-    `products`: pipeline → who answers; `requests_per_caller`: answered at once by this replica.
-    """
-
-    default_pipeline: str
-    limits: dict[str, tuple[str, ...]]
-    repositories: tuple[str, ...]
-    reasoner: str
-    max_question_chars: int
-    store: StoreOptions
-    system: str = DEFAULT_SYSTEM
-    models: dict[str, Any] | None = None
-    providers: tuple[str, ...] = ()
-    trusted_proxies: tuple[str, ...] = ()
-    modes: dict[str, dict[str, Mode]] = {}
-    products: dict[str, str] = {}
-    requests_per_caller: int = MAX_ONGOING_REQUESTS
-
-
-class ChatMessage(BaseModel):
-    """Carries a question."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    message: str = Field(min_length=1, description="The question.")
-    repo: str | None = Field(default=None, description="A registered repository; default: the first one.")
-    session_id: str | None = None
-    pipeline: str | None = None
-    mode: str | None = Field(default=None, description="A mode of the pipeline's capability.")
-    limits: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, description="Bounds to lower.")
-    deadline_s: float | None = Field(default=None, gt=0, le=3_600)
-    wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
-    run_mode: RunMode | None = Field(default=None, description="How the pipeline runs; default: as it is configured.")
-
-
-def ask_of(message: ChatMessage, spec: ServiceSpec, user_id: str) -> Ask:
-    """Return the question of a message. Raises InputError for anything this service does not accept."""
-    question = message.message.strip()
-    if not question:
-        raise InputError("the message is empty; send a question")
-    if len(question) > spec.max_question_chars:
-        raise InputError(f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed")
-    if message.session_id is not None:
-        check_session_id(message.session_id)
-    repo = message.repo or spec.repositories[0]
-    if repo not in spec.repositories:
-        known = ", ".join(spec.repositories)
-        raise UnknownNameError(f"repository '{repo}' is not registered here; registered: {known}", name=repo)
-    pipeline = message.pipeline or spec.default_pipeline
-    mode = _mode_of(message, spec, pipeline)
-    if mode is not None:
-        pipeline = mode.pipeline
-    if pipeline not in spec.limits:
-        raise UnknownNameError(f"no pipeline is named '{pipeline}'; known: {', '.join(spec.limits)}", name=pipeline)
-    unknown = sorted(set(message.limits) - set(spec.limits[pipeline]))
-    if unknown:
-        known = ", ".join(spec.limits[pipeline])
-        raise InputError(f"limits: there is no {', '.join(unknown)}; the pipeline '{pipeline}' has {known}")
-    return Ask(
-        question=question,
-        repo=repo,
-        pipeline=pipeline,
-        session_id=message.session_id,
-        user_id=user_id,
-        limits=message.limits if mode is None else lowered(mode.limits, message.limits),
-        deadline_s=message.deadline_s if mode is None else earliest(mode.deadline_s, message.deadline_s),
-        wait=message.wait,
-        clarify=message.wait,
-        run_mode=message.run_mode,
-        mode=message.mode,
-        product=spec.products.get(pipeline),
+def http_app(service: Service) -> ASGIApp:
+    """Return the application over a service, behind its gate."""
+    api = FastAPI(
+        title="Jeeves",
+        version="1",
+        description="Questions about code, answered with checked citations. " + ANSWERED,
+        docs_url=None,
+        redoc_url=None,
     )
+    api.state.callers = Callers(trusted_networks(service.spec.trusted_proxies), service.runs.take)
+    _handle_errors(api)
+    _add_chat(api, service)
+    _add_run_views(api, service)
+    _add_run_control(api, service)
+    _add_probes(api, service)
+
+    document = api.openapi()
+    without_unused_answers(document)
+
+    def methods_of(scope: Scope) -> Sequence[str]:
+        return methods_at(api, scope["path"])
+
+    return Gate(api, service.spec.http, service.spec.hosts, methods_of)
 
 
-def _mode_of(message: ChatMessage, spec: ServiceSpec, pipeline: str) -> Mode | None:
-    """Return the mode that a message names. Raises UnknownNameError and InputError."""
-    if message.mode is None:
-        return None
-    modes = spec.modes.get(pipeline, {})
-    if message.mode not in modes:
-        known = ", ".join(modes) or "none"
-        raise UnknownNameError(f"there is no mode '{message.mode}' here; there are: {known}", name=message.mode)
-    mode = modes[message.mode]
-    if message.pipeline is not None and message.pipeline != mode.pipeline:
-        raise InputError(f"mode '{message.mode}' runs the pipeline '{mode.pipeline}'; leave out '{message.pipeline}'")
-    if mode.reasoner not in (None, spec.reasoner):
-        raise InputError(f"mode '{message.mode}' reasons by {mode.reasoner}, this service by {spec.reasoner}")
-    return mode
+def methods_at(api: FastAPI, path: str) -> list[str]:
+    """Return the methods of the routes at a path, HEAD and OPTIONS included; empty if there is no such path."""
+    found: set[str] = set()
+    for route in api.routes:
+        pattern = getattr(route, "path_regex", None)
+        if pattern is not None and pattern.match(path):
+            found |= getattr(route, "methods", None) or set()
+    if not found:
+        return []
+    return sorted(found | {"OPTIONS"} | ({"HEAD"} if "GET" in found else set()))
 
 
-@api.exception_handler(RequestValidationError)
-async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-    places = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()]
-    return problem(422, "bad_input", "; ".join(places))
+def _run_of(request: Request) -> str | None:
+    run_id: str | None = getattr(request.state, "run_id", None)
+    return run_id
 
 
-@api.exception_handler(JeevesError)
-async def _failed(request: Request, error: JeevesError) -> JSONResponse:
-    return problem_of(error)
+def _handle_errors(api: FastAPI) -> None:
+    @api.exception_handler(RequestValidationError)
+    async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        places = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()]
+        return problem(422, "bad_input", "; ".join(places), _run_of(request))
+
+    @api.exception_handler(RefusedError)
+    async def _refused(request: Request, error: RefusedError) -> JSONResponse:
+        return error.response(_run_of(request))
+
+    @api.exception_handler(JeevesError)
+    async def _failed(request: Request, error: JeevesError) -> JSONResponse:
+        request.state.run_id = run_id = error.values.get("run_id") or _run_of(request)
+        return problem_of(error, run_id)
+
+    @api.exception_handler(StarletteHTTPException)
+    async def _not_routed(request: Request, error: StarletteHTTPException) -> JSONResponse:
+        title = HTTPStatus(error.status_code).phrase
+        answer = problem(error.status_code, title.lower().replace(" ", "_"), str(error.detail), _run_of(request))
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            answer.headers["Allow"] = ", ".join(methods_at(api, request.url.path))
+        return answer
+
+    @api.exception_handler(Exception)
+    async def _broken(request: Request, error: Exception) -> JSONResponse:
+        detail = f"this is a bug: {type(error).__name__}; the service's log says more"
+        return problem(500, "internal", detail, _run_of(request))
 
 
-@api.exception_handler(StarletteHTTPException)
-async def _refused(request: Request, error: StarletteHTTPException) -> JSONResponse:
-    title = HTTPStatus(error.status_code).phrase
-    return problem(error.status_code, title.lower().replace(" ", "_"), str(error.detail))
+def _add_chat(api: FastAPI, service: Service) -> None:
+    @api.post("/api/v1/chat/messages", responses=answers_of("chat"))
+    async def chat(
+        message: ChatMessage,
+        request: Request,
+        caller: Asking,
+        idempotency_key: Annotated[str | None, Header(description="The same key gives the same run.")] = None,
+    ) -> dict[str, Any]:
+        """Answer a question about a registered repository. The run goes on if the connection breaks."""
+
+        def on_run(run_id: RunId) -> None:
+            request.state.run_id = run_id
+
+        return await service.chat(message, caller, idempotency_key, on_run)
 
 
-@api.exception_handler(Exception)
-async def _broken(request: Request, error: Exception) -> JSONResponse:
-    return problem(500, "internal", f"this is a bug: {type(error).__name__}; the service's log says more")
-
-
-@api.middleware("http")
-async def _bounded_body(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    length = request.headers.get("content-length")
-    if request.method == "POST" and (length is None or not length.isdigit()):
-        return problem(411, "length_required", "send the body with a Content-Length")
-    if length is not None and length.isdigit() and int(length) > MAX_BODY_BYTES:
-        return problem(413, "body_too_large", f"the body has {length} bytes, at most {MAX_BODY_BYTES} are allowed")
-    return await call_next(request)
-
-
-@ray_serve.deployment(name="jeeves-http", ray_actor_options={"num_cpus": 0}, max_ongoing_requests=MAX_ONGOING_REQUESTS)
-@ray_serve.ingress(api)
-class ChatService:
-    """Serves requests as one replica of the HTTP service."""
-
-    def __init__(self, spec: dict[str, Any]) -> None:
-        check_origin()
-        configure_actor_logs("http")
-        keep_to_the_node()
-        self._spec = msgspec.convert(spec, ServiceSpec)
-        self._system = attach_system(self._spec.system)
-        self._runtime = RayRuntime(self._system, self._spec.reasoner, cluster=None)
-        self._slots = CallerSlots(self._spec.requests_per_caller)
-        self._trusted = trusted_networks(self._spec.trusted_proxies)
-        self._metrics = RequestMetrics(CollectorRegistry())
-        self._bus_metrics = BusMetrics(self._metrics.registry)
-        self._model_metrics = ModelMetrics(self._metrics.registry)
-        self._tool_metrics = ToolMetrics(self._metrics.registry)
-        self._models = None if self._spec.models is None else ModelState.open(self._spec.models, self._spec.providers)
-
-    @api.post("/api/v1/chat/messages")
-    async def chat(self, message: ChatMessage, request: Request) -> dict[str, Any]:
-        """Answer a question about a registered repository."""
-        started_s = time.perf_counter()
-        user_id = await self._caller(request, "chat")
-        with self._slots.slot(user_id), self._metrics.in_flight():
-            document = await self._runtime.ask(ask_of(message, self._spec, user_id))
-        self._metrics.answered(document, time.perf_counter() - started_s)
-        return document
-
-    @api.get("/api/v1/runs")
+def _add_run_views(api: FastAPI, service: Service) -> None:
+    @api.get(RUNS, responses=answers_of("list"))
     async def runs(
-        self, request: Request, limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20
-    ) -> list[dict[str, Any]]:
-        """Return the caller's newest runs, newest first."""
-        user_id = await self._caller(request, "runs")
-        found = await asyncio.to_thread(newest_runs, self._spec.store, limit, user_id)
-        return [msgspec.to_builtins(run) for run in found]
+        caller: Asking,
+        limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20,
+        before: Annotated[str | None, Query(description="From the Link header of the page before.")] = None,
+    ) -> Response:
+        """Return the caller's newest runs, newest first; the Link header leads to the next page."""
+        found = await asyncio.to_thread(newest_runs, service.spec.store, limit, caller.user_id, place_of_page(before))
+        answer = Response(msgspec.json.encode(found), media_type="application/json")
+        following = page_after(found, limit)
+        if following is not None:
+            answer.headers["Link"] = f'<{RUNS}?limit={limit}&before={following}>; rel="next"'
+        return answer
 
-    @api.get("/api/v1/runs/{run_id}")
-    async def run(self, run_id: str, request: Request) -> Response:
+    @api.get(RUNS + "/{run_id}", responses=answers_of("view"))
+    async def run(run_id: str, request: Request, caller: Asking) -> Response:
         """Return the current envelope of a run."""
-        envelope = await permitted_run(self._system, RunId(run_id), await self._caller(request, "run"))
+        envelope = await service.envelope(checked_run_id(run_id), caller)
+        request.state.run_id = envelope.run_id
         return Response(msgspec.json.encode(envelope), media_type="application/json")
 
-    @api.get("/api/v1/runs/{run_id}/events")
+    @api.get(RUNS + "/{run_id}/answer", responses=answers_of("answer"))
+    async def answer(run_id: str, request: Request, caller: Asking) -> dict[str, Any]:
+        """Return the answer document of a run that is over, or that waits for a person."""
+        envelope = await service.envelope(checked_run_id(run_id), caller)
+        request.state.run_id = envelope.run_id
+        if envelope.lifecycle not in ("terminated", "waiting"):
+            raise RunStateError(f"run {run_id} is {envelope.lifecycle}: it has no answer yet", run_id=run_id)
+        return service.document(envelope)
+
+    @api.get(RUNS + "/{run_id}/events", responses=answers_of("events"))
     async def events(
-        self,
         run_id: str,
         request: Request,
+        caller: Asking,
         after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
         accept: Annotated[str, Header()] = "",
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:
         """Return the events of a run so far as JSON or, if text/event-stream is accepted, stream them to its end."""
-        after_seq = first_wanted(after, last_event_id)
-        user_id = await self._caller(request, "events")
-        await permitted_run(self._system, RunId(run_id), user_id)
-        found, is_over = await self._system.events(RunId(run_id), after_seq)
+        after_seq, known = first_wanted(after, last_event_id), checked_run_id(run_id)
+        await service.envelope(known, caller)
+        found, is_over = await service.events(known, after_seq)
+        request.state.run_id = known
         if EVENT_STREAM in accept:
-            self._slots.check(user_id)
-            events = self._slots.held(user_id, stream(self._system, RunId(run_id), after_seq))
-            return StreamingResponse(events, media_type=EVENT_STREAM)
+            give_back = service.stream_of(caller)
+            return EventStream(service.watch(known, after_seq), service.spec.http.stream_alive_s, give_back)
         return JSONResponse({"events": msgspec.to_builtins(found), "is_over": is_over})
 
-    @api.post("/api/v1/runs/{run_id}/cancel")
-    async def cancel(self, run_id: str, request: Request, body: CancelBody | None = None) -> dict[str, Any]:
+
+def _add_run_control(api: FastAPI, service: Service) -> None:
+    async def driven_here(run_id: str, request: Request, caller: Asking) -> RunId:
+        known = checked_run_id(run_id)
+        await service.driven(known, caller)
+        request.state.run_id = known
+        return known
+
+    Driven = Annotated[RunId, Depends(driven_here)]  # noqa: N806 (a type, of this service)
+
+    @api.post(RUNS + "/{run_id}/cancel", responses=answers_of("control"))
+    async def cancel(run: Driven, caller: Asking, body: ReasonBody | None = None) -> dict[str, Any]:
         """Cancel a run; results of finished stages are kept."""
         reason = body.reason if body else ""
-        return self._told(await cancel_run(self._system, RunId(run_id), await self._caller(request, "cancel"), reason))
+        return service.document(await cancel_run(service.runs, run, caller.user_id, reason))
 
-    @api.post("/api/v1/runs/{run_id}/interrupts/{interrupt_id}")
-    async def answer(self, run_id: str, interrupt_id: str, body: AnswerBody, request: Request) -> dict[str, Any]:
+    @api.post(RUNS + "/{run_id}/pause", responses=answers_of("control"))
+    async def pause(run: Driven, caller: Asking, body: ReasonBody | None = None) -> dict[str, Any]:
+        """Pause a run at its next step, until it is resumed."""
+        reason = body.reason if body else ""
+        return service.document(await pause_run(service.runs, run, caller.user_id, reason))
+
+    @api.post(RUNS + "/{run_id}/resume", responses=answers_of("control"))
+    async def resume(run: Driven, caller: Asking, body: AnswerBody | None = None) -> dict[str, Any]:
+        """Resume a run that is paused or waits for a person, with the answer that it needs."""
+        await answer_run(service.runs, run, None, caller.user_id, (body or AnswerBody()).response())
+        return service.document(await service.runs.envelope(run))
+
+    @api.post(RUNS + "/{run_id}/interrupts/{interrupt_id}", responses=answers_of("control"))
+    async def answer_interrupt(run: Driven, interrupt_id: str, body: AnswerBody, caller: Asking) -> dict[str, Any]:
         """Answer the question that a run waits for, and resume the run."""
-        user_id = await self._caller(request, "answer")
-        await answer_run(self._system, RunId(run_id), interrupt_id, user_id, body.response())
-        return self._told(await self._system.envelope(RunId(run_id)))
+        await answer_run(service.runs, run, interrupt_id, caller.user_id, body.response())
+        return service.document(await service.runs.envelope(run))
 
-    @api.post("/api/v1/runs/{run_id}/fork", status_code=201)
-    async def fork(self, run_id: str, body: ForkBody, request: Request) -> dict[str, Any]:
+    @api.post(RUNS + "/{run_id}/fork", status_code=201, responses=answers_of("control", created=True))
+    async def fork(run: Driven, body: ForkBody, request: Request) -> dict[str, Any]:
         """Fork a run: copy its history up to an event, and continue independently."""
-        await permitted_run(self._system, RunId(run_id), await self._caller(request, "fork"))
-        forked = await self._system.fork(RunId(run_id), body.at)
-        return self._told(await self._system.envelope(forked))
+        forked = await service.runs.fork(run, body.at)
+        request.state.run_id = forked
+        return service.document(await service.runs.envelope(forked))
 
-    async def _caller(self, request: Request, endpoint: str) -> str:
-        """Return the principal that a request is made by, and count the request. Raises RateLimitedError."""
-        host = None if request.client is None else request.client.host
-        user_id = of_http_client(host, request.headers.getlist("x-forwarded-for"), self._trusted).user_id
-        await self._system.take(user_id, endpoint)
-        return user_id
 
-    def _told(self, envelope: Envelope) -> dict[str, Any]:
-        return document_of(asked_in(envelope.request), envelope, self._spec.reasoner)
-
-    @api.get("/health")
-    async def health(self) -> dict[str, str]:
-        """Report that this replica is alive."""
+def _add_probes(api: FastAPI, service: Service) -> None:
+    @api.get("/health", responses=answers_of("health"))
+    async def health() -> dict[str, str]:
+        """Report that this process is alive."""
         return {"status": "alive"}
 
-    @api.get("/ready")
-    async def ready(self) -> JSONResponse:
-        """Report whether the system behind this replica answers, and a model for each role of the model file."""
-        try:
-            running = await self._runtime.system.running()
-            await self._runtime.system.bus_stats()
-        except JeevesError as error:
-            return problem(503, error.code, error.message)
-        told: dict[str, Any] = {"status": "ready", "runs_under_way": running}
-        if self._models is not None:
-            told["models"] = said = await self._models.look()
-            if without := self._models.roles_without(said):
-                why = "; ".join(f"{name}: {state}" for name, state in said.items())
-                return problem(503, "llm_down", f"no model answers for the roles {', '.join(without)} ({why})")
-        return JSONResponse(told)
+    @api.get("/ready", responses=answers_of("ready"))
+    async def ready() -> dict[str, Any]:
+        """Report whether all that a request needs answers: supervisor, bus, agents, store, and the models in use."""
+        return await service.readiness()
 
-    @api.get("/metrics")
-    async def metrics(self) -> Response:
+    @api.get("/metrics", responses=answers_of("metrics"))
+    async def metrics() -> Response:
         """Return metrics for Prometheus; those of the bus while it answers, those of models if models are used."""
-        try:
-            self._bus_metrics.update(await self._runtime.system.bus_stats())
-        except JeevesError:
-            # The metrics then show that it does not answer.
-            self._bus_metrics.update(None)
-        if self._models is not None:
-            self._model_metrics.update(await self._system.model_stats())
-        self._tool_metrics.update(await self._system.tool_health())
-        return Response(generate_latest(self._metrics.registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(generate_latest(await service.update_metrics()), media_type=CONTENT_TYPE_LATEST)

@@ -1,10 +1,11 @@
-"""Bounds how many requests of one caller a replica answers at once, so that nobody occupies it."""
+"""Bounds how many requests of one caller are answered at once, so that nobody occupies it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from runtime.errors import RateLimitedError
 
@@ -25,17 +26,14 @@ class CallerSlots:
     @contextmanager
     def slot(self, user_id: str) -> Iterator[None]:
         """Hold a slot while the block runs. Raises RateLimitedError if the caller has all of its slots."""
-        self.check(user_id)
-        self._under_way[user_id] += 1
+        give_back = self.take(user_id)
         try:
             yield
         finally:
-            self._under_way[user_id] -= 1
-            if not self._under_way[user_id]:
-                del self._under_way[user_id]
+            give_back()
 
-    def check(self, user_id: str) -> None:
-        """Raise RateLimitedError if the caller has all of its slots."""
+    def take(self, user_id: str) -> Callable[[], None]:
+        """Take a slot, and return what gives it back. Raises RateLimitedError if the caller has all of its slots."""
         if self._under_way.get(user_id, 0) >= self._most:
             raise RateLimitedError(
                 f"{self._most} requests of '{user_id}' are being answered, limit {self._most}; "
@@ -43,9 +41,10 @@ class CallerSlots:
                 user_id=user_id,
                 retry_after_s=RETRY_AFTER_S,
             )
+        self._under_way[user_id] += 1
+        return partial(self._give_back, user_id)
 
-    async def held(self, user_id: str, stream: AsyncIterator[str]) -> AsyncGenerator[str, None]:
-        """Yield the parts of a stream, which holds a slot to its end; call `check` before the response begins."""
-        with self.slot(user_id):
-            async for part in stream:
-                yield part
+    def _give_back(self, user_id: str) -> None:
+        self._under_way[user_id] -= 1
+        if not self._under_way[user_id]:
+            del self._under_way[user_id]

@@ -1,6 +1,13 @@
-"""Formats errors as RFC 9457 problem details (problem+json), with our error code and the HTTP status."""
+"""Formats errors as RFC 9457 problem details (problem+json), with our error code and the HTTP status.
+
+`run_id` is a member of every problem that concerns a run.
+"""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
 
 from fastapi.responses import JSONResponse
 
@@ -27,16 +34,48 @@ _STATUS_OF_ERROR: tuple[tuple[type[JeevesError], int], ...] = (
 )
 
 
-def problem(status: int, code: str, detail: str) -> JSONResponse:
-    """Return a problem document with that status."""
+class RefusedError(Exception):
+    """Refuses a request with a problem document, before or instead of an error of ours."""
+
+    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.headers = dict(headers or {})
+
+    def response(self, run_id: str | None = None) -> JSONResponse:
+        """Return the problem document."""
+        answer = problem(self.status, self.code, self.detail, run_id)
+        answer.headers.update(self.headers)
+        return answer
+
+
+def problem_body(status: int, code: str, detail: str, run_id: str | None = None) -> dict[str, Any]:
+    """Return the members of a problem document."""
     body = {"type": "about:blank", "title": code.replace("_", " "), "status": status, "code": code, "detail": detail}
-    return JSONResponse(body, status_code=status, media_type=PROBLEM_JSON)
+    return body if run_id is None else {**body, "run_id": run_id}
 
 
-def problem_of(error: JeevesError) -> JSONResponse:
-    """Return the problem document of a JeevesError, with Retry-After in seconds if the error has `retry_after_s`."""
+def problem(status: int, code: str, detail: str, run_id: str | None = None) -> JSONResponse:
+    """Return a problem document with that status."""
+    return JSONResponse(problem_body(status, code, detail, run_id), status_code=status, media_type=PROBLEM_JSON)
+
+
+def problem_bytes(status: int, phrase: str, code: str, detail: str) -> bytes:
+    """Return a whole HTTP/1.1 response with a problem document, after which the connection closes."""
+    body = json.dumps(problem_body(status, code, detail)).encode()
+    head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: {PROBLEM_JSON}\r\ncontent-length: {len(body)}\r\n"
+    return f"{head}connection: close\r\n\r\n".encode() + body
+
+
+def problem_of(error: JeevesError, run_id: str | None = None) -> JSONResponse:
+    """Return the problem document of a JeevesError, with Retry-After in seconds if the error has `retry_after_s`.
+
+    The run is that of the error, else `run_id`.
+    """
     status = next((status for kind, status in _STATUS_OF_ERROR if isinstance(error, kind)), 503)
-    answer = problem(status, error.code, error.message)
+    answer = problem(status, error.code, error.message, error.values.get("run_id", run_id))
     if "retry_after_s" in error.values:
         answer.headers["Retry-After"] = str(error.values["retry_after_s"])
     return answer

@@ -1,28 +1,36 @@
 """Defines the bodies of requests about runs, and formats events as JSON or server-sent events."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Literal
 
 import msgspec
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.types import Receive, Scope, Send
 
-from actors.system import System
-from runtime.errors import InputError
+from runtime.errors import InputError, UnknownNameError
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import InterruptResponse
+from runtime.store.run_log import RunPlace, RunSummary
 from runtime.supervision.commands import ClientEvent
 
 EVENT_STREAM = "text/event-stream"
 MAX_LISTED = 500
+SIGN_OF_LIFE = ": alive\n\n"
+
+_RUN_ID = re.compile(r"[0-9A-Za-z._:-]{1,100}")
+_PLACE = re.compile(r"([0-9]{1,15})~([0-9A-Za-z._:-]{1,100})")
 
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class CancelBody(_Body):
-    """Carries the reason of a cancellation."""
+class ReasonBody(_Body):
+    """Carries the reason of a cancellation or a pause."""
 
     reason: str = Field(default="", max_length=4_000)
 
@@ -46,6 +54,28 @@ class ForkBody(_Body):
     at: int = Field(ge=1, le=2**53)
 
 
+def checked_run_id(run_id: str) -> RunId:
+    """Return the id of a run from a path. Raises UnknownNameError for a text that can be none."""
+    if _RUN_ID.fullmatch(run_id) is None:
+        raise UnknownNameError(f"no run is named {run_id[:100]!r}", name=run_id[:100], known=[])
+    return RunId(run_id)
+
+
+def page_after(runs: list[RunSummary], limit: int) -> str | None:
+    """Return the value of `before` with which the list goes on; None if this page is not full."""
+    return f"{runs[-1].started_at_ms}~{runs[-1].run_id}" if runs and len(runs) == limit else None
+
+
+def place_of_page(before: str | None) -> RunPlace | None:
+    """Return the run before which a page begins. Raises InputError for a value that no page gave."""
+    if before is None:
+        return None
+    found = _PLACE.fullmatch(before)
+    if found is None:
+        raise InputError(f"before is {before[:100]!r}, which no page of runs gave; see its Link header")
+    return RunPlace(int(found[1]), RunId(found[2]))
+
+
 def first_wanted(after: int | None, last_event_id: str | None) -> int:
     """Return the number of the caller's last event, from the query, else from Last-Event-ID, else 0."""
     if after is not None:
@@ -66,7 +96,33 @@ def as_stream_event(event: ClientEvent) -> str:
     return f"{numbered}event: {event.type}\ndata: {json.dumps(msgspec.to_builtins(event))}\n\n"
 
 
-async def stream(system: System, run_id: RunId, after_seq: int) -> AsyncIterator[str]:
-    """Stream the events of a run to its end."""
-    async for event in system.watch(run_id, after_seq):
-        yield as_stream_event(event)
+async def stream(events: AsyncIterator[ClientEvent], alive_s: float) -> AsyncIterator[str]:
+    """Stream the events of a run to its end, and a comment after `alive_s` without one, which a dead client misses."""
+    following = asyncio.ensure_future(anext(events, None))
+    try:
+        while True:
+            await asyncio.wait({following}, timeout=alive_s)
+            if not following.done():
+                yield SIGN_OF_LIFE
+                continue
+            event = following.result()
+            if event is None:
+                return
+            yield as_stream_event(event)
+            following = asyncio.ensure_future(anext(events, None))
+    finally:
+        following.cancel()
+
+
+class EventStream(StreamingResponse):
+    """Streams the events of a run, and gives back its slot at the end."""
+
+    def __init__(self, events: AsyncIterator[ClientEvent], alive_s: float, give_back: Callable[[], None]) -> None:
+        super().__init__(stream(events, alive_s), media_type=EVENT_STREAM, headers={"cache-control": "no-store"})
+        self._give_back = give_back
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._give_back()

@@ -1,4 +1,4 @@
-"""Runs the HTTP service: starts cluster, actors and Ray Serve in this order, and stops all at the end."""
+"""Runs the HTTP service: starts cluster, actors, models and the door in this order, then stops them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import ray
 from ray import serve as ray_serve
-from ray.serve.config import HTTPOptions
+from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
 
+from actors.actor_calls import RESTART_POLL_S, actor_lost_error, call_actor
 from runtime.agents.stage_runner import MODEL_REASONER
+from runtime.errors import ClusterError
 from runtime.llm.model_file import ModelsFile
 from runtime.llm.provider import all_providers
 from runtime.pipeline.config import PipelineConfig
-from runtime.primitives.ids import DEFAULT_SYSTEM
 from runtime.run.bounds import known_limits
 from runtime.settings import Settings
 from runtime.store.options import store_options
 from serve.contributions import providers
-from serve.http.app import ChatService, ServiceSpec
+from serve.http.door_actor import DRAIN_S, HttpDoor
+from serve.http.service import KEEPER, ServiceSpec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
 from serve.wiring import capability_section, models_file, modes_of
+
+CALLS_AT_ONCE = 16
+
+log = logging.getLogger(__name__)
 
 
 def run_service(
@@ -34,7 +41,8 @@ def run_service(
     announce: Callable[[str], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM; call `announce` with the URL once requests are answered."""
-    runtime = start_runtime(settings, pipelines, keeper="service")
+    runtime = start_runtime(settings, pipelines, keeper=KEEPER)
+    has_models = False
     try:
         asyncio.run(runtime.system.ready())
         models = models_file(settings) if settings.reasoner == MODEL_REASONER else None
@@ -50,63 +58,96 @@ def run_service(
             system=settings.system,
             models=None if models is None else models.model_dump(mode="json"),
             providers=providers(),
+            hosts=settings.http.allowed_hosts,
             trusted_proxies=settings.http.trusted_proxies,
             modes={pipeline.name: modes_of(settings, pipeline.name) for pipeline in pipelines},
             products=products,
             requests_per_caller=settings.http.requests_per_caller,
         )
-        # It has a handler of its own, on standard error.
-        logging.getLogger("ray.serve").setLevel(logging.WARNING)
-        ray_serve.start(proxy_location="HeadOnly", http_options=HTTPOptions(host=settings.http.host, port=port))
-        _deploy_models(models)
-        # Ray Serve's decorators are untyped: `bind` comes from them.
-        service: Any = ChatService
-        prefix = route_prefix(settings)
-        ray_serve.run(service.bind(msgspec.to_builtins(spec)), name=app_name(settings), route_prefix=prefix)
-        announce(f"http://{settings.http.host}:{port}{prefix.rstrip('/')}")
-        asyncio.run(_until_signalled())
+        has_models = _deploy_models(models)
+        asyncio.run(_serve(spec, settings.http.host, port, announce))
     finally:
-        _stop_serving(settings)
+        # Models on a cluster of somebody else's stay: other systems may call them.
+        if has_models and settings.ray.mode != "attach":
+            stop_serving: Callable[[], None] = ray_serve.shutdown
+            stop_serving()
         _close(runtime)
 
 
-def app_name(settings: Settings) -> str:
-    """Return the name of the Ray Serve application of a system; systems may share a cluster."""
-    return "jeeves" if settings.system == DEFAULT_SYSTEM else f"jeeves-{settings.system}"
-
-
-def route_prefix(settings: Settings) -> str:
-    """Return the path below which a service answers: systems that share a cluster share its port, too."""
-    is_alone = settings.system == DEFAULT_SYSTEM or settings.ray.mode != "attach"
-    return "/" if is_alone else f"/{settings.system}"
-
-
-def _stop_serving(settings: Settings) -> None:
-    """End Ray Serve on a cluster of our own; on another's, only the application of this system."""
-    if settings.ray.mode == "attach":
-        delete: Callable[[str], None] = ray_serve.delete
-        delete(app_name(settings))
-    else:
-        stop_serving: Callable[[], None] = ray_serve.shutdown
-        stop_serving()
-
-
-def _deploy_models(models: ModelsFile | None) -> None:
-    """Deploy the models that agents reason with, if their providers run them on the cluster.
+def _deploy_models(models: ModelsFile | None) -> bool:
+    """Deploy the models that agents reason with, if their providers run them on the cluster; return whether any does.
 
     Raises SettingsError and ClusterError.
     """
     named = set() if models is None else {each.backend for each in models.deployments.values()}
-    for name, provider in all_providers(providers()).items():
-        if models is not None and name in named and provider.deploy is not None:
-            provider.deploy(models)
+    deployers = [
+        provider.deploy
+        for name, provider in all_providers(providers()).items()
+        if name in named and provider.deploy is not None
+    ]
+    if models is None or not deployers:
+        return False
+    # It has a handler of its own, on standard error. Agents call models by handle: nothing listens for HTTP.
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    ray_serve.start(proxy_location="Disabled")
+    for deploy in deployers:
+        deploy(models)
+    return True
 
 
-async def _until_signalled() -> None:
+async def _serve(spec: ServiceSpec, host: str, port: int, announce: Callable[[str], None]) -> None:
+    """Keep the door open until SIGINT or SIGTERM. Raises PortTakenError and ClusterError."""
+    options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": 0, "max_concurrency": CALLS_AT_ONCE}
+    door: Any = ray.remote(HttpDoor).options(**options).remote(msgspec.to_builtins(spec), host, port)
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    await stopping.wait()
+    stopped = asyncio.ensure_future(stopping.wait())
+    listening = asyncio.ensure_future(_keep_listening(door))
+    opening = asyncio.ensure_future(_opened(door, lambda: announce(f"http://{_in_url(host)}:{port}")))
+    tasks: set[asyncio.Future[Any]] = {stopped, listening, opening}
+    try:
+        while not stopped.done():
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            tasks -= done
+        await _close_door(door, listening)
+    finally:
+        for task in (stopped, listening, opening):
+            task.cancel()
+
+
+async def _keep_listening(door: Any) -> None:
+    """Have the door listen; a process that dies has a successor, which is told again."""
+    while True:
+        try:
+            await door.listen.remote()
+            return
+        except ActorDiedError as error:
+            raise actor_lost_error(error) from error
+        except (ActorUnavailableError, RayActorError) as error:
+            log.warning("http.door_lost", extra={"reason": str(error)[:200]})
+        await asyncio.sleep(RESTART_POLL_S)
+
+
+async def _opened(door: Any, announce: Callable[[], None]) -> None:
+    await call_actor(door.until_listening.remote)
+    announce()
+
+
+async def _close_door(door: Any, listening: asyncio.Future[None]) -> None:
+    """Let answers that are nearly there go out."""
+    try:
+        async with asyncio.timeout(DRAIN_S + 1):
+            await call_actor(door.stop.remote)
+            await listening
+    except (ClusterError, TimeoutError) as error:
+        log.info("http.door_not_closed", extra={"reason": str(error)[:200]})
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _close(runtime: RayRuntime) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 
 from ray._private import worker
 
-from actors.addresses import DEFAULT_NAMESPACE, namespace_of
+from actors.addresses import DEFAULT_NAMESPACE, log_keeper, namespace_of
 from actors.cluster import Cluster, attach, start_local
 from actors.origin import code_version
 from actors.system import System, SystemSpec, attach_system, end_system, start_system, systems_on_cluster
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
-from runtime.primitives.ids import DEFAULT_SYSTEM
 from runtime.settings import LimitSettings, Settings
 from serve.answer_document import Ask, document_of
 from serve.runtimes.answering import UNHEARD, AskCallbacks, follow, prepared_within
@@ -113,7 +112,7 @@ def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: s
     _keep_ray_off_stdout()
     is_detached = keeper is not None and settings.ray.mode == "attach"
     cluster = _cluster(settings, namespace_of(settings.system) if keeper is not None else _namespace_of_one())
-    named = keeper if settings.system == DEFAULT_SYSTEM or keeper is None else f"{keeper}-{settings.system}"
+    named = None if keeper is None else log_keeper(keeper, settings.system)
     about = {"code_version": code_version(), "settings": settings_digest(settings)} if is_detached else {}
     parts = system_parts(settings, pipelines)
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from runtime.errors import RateLimitedError
@@ -40,18 +38,11 @@ def test_a_request_that_fails_frees_its_slot_and_idle_callers_take_no_memory() -
     assert len(slots) == 0
 
 
-async def test_a_stream_holds_its_slot_until_it_ends_or_its_client_goes() -> None:
-    async def parts() -> AsyncIterator[str]:
-        yield "one"
-        yield "two"
-
+def test_a_stream_holds_its_slot_until_it_is_given_back() -> None:
     slots = CallerSlots(1)
-    stream = slots.held(ANN, parts())
-    assert await anext(stream) == "one"
-    assert len(slots) == 1
-    assert [part async for part in stream] == ["two"]
+    give_back = slots.take(ANN)
+    with pytest.raises(RateLimitedError):
+        slots.take(ANN)
+    give_back()
     assert len(slots) == 0
-    left = slots.held(ANN, parts())
-    await anext(left)
-    await left.aclose()
-    assert len(slots) == 0
+    slots.take(ANN)

@@ -1,0 +1,161 @@
+"""Starts runs for callers and waits for their answers; a run goes on when its caller is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any, Protocol
+
+import msgspec
+
+from runtime.errors import OverloadedError, UnknownNameError
+from runtime.memory.tool_metrics import ToolHealth
+from runtime.primitives.clock import SystemClock
+from runtime.primitives.ids import RunId, new_run_id
+from runtime.run.envelope import Envelope, InterruptResponse, Request
+from runtime.supervision.commands import ClientEvent
+from serve.answer_document import Ask
+from serve.http.http_limits import HttpLimits
+from serve.http.idempotency import check_same, run_id_of_key
+from serve.http.problems import RefusedError
+from serve.runtimes.answering import UNHEARD, prepared_within, request_of
+
+RETRY_AFTER_S = 5
+
+
+class RunSystem(Protocol):
+    """Drives runs for the HTTP service: a system of actors."""
+
+    async def submit(self, request: Request, run_id: RunId | None = None) -> RunId:
+        """Start a run; the same id again changes nothing."""
+
+    async def take(self, user_id: str, endpoint: str) -> None:
+        """Count a request of a principal. Raises RateLimitedError if it asks too often, or has used up a quota."""
+
+    async def refresh_index(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
+        """Bring a repository's index up to date. Raises RepositoryError if that takes longer."""
+
+    async def envelope(self, run_id: RunId) -> Envelope:
+        """Return the current envelope of a run. Raises UnknownNameError, as do the methods below."""
+
+    def watch(self, run_id: RunId, after_seq: int = 0) -> AsyncIterator[ClientEvent]:
+        """Yield the events of a run to its end."""
+
+    async def events(self, run_id: RunId, after_seq: int = 0) -> tuple[list[ClientEvent], bool]:
+        """Return the events of a run so far, and whether it is over."""
+
+    async def cancel(self, run_id: RunId, reason: str) -> None:
+        """End a run now."""
+
+    async def pause(self, run_id: RunId, reason: str) -> None:
+        """Hold a run at its next step."""
+
+    async def answer(self, run_id: RunId, interrupt_id: str, user_id: str, response: InterruptResponse) -> None:
+        """Answer the question of a run."""
+
+    async def fork(self, source: RunId, at_seq: int) -> RunId:
+        """Return a new run with the past of another."""
+
+    async def running(self) -> int:
+        """Return how many runs are not over."""
+
+    async def bus_stats(self) -> dict[str, Any]:
+        """Return the bus's counters and tables."""
+
+    async def model_stats(self) -> dict[str, Any]:
+        """Return the counts of model calls by process."""
+
+    async def tool_health(self) -> list[ToolHealth]:
+        """Return how the tools fare."""
+
+
+class Slots:
+    """Counts what may be done at once."""
+
+    def __init__(self, size: int, what: str) -> None:
+        self._free = self._size = size
+        self._what = what
+
+    def take(self) -> Callable[[], None]:
+        """Take a slot, and return what gives it back. Raises OverloadedError if none is free."""
+        if not self._free:
+            raise OverloadedError(f"{self._size} {self._what} at once are allowed; retry", retry_after_s=RETRY_AFTER_S)
+        self._free -= 1
+        return self._give_back
+
+    def _give_back(self) -> None:
+        self._free += 1
+
+
+class AnsweringRuns:
+    """Answers questions by runs of a system, a bounded number of them at once."""
+
+    def __init__(self, runs: RunSystem, limits: HttpLimits) -> None:
+        self._runs = runs
+        self._limits = limits
+        self._slots = Slots(limits.max_asked, "questions")
+        self._clock = SystemClock()
+
+    async def settled(self, ask: Ask, key: str | None, sent: str, on_run: Callable[[RunId], None]) -> Envelope:
+        """Start the run of a question, or find the one of its `key`, and return its envelope once it is over or waits.
+
+        `sent`: the fingerprint of the request; `on_run` is called when there is a run. Raises RefusedError if another
+        request has this key, or if the run takes too long, which goes on then.
+        """
+        run_id = new_run_id(self._clock.now_ms()) if key is None else run_id_of_key(ask.user_id, key)
+        give_back = self._slots.take()
+        try:
+            request = await _to_its_end(self._started(run_id, ask, sent, key is not None))
+            on_run(run_id)
+            if key is not None:
+                check_same(request, sent)
+            return await self._settled(run_id, ask.wait)
+        finally:
+            give_back()
+
+    async def _started(self, run_id: RunId, ask: Ask, sent: str, may_be_known: bool) -> Request:
+        """Return the request that the run began with, which is now on disk."""
+        if may_be_known:
+            try:
+                return (await self._runs.envelope(run_id)).request
+            except UnknownNameError:
+                pass  # the key is new
+        within, repository = await prepared_within(ask, self._runs.refresh_index, _no_progress, UNHEARD)
+        request = msgspec.structs.replace(request_of(within, repository), request_id=sent)
+        await self._runs.submit(request, run_id)
+        return (await self._runs.envelope(run_id)).request if may_be_known else request
+
+    async def _settled(self, run_id: RunId, may_wait: bool) -> Envelope:
+        seconds = self._limits.answer_timeout_s
+        try:
+            async with asyncio.timeout(seconds):
+                await self._until_settled(run_id, may_wait)
+        except TimeoutError as error:
+            detail = f"run {run_id} is not over after {seconds:g} s; it goes on, and GET /api/v1/runs/{run_id} shows it"
+            raise RefusedError(504, "answer_timeout", detail) from error
+        return await self._runs.envelope(run_id)
+
+    async def _until_settled(self, run_id: RunId, may_wait: bool) -> None:
+        async with aclosing(self._runs.watch(run_id)) as events:  # type: ignore[type-var]
+            async for event in events:
+                if not may_wait or event.type != "interrupt.raised" or event.data["kind"] == "checkpoint":
+                    continue  # a paused run is resumed by the one who paused it
+                envelope = await self._runs.envelope(run_id)
+                is_open = envelope.interrupt is not None and envelope.interrupt.id == event.data["id"]
+                if is_open and envelope.lifecycle == "waiting":
+                    return
+
+
+async def _no_progress() -> tuple[int, int]:
+    return 0, 0
+
+
+async def _to_its_end(starting: Any) -> Request:
+    """Await a start that is not broken off half-way when its caller goes."""
+    task: asyncio.Future[Request] = asyncio.ensure_future(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

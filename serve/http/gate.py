@@ -1,0 +1,248 @@
+"""Admits whole requests to the application, for our own hosts and from no other site's page.
+
+A page that another site has open in a browser here may reach the loopback interface, under a name of its own that it
+points there (DNS rebinding). So the Host must be one of ours, and an Origin must be that Host. No CORS header is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from serve.http.http_limits import HttpLimits
+from serve.http.problems import RefusedError
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+RUN_ID_HEADER = b"jeeves-run-id"
+JSON_TYPE = "application/json"
+BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
+
+# After these the rest of the body may still be on its way.
+_CLOSE = {"connection": "close"}
+
+MethodsOf = Callable[[Scope], Sequence[str]]
+
+
+class Gate:
+    """Wraps the application. `hosts`: names beside those of the loopback interface; `methods_of`: those of a path."""
+
+    def __init__(self, app: ASGIApp, limits: HttpLimits, hosts: Collection[str], methods_of: MethodsOf) -> None:
+        self._app = app
+        self._limits = limits
+        self._hosts = LOOPBACK_HOSTS | {host.lower() for host in hosts}
+        self._methods_of = methods_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(scope, send)
+        try:
+            check_caller(scope, self._hosts)
+            if scope["method"] == "OPTIONS" and (methods := self._methods_of(scope)):
+                await answer.options(methods)
+                return
+            body = await self._whole_body(scope, receive)
+        except RefusedError as refused:
+            await self._refuse(refused, scope, receive, answer)
+            return
+        except _ClientGone:
+            return
+        if scope["method"] == "HEAD" and "GET" in self._methods_of(scope):
+            scope = {**scope, "method": "GET", "headers": _without(scope["headers"], b"accept")}
+        await self._answered(scope, body, receive, answer)
+
+    async def _answered(self, scope: Scope, body: bytes, receive: Receive, answer: Send) -> None:
+        """Call the application with a whole request, and cancel it when the client is gone."""
+        gone = asyncio.ensure_future(_until_gone(receive))
+        parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive_whole() -> Message:
+            if parts:
+                return parts.pop()
+            await asyncio.shield(gone)
+            return {"type": "http.disconnect"}
+
+        answering = asyncio.ensure_future(self._app(scope, receive_whole, answer))
+        try:
+            await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            if not answering.done():
+                answering.cancel()
+                await asyncio.wait({answering})
+        if not answering.cancelled():
+            answering.result()
+
+    async def _refuse(self, refused: RefusedError, scope: Scope, receive: Receive, answer: Send) -> None:
+        """Send a refusal, and read on for a moment before the connection closes."""
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.body" and refused.headers == _CLOSE:
+                await answer({**message, "more_body": True})
+                await self._drain(receive)
+                message = {"type": "http.response.body", "body": b""}
+            await answer(message)
+
+        await refused.response()(scope, receive, send)
+
+    async def _drain(self, receive: Receive) -> None:
+        left = self._limits.linger_bytes
+        try:
+            async with asyncio.timeout(self._limits.linger_s):
+                while left > 0:
+                    message = await receive()
+                    left -= len(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        return
+        except TimeoutError:
+            return
+
+    async def _whole_body(self, scope: Scope, receive: Receive) -> bytes:
+        """Return the body of a request. Raises RefusedError if it is too large, too slow or no JSON."""
+        length = self._length_of(scope)
+        if length == 0:
+            return b""
+        seconds = self._limits.body_timeout_s
+        body = bytearray()
+        try:
+            async with asyncio.timeout(seconds):
+                while len(body) < length:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _ClientGone
+                    body += message.get("body", b"")
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError as error:
+            detail = f"{len(body)} of {length} bytes of the body were here within {seconds:g} s"
+            raise RefusedError(408, "too_slow", detail, _CLOSE) from error
+        check_json(bytes(body), self._limits.max_json_depth)
+        return bytes(body)
+
+    def _length_of(self, scope: Scope) -> int:
+        """Return the length of the body. Raises RefusedError for one that is not accepted, before it is read."""
+        told, allowed = _values(scope, b"content-length"), self._limits.max_body_bytes
+        has_body = scope["method"] in BODY_METHODS
+        if _values(scope, b"transfer-encoding") or (has_body and not told):
+            raise RefusedError(411, "length_required", "send the body with a Content-Length", _CLOSE)
+        length = int(told[0]) if told else 0
+        if length > allowed:
+            detail = f"the body has {length} bytes, at most {allowed} are allowed"
+            raise RefusedError(413, "body_too_large", detail, _CLOSE)
+        if length and not has_body:
+            raise RefusedError(400, "bad_request", f"a {scope['method']} request has no body", _CLOSE)
+        kind = b"".join(_values(scope, b"content-type")).decode("latin-1").partition(";")[0].strip().lower()
+        if length and kind != JSON_TYPE:
+            detail = f"the body is {kind[:80] or 'of no type'}; send {JSON_TYPE}"
+            raise RefusedError(415, "unsupported_media_type", detail, _CLOSE)
+        return length
+
+
+class _ClientGone(Exception):
+    """Ends a request whose client has closed the connection before all of it was here."""
+
+
+class _Answer:
+    """Sends an answer: with the run that it is about, and without a body if the request was a HEAD."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._state: dict[str, Any] = scope.setdefault("state", {})
+        self._send = send
+        self._is_head = scope["method"] == "HEAD"
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            if (run_id := self._state.get("run_id")) is not None:
+                message = {**message, "headers": [*message["headers"], (RUN_ID_HEADER, str(run_id).encode())]}
+        elif self._is_head and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await self._send(message)
+
+    async def options(self, methods: Sequence[str]) -> None:
+        """Answer which methods a path has."""
+        headers = [(b"allow", ", ".join(methods).encode())]
+        await self({"type": "http.response.start", "status": 204, "headers": headers})
+        await self({"type": "http.response.body", "body": b""})
+
+
+def check_caller(scope: Scope, hosts: Collection[str]) -> None:
+    """Raise RefusedError unless the Host is one of `hosts` and the Origin, if there is one, is that Host."""
+    named = _values(scope, b"host")
+    if len(named) != 1:
+        raise RefusedError(400, "bad_host", f"send one Host header, not {len(named)}", _CLOSE)
+    authority = named[0].decode("latin-1").lower()
+    name = _host_name(authority)
+    if name not in hosts:
+        raise RefusedError(
+            421,
+            "foreign_host",
+            f"the Host {authority[:200]!r} is none of this service; allowed: {', '.join(sorted(hosts))}"
+            " (setting http.allowed_hosts)",
+            _CLOSE,
+        )
+    for origin in _values(scope, b"origin"):
+        told = origin.decode("latin-1").lower()
+        if told not in (f"http://{authority}", f"https://{authority}"):
+            detail = f"the page of {told[:200]!r} may not use this service"
+            raise RefusedError(403, "foreign_origin", detail, _CLOSE)
+
+
+def check_json(body: bytes, max_depth: int) -> None:
+    """Raise RefusedError unless `body` is one JSON value in UTF-8, without duplicate keys, NaN or deep nesting."""
+    try:
+        value = json.loads(body.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(400, "bad_request", f"the body is no JSON: {str(error)[:200]}") from error
+    if _is_deeper(value, max_depth):
+        raise RefusedError(400, "bad_request", f"the body is nested deeper than {max_depth} levels")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice in one object")
+    return found
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth):
+        parts = [each for each in level if isinstance(each, dict | list)]
+        level = [item for part in parts for item in (part.values() if isinstance(part, dict) else part)]
+        if not level:
+            return False
+    return any(isinstance(each, dict | list) for each in level)
+
+
+def _host_name(authority: str) -> str:
+    """Return the name in `host[:port]`, without the brackets of an IPv6 address; empty if it is malformed."""
+    try:
+        parts = urlsplit(f"//{authority}")
+        _ = parts.port
+    except ValueError:
+        return ""
+    is_plain = parts.netloc == authority and "@" not in authority
+    return (parts.hostname or "").removesuffix(".") if is_plain else ""
+
+
+def _values(scope: Scope, name: bytes) -> list[bytes]:
+    return [value for each, value in scope["headers"] if each == name]
+
+
+def _without(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[tuple[bytes, bytes]]:
+    return [(each, value) for each, value in headers if each != name]
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,80 @@
+"""Names the answers of each kind of route in the OpenAPI document: those that can come, and no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from serve.http.problems import PROBLEM_JSON
+
+
+class Problem(BaseModel):
+    """Describes an error as RFC 9457 has it; `run_id`: the run that it concerns, if there is one."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    run_id: str | None = None
+
+
+_MEANINGS = {
+    400: "No HTTP/1.1 request, no JSON, or not one Host.",
+    403: "The page of another site asks (Origin), or the run is another caller's.",
+    404: "There is nothing of that name.",
+    408: "The head or the body was not here in time.",
+    409: "The state of the run does not allow it.",
+    411: "A body needs a Content-Length.",
+    413: "The body is too large.",
+    415: "The body is not application/json.",
+    421: "The Host is none of this service.",
+    422: "The input cannot be used, or the Idempotency-Key stands for another request.",
+    429: "Too many requests; see Retry-After.",
+    431: "The head of the request is too large.",
+    500: "A bug; the service's log says more.",
+    503: "Something that the request needs does not answer, or is full.",
+    504: "The run takes long; it goes on, and can be asked for by its id.",
+}
+_ANY = (400, 403, 408, 421, 431, 500)
+_WITH_BODY = (*_ANY, 411, 413, 415, 422)
+_KINDS: dict[str, tuple[int, ...]] = {
+    "chat": (*_WITH_BODY, 404, 429, 503, 504),
+    "list": (*_ANY, 422, 503),
+    "view": (*_ANY, 404, 409, 503),
+    "answer": (*_ANY, 404, 409, 503),
+    "events": (*_ANY, 404, 409, 422, 503),
+    "control": (*_WITH_BODY, 404, 409, 503),
+    "health": _ANY,
+    "ready": (*_ANY, 503),
+    "metrics": _ANY,
+}
+_RUN_ID = {"Jeeves-Run-Id": {"description": "The run, once there is one.", "schema": {"type": "string"}}}
+
+ANSWERED = (
+    "A path that is not named here is a 404, a method that it does not have a 405 with Allow; HEAD is answered as GET"
+    " without a body, OPTIONS with Allow. Every error is application/problem+json."
+)
+
+
+def answers_of(kind: str, created: bool = False) -> dict[int | str, dict[str, Any]]:
+    """Return what FastAPI takes for the answers of a route of that kind, the good one first."""
+    good: dict[str, Any] = {"description": "Created." if created else "The answer.", "headers": _RUN_ID}
+    about = {PROBLEM_JSON: {"schema": Problem.model_json_schema()}}
+    problems: dict[int | str, dict[str, Any]] = {
+        status: {"description": _MEANINGS[status], "headers": _RUN_ID, "content": about}
+        for status in sorted(_KINDS[kind])
+    }
+    return {201 if created else 200: good, **problems}
+
+
+def without_unused_answers(document: dict[str, Any]) -> None:
+    """Remove the answers that FastAPI adds by itself: a path takes any text, and errors have a form of ours."""
+    for path in document["paths"].values():
+        for operation in path.values():
+            told = operation["responses"].get("422", {})
+            if PROBLEM_JSON not in told.get("content", {}):
+                operation["responses"].pop("422", None)
+    for name in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(name, None)

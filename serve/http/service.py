@@ -1,0 +1,258 @@
+"""Answers what the routes of the HTTP service ask, over a system that drives runs; knows no Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from pydantic import BaseModel, ConfigDict, Field
+
+from actors.addresses import log_keeper
+from runtime.errors import InputError, JeevesError, RunStateError, UnknownNameError
+from runtime.memory.sessions import check_session_id
+from runtime.pipeline.config import RunMode
+from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
+from runtime.run.envelope import Envelope
+from runtime.store.options import StoreOptions
+from runtime.supervision.commands import ClientEvent
+from runtime.supervision.replay import client_events_of, fold
+from serve.answer_document import Ask, asked_in, document_of
+from serve.http.answering_runs import AnsweringRuns, RunSystem, Slots
+from serve.http.caller_slots import CallerSlots
+from serve.http.callers import Caller
+from serve.http.http_limits import DEFAULT_LIMITS, HttpLimits
+from serve.http.http_metrics import BusMetrics, ModelMetrics, RequestMetrics, ToolMetrics
+from serve.http.idempotency import fingerprint
+from serve.http.model_state import ModelState
+from serve.http.problems import RefusedError
+from serve.http.readiness import Readiness
+from serve.run_control import check_permitted, permitted_run
+from serve.run_logs import StoredRun, stored_run
+from serve.wiring import Mode, earliest, lowered
+
+KEEPER = "service"
+
+
+class ServiceSpec(msgspec.Struct, frozen=True):
+    """Configures the service, in plain data.
+
+    `limits`: pipeline → the bounds that a caller may lower; `repositories`: absolute paths that callers may name;
+    `store`: where the run logs are; `models`: the model file that agents reason with, if they do; `providers`: those
+    beside the kernel's own that it may name; `hosts`: names of this service beside those of the loopback interface;
+    `trusted_proxies`: addresses and networks whose X-Forwarded-For is believed; `system`: the name of the system that
+    answers; `modes`: pipeline → mode → what it stands for, for a question that names the mode; `products`: pipeline →
+    who answers; `requests_per_caller`: questions and streams of one caller at once.
+    """
+
+    default_pipeline: str
+    limits: dict[str, tuple[str, ...]]
+    repositories: tuple[str, ...]
+    reasoner: str
+    max_question_chars: int
+    store: StoreOptions
+    models: dict[str, Any] | None = None
+    providers: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    http: HttpLimits = DEFAULT_LIMITS
+    system: str = DEFAULT_SYSTEM
+    modes: dict[str, dict[str, Mode]] = {}
+    products: dict[str, str] = {}
+    requests_per_caller: int = DEFAULT_LIMITS.max_asked
+
+
+class ChatMessage(BaseModel):
+    """Carries a question."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    message: str = Field(min_length=1, description="The question.")
+    repo: str | None = Field(default=None, description="A registered repository; default: the first one.")
+    session_id: str | None = None
+    pipeline: str | None = None
+    mode: str | None = Field(default=None, description="A mode of the pipeline's capability.")
+    limits: dict[str, Annotated[int, Field(ge=0, le=2**53)]] = Field(
+        default_factory=dict, description="Bounds to lower."
+    )
+    deadline_s: float | None = Field(default=None, gt=0, le=3_600)
+    wait: bool = Field(default=False, description="Let the run wait if it raises a question.")
+    run_mode: RunMode | None = Field(default=None, description="How the pipeline runs; default: as it is configured.")
+
+
+def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
+    """Return the question of a message. Raises InputError for anything this service does not accept."""
+    question = message.message.strip()
+    if not question:
+        raise InputError("the message is empty; send a question")
+    if len(question) > spec.max_question_chars:
+        raise InputError(f"the message has {len(question)} characters, at most {spec.max_question_chars} are allowed")
+    if message.session_id is not None:
+        check_session_id(message.session_id)
+    repo = message.repo or spec.repositories[0]
+    if repo not in spec.repositories:
+        known = ", ".join(spec.repositories)
+        raise UnknownNameError(f"repository '{repo}' is not registered here; registered: {known}", name=repo)
+    pipeline = message.pipeline or spec.default_pipeline
+    mode = _mode_of(message, spec, pipeline)
+    if mode is not None:
+        pipeline = mode.pipeline
+    if pipeline not in spec.limits:
+        raise UnknownNameError(f"no pipeline is named '{pipeline}'; known: {', '.join(spec.limits)}", name=pipeline)
+    unknown = sorted(set(message.limits) - set(spec.limits[pipeline]))
+    if unknown:
+        known = ", ".join(spec.limits[pipeline])
+        raise InputError(f"limits: there is no {', '.join(unknown)}; the pipeline '{pipeline}' has {known}")
+    return Ask(
+        question=question,
+        repo=repo,
+        pipeline=pipeline,
+        session_id=message.session_id,
+        user_id=caller.user_id,
+        limits=message.limits if mode is None else lowered(mode.limits, message.limits),
+        deadline_s=message.deadline_s if mode is None else earliest(mode.deadline_s, message.deadline_s),
+        wait=message.wait,
+        clarify=message.wait,
+        run_mode=message.run_mode,
+        mode=message.mode,
+        product=spec.products.get(pipeline),
+    )
+
+
+def _mode_of(message: ChatMessage, spec: ServiceSpec, pipeline: str) -> Mode | None:
+    """Return the mode that a message names. Raises UnknownNameError and InputError."""
+    if message.mode is None:
+        return None
+    modes = spec.modes.get(pipeline, {})
+    if message.mode not in modes:
+        known = ", ".join(modes) or "none"
+        raise UnknownNameError(f"there is no mode '{message.mode}' here; there are: {known}", name=message.mode)
+    mode = modes[message.mode]
+    if message.pipeline is not None and message.pipeline != mode.pipeline:
+        raise InputError(f"mode '{message.mode}' runs the pipeline '{mode.pipeline}'; leave out '{message.pipeline}'")
+    if mode.reasoner not in (None, spec.reasoner):
+        raise InputError(f"mode '{message.mode}' reasons by {mode.reasoner}, this service by {spec.reasoner}")
+    return mode
+
+
+class Service:
+    """Answers questions and shows runs."""
+
+    def __init__(self, runs: RunSystem, spec: ServiceSpec) -> None:
+        self.runs = runs
+        self.spec = spec
+        self._streams = Slots(spec.http.max_streams, "event streams")
+        self._callers = CallerSlots(spec.requests_per_caller)
+        self.metrics = RequestMetrics(CollectorRegistry())
+        self._bus_metrics = BusMetrics(self.metrics.registry)
+        self._model_metrics = ModelMetrics(self.metrics.registry)
+        self._tool_metrics = ToolMetrics(self.metrics.registry)
+        self._models = None if spec.models is None else ModelState.open(spec.models, spec.providers)
+        self._answering = AnsweringRuns(runs, spec.http)
+        self._readiness = Readiness(runs, spec.store, log_keeper(KEEPER, spec.system))
+
+    async def chat(
+        self, message: ChatMessage, caller: Caller, key: str | None, on_run: Callable[[RunId], None]
+    ) -> dict[str, Any]:
+        """Answer a question; `on_run` is called once its run is on disk."""
+        started_s = time.perf_counter()
+        ask = ask_of(message, self.spec, caller)
+        sent = fingerprint(message.model_dump(mode="json"))
+        with self._callers.slot(caller.user_id), self.metrics.in_flight():
+            envelope = await self._answering.settled(ask, key, sent, on_run)
+        document = document_of(ask, envelope, self.spec.reasoner)
+        self.metrics.answered(document, time.perf_counter() - started_s)
+        return document
+
+    def stream_of(self, caller: Caller) -> Callable[[], None]:
+        """Take a place for an event stream, and return what gives it back.
+
+        Raises RateLimitedError and OverloadedError if there is none for this caller, or for anybody.
+        """
+        of_caller = self._callers.take(caller.user_id)
+        try:
+            of_all = self._streams.take()
+        except JeevesError:
+            of_caller()
+            raise
+
+        def give_back() -> None:
+            of_caller()
+            of_all()
+
+        return give_back
+
+    async def envelope(self, run_id: RunId, caller: Caller) -> Envelope:
+        """Return the envelope of a run, of this system or as another one recorded it.
+
+        Raises UnknownNameError, and NotPermittedError for the run of another caller.
+        """
+        try:
+            envelope = await self.runs.envelope(run_id)
+        except UnknownNameError:
+            run = await self._stored(run_id)
+            envelope = fold(run.rules, run.events).envelope
+        check_permitted(envelope, caller.user_id)
+        return envelope
+
+    async def events(self, run_id: RunId, after_seq: int) -> tuple[list[ClientEvent], bool]:
+        """Return the events of a run after `after_seq` so far, and whether it is over. Raises UnknownNameError."""
+        try:
+            return await self.runs.events(run_id, after_seq)
+        except UnknownNameError:
+            run = await self._stored(run_id)
+            shown = [event for event in client_events_of(run.rules, run.events) if event.seq > after_seq]
+            return shown, fold(run.rules, run.events).envelope.lifecycle == "terminated"
+
+    async def watch(self, run_id: RunId, after_seq: int) -> AsyncIterator[ClientEvent]:
+        """Yield the events of a run to its end; of a run of another system, those that are recorded."""
+        try:
+            async for event in self.runs.watch(run_id, after_seq):
+                yield event
+        except UnknownNameError:
+            for event in (await self.events(run_id, after_seq))[0]:
+                yield event
+
+    async def driven(self, run_id: RunId, caller: Caller) -> None:
+        """Return if this system drives the run. Raises RunStateError if another one did, else as `envelope`."""
+        try:
+            await permitted_run(self.runs, run_id, caller.user_id)
+        except UnknownNameError:
+            await self.envelope(run_id, caller)
+            told = f"run {run_id} is not one of this service's: it can be read here, and changed where it is driven"
+            raise RunStateError(told, run_id=run_id) from None
+
+    def document(self, envelope: Envelope) -> dict[str, Any]:
+        """Return the answer document of a run, whatever state it is in."""
+        return document_of(asked_in(envelope.request), envelope, self.spec.reasoner)
+
+    async def readiness(self) -> dict[str, Any]:
+        """Return that everything answers that a request needs. Raises RefusedError that names what does not."""
+        faults = await self._readiness.faults()
+        if faults:
+            raise RefusedError(503, "not_ready", "; ".join(f"{part}: {fault}" for part, fault in faults.items()))
+        told: dict[str, Any] = {"status": "ready", "runs_under_way": self._readiness.runs_under_way}
+        if self._models is not None:
+            told["models"] = said = await self._models.look()
+            if without := self._models.roles_without(said):
+                why = "; ".join(f"{name}: {state}" for name, state in said.items())
+                raise RefusedError(503, "llm_down", f"no model answers for the roles {', '.join(without)} ({why})")
+        return told
+
+    async def update_metrics(self) -> CollectorRegistry:
+        """Return the registry, with what bus and models count now."""
+        try:
+            self._bus_metrics.update(await self.runs.bus_stats())
+        except JeevesError:
+            # The metrics then show that it does not answer.
+            self._bus_metrics.update(None)
+        if self._models is not None:
+            self._model_metrics.update(await self.runs.model_stats())
+        self._tool_metrics.update(await self.runs.tool_health())
+        return self.metrics.registry
+
+    async def _stored(self, run_id: RunId) -> StoredRun:
+        return await asyncio.to_thread(stored_run, self.spec.store, run_id)

@@ -1,0 +1,185 @@
+"""Requests from other sites' pages, under foreign names, of shapes that servers and proxies read differently."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.doors.http_site import MESSAGES, Reply, Site, open_site
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    async with open_site(tmp_path) as opened:
+        yield opened
+        assert (await opened.call("GET", "/health")).status == 200
+
+
+LINE = f"POST {MESSAGES} HTTP/1.1\r\n"
+HOST = "Host: localhost\r\nConnection: close\r\n"
+JSON = "Content-Type: application/json\r\n"
+
+
+OURS = ["localhost", "LOCALHOST", "localhost.", "127.0.0.1", "[::1]", "localhost:8700", "[::1]:9"]
+FOREIGN = [
+    *(
+        "evil.example",
+        "evil.example:8700",
+        "localhost.evil.example",
+        "localhost@evil.example",
+        "evil.example@localhost",
+    ),
+    *("127.0.0.1.evil.example", "127.0.0.2", "0.0.0.0", "[::]", "localhost:x", "localhost/", "local\thost", "[::1"),
+    *("localhost,evil.example", "localhost evil.example", "\xff", "0x7f000001", "2130706433"),
+]
+
+
+async def test_the_loopback_names_are_hosts_of_the_service(site: Site) -> None:
+    for host in OURS:
+        assert (await site.call("GET", "/ready", Host=host)).status == 200, host
+
+
+async def test_a_foreign_host_is_refused_at_every_path(site: Site) -> None:
+    for path in ("/health", "/ready", "/metrics", "/openapi.json", "/nowhere", "/api/v1/runs"):
+        for host in FOREIGN:
+            (await site.call("GET", path, Host=host)).is_problem(421, "foreign_host", "http.allowed_hosts")
+
+
+async def test_a_host_of_the_settings_is_one_of_the_service(tmp_path: Path) -> None:
+    async with open_site(tmp_path, hosts=("Jeeves.example",)) as site:
+        assert (await site.call("GET", "/ready", Host="jeeves.example:8700")).status == 200
+        (await site.call("GET", "/ready", Host="other.example")).is_problem(421, "foreign_host", "jeeves.example")
+
+
+@pytest.mark.parametrize(
+    "hosts", ["", "Host: localhost\r\nHost: evil.example\r\n", "Host: localhost\r\nHost: localhost\r\n"]
+)
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+async def test_a_request_has_one_host(site: Site, hosts: str, version: str) -> None:
+    reply = Reply(await site.sends(f"GET /ready HTTP/{version}\r\nConnection: close\r\n{hosts}\r\n".encode()))
+    reply.is_problem(400, "bad_host")
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        *(("http://evil.example/health", 421), ("http://localhost/health", 200), ("HTTP://LOCALHOST:1/health", 200)),
+        *(("http://localhost@evil.example/health", 421), ("http:///health", 421), ("http://localhost", 404)),
+    ],
+)
+async def test_the_host_of_an_absolute_target_counts(site: Site, target: str, status: int) -> None:
+    assert Reply(await site.sends(f"GET {target} HTTP/1.1\r\n{HOST}\r\n".encode())).status == status
+
+
+ORIGINS = [
+    *("http://evil.example", "null", "", "https://localhost.evil.example", "http://localhost:1", "http://localhost"),
+    *("file://", "http://127.0.0.1:8700", "chrome-extension://abc"),
+]
+
+
+async def test_the_page_of_another_origin_may_not_ask(site: Site) -> None:
+    body = json.dumps({"message": "Where?"})
+    for origin in ORIGINS:
+        head = f"{LINE}Host: localhost:8700\r\nConnection: close\r\nOrigin: {origin}\r\n{JSON}"
+        reply = Reply(await site.sends(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()))
+        reply.is_problem(403, "foreign_origin")
+        assert "access-control-allow-origin" not in reply.headers
+    assert site.log.runs(10) == []
+
+
+async def test_a_page_of_the_service_itself_may_ask(site: Site) -> None:
+    reply = await site.call("GET", "/ready", Host="localhost:8700", Origin="http://localhost:8700")
+    assert reply.status == 200
+    assert "access-control-allow-origin" not in reply.headers
+
+
+async def test_a_preflight_of_another_origin_is_refused(site: Site) -> None:
+    headers = {"Origin": "http://evil.example", "Access_Control_Request_Method": "POST"}
+    (await site.call("OPTIONS", MESSAGES, **headers)).is_problem(403, "foreign_origin")
+
+
+async def test_a_body_that_a_foreign_form_could_send_is_refused(site: Site) -> None:
+    for kind in ("text/plain", "", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonp"):
+        reply = await site.call("POST", MESSAGES, {"message": "x"}, Content_Type=kind)
+        reply.is_problem(415, "unsupported_media_type")
+
+
+SHAPES = {
+    "two lengths": (f"{LINE}{HOST}{JSON}Content-Length: 4\r\nContent-Length: 5\r\n\r\n{{}}  ", 400),
+    "the same length twice": (f"{LINE}{HOST}{JSON}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{{}}", 400),
+    "length and chunks": (f"{LINE}{HOST}{JSON}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n", 400),
+    "chunks and length": (f"{LINE}{HOST}{JSON}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    "a signed length": (f"{LINE}{HOST}{JSON}Content-Length: +5\r\n\r\n{{}}   ", 400),
+    "a length of many digits": (f"{LINE}{HOST}{JSON}Content-Length: {'9' * 30}\r\n\r\n{{}}", 400),
+    "a large length": (f"{LINE}{HOST}{JSON}Content-Length: 9223372036854775807\r\n\r\n{{}}", 413),
+    "chunks": (f"{LINE}{HOST}{JSON}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n", 411),
+    "chunks of no size": (f"{LINE}{HOST}{JSON}Transfer-Encoding: chunked\r\n\r\nZZ\r\n", 400),
+    "chunks of endless size": (f"{LINE}{HOST}{JSON}Transfer-Encoding: chunked\r\n\r\n{'F' * 20}\r\n", 400),
+    "an unknown encoding": (f"{LINE}{HOST}{JSON}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
+    "a hidden encoding": (f"{LINE}{HOST}{JSON}Transfer-Encoding : chunked\r\nContent-Length: 2\r\n\r\n{{}}", 400),
+    "a GET with a body": (f"GET /health HTTP/1.1\r\n{HOST}{JSON}Content-Length: 2\r\n\r\n{{}}", 400),
+    "a folded header": (f"GET /health HTTP/1.1\r\n{HOST}X: a\r\n b\r\n\r\n", 400),
+    "a NUL in a header": (f"GET /health HTTP/1.1\r\n{HOST}X: a\0b\r\n\r\n", 400),
+    "bare line feeds": ("GET /health HTTP/1.1\nHost: localhost\n\n", 400),
+    "a name in Latin-1": (f"GET /health HTTP/1.1\r\n{HOST}\xff: x\r\n\r\n", 400),
+    "a tunnel": (f"CONNECT evil.example:80 HTTP/1.1\r\n{HOST}\r\n", 400),
+    "all of the server": (f"OPTIONS * HTTP/1.1\r\n{HOST}\r\n", 400),
+    "an unknown method": (f"BREW /health HTTP/1.1\r\n{HOST}\r\n", 400),
+    "HTTP/2": ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+    "HTTP/0.9": ("GET /health\r\n\r\n", 400),
+    "TLS": ("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
+}
+
+
+async def test_a_request_that_could_be_read_in_two_ways_is_refused(site: Site) -> None:
+    for name, (data, status) in SHAPES.items():
+        reply = Reply(await site.sends(data.encode("latin-1")))
+        assert (reply.status, reply.headers["content-type"]) == (status, "application/problem+json"), name
+    assert site.log.runs(10) == []
+
+
+async def test_requests_in_a_row_are_answered_in_their_order(site: Site) -> None:
+    one = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    other = b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    answer = await site.sends(one * 3 + other)
+    assert [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]] == [200, 200, 200, 404]
+
+
+async def test_a_request_after_a_refused_one_is_not_read(site: Site) -> None:
+    hidden = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    head = f"{LINE}Host: localhost\r\n{JSON}Content-Length: 2000000\r\n\r\n"
+    answer = await site.sends(head.encode() + hidden)
+    assert answer.count(b"HTTP/1.1 ") == 1
+    Reply(answer).is_problem(413, "body_too_large")
+
+
+BODIES = [
+    *(b"", b"{", b"[]", b"null", b"1", b'"x"', b"\xff\xfe", b'{"message": "\xff"}', b"{}{}", b"\xef\xbb\xbf{}"),
+    *(b'{"message": NaN}', b'{"message": Infinity}', b'{"message":"a","message":"b"}', b'{"limits":{"a":1,"a":2}}'),
+    *(b"[" * 100_000, b'{"message":' + b"[" * 100 + b"]" * 100 + b"}", b'{"deadline_s":' + b"9" * 5_000 + b"}"),
+    *('{"message":"x"}'.encode("utf-16"), b'{"message":"\\ud800"}', b'{"message":"x","deadline_s":1e999}'),
+    b'{"message":"x","limits":{"max_agent_hops":99999999999999999999}}',
+]
+
+
+async def test_a_body_that_is_no_plain_json_is_refused(site: Site) -> None:
+    for body in BODIES:
+        reply = await site.call("POST", MESSAGES, body)
+        assert reply.status in {400, 422}, body[:40]
+        assert reply.headers["content-type"] == "application/problem+json"
+    assert site.log.runs(10) == []
+
+
+@pytest.mark.parametrize("depth", [63, 64, 65])
+async def test_json_may_be_nested_just_so_deep(site: Site, depth: int) -> None:
+    lists = depth - 1
+    reply = await site.call("POST", MESSAGES, b'{"message":' + b"[" * lists + b"]" * lists + b"}")
+    reply.is_problem(400 if depth > 64 else 422, "bad_request" if depth > 64 else "bad_input")
+
+
+async def test_a_run_of_a_strange_name_is_not_found(site: Site) -> None:
+    for run_id in ("%00", "%ff", "a%2fb", "..%2f..", "a" * 101, "%e2%80%ae", "r-none"):
+        assert (await site.call("GET", f"/api/v1/runs/{run_id}")).status == 404

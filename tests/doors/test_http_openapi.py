@@ -1,0 +1,220 @@
+"""Every status that a route gives is named by the OpenAPI document, and each one that is named can come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.errors import OverloadedError, RateLimitedError
+from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, until
+
+SLOW = 0.2
+ONE = f"{RUNS}/{{run_id}}"
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    async with open_site(tmp_path, head_timeout_s=SLOW, body_timeout_s=SLOW, max_streams=1) as opened:
+        yield opened
+
+
+BODIES: dict[str, Any] = {
+    MESSAGES: {"message": "Where?"},
+    f"{ONE}/fork": {"at": 1},
+    f"{ONE}/resume": {"text": "that"},
+    f"{ONE}/interrupts/{{interrupt_id}}": {"text": "that"},
+}
+TOO_LARGE = b" " * 1_000_001
+
+
+class Walker:
+    """Asks one operation for each of its answers."""
+
+    def __init__(self, site: Site, method: str, path: str) -> None:
+        self.site, self.method, self.path = site, method, path
+
+    @property
+    def keyed(self) -> list[str]:
+        """The runs under way that have a key."""
+        return [run.run_id for run in self.site.log.unfinished() if run.run_id.startswith("k-")]
+
+    async def get(self, **headers: str) -> Reply:
+        """The ordinary request; for a run that waits."""
+        body = BODIES.get(self.path, {}) if self.method == "POST" else None
+        return await self.site.call(self.method, await self.filled(), body, **headers)
+
+    async def filled(self) -> str:
+        if "{run_id}" not in self.path:
+            return self.path
+        if self.path.endswith("/pause"):
+            asking = asyncio.create_task(self.site.ask("hold this", key="paused"))
+            await until(lambda: self.keyed)
+            asking.cancel()
+            run_id: str | None = self.keyed[0]
+        else:
+            run_id = (await self.site.ask("why", wait=True)).run_id
+        return self.path.format(run_id=run_id, interrupt_id=f"{run_id}-q1")
+
+    async def sent(self, body: Any, **headers: str) -> Reply:
+        return await self.site.call(self.method, await self.filled(), body, **headers)
+
+    async def with_error(self, error: Exception) -> Reply:
+        path = await self.filled()
+        self.site.bug = error
+        try:
+            return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
+        finally:
+            self.site.bug = None
+
+    async def good(self) -> Reply:
+        return await self.get()
+
+    async def bad_request(self) -> Reply:
+        return await self.get(Host="")
+
+    async def foreign_origin(self) -> Reply:
+        return await self.get(Origin="http://evil.example")
+
+    async def not_there(self) -> Reply:
+        if self.path == MESSAGES:
+            return await self.sent({"message": "x", "repo": "/etc"})
+        path = self.path.format(run_id="r-none", interrupt_id="q")
+        return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
+
+    async def late(self) -> Reply:
+        return Reply(await self.site.sends(f"{self.method} {self.path} HTTP/1.1\r\n".encode()))
+
+    async def conflict(self) -> Reply:
+        """A run whose state does not allow it: of another system, in a log that cannot be read under its rules."""
+        if self.path.endswith("/answer"):
+            run_id = await self._running()
+        elif self.method == "GET":
+            run_id = await self._unreadable()
+        else:
+            run_id = (await self.site.ask("Where?")).run_id or ""
+            if self.path.endswith("/fork"):
+                run_id = await self._unreadable()
+        path = self.path.format(run_id=run_id, interrupt_id="q")
+        return await self.site.call(self.method, path, BODIES.get(self.path, {}) if self.method == "POST" else None)
+
+    async def _running(self) -> str:
+        asking = asyncio.create_task(self.site.ask("hold this", key="running"))
+        await until(lambda: self.keyed)
+        asking.cancel()
+        return self.keyed[0]
+
+    async def _unreadable(self) -> str:
+        from runtime.primitives.ids import RunId
+        from runtime.run.envelope import Request
+        from runtime.store.opening import open_run_log
+        from runtime.supervision.events import Event, RunRequested
+
+        log = open_run_log(self.site.store, "one-off-0-1")
+        log.append(
+            "gone",
+            Event(
+                RunId("r-unreadable"),
+                1,
+                1,
+                RunRequested(Request("gone", "?", user_id="http:127.0.0.1"), config_hash="x"),
+            ),
+        )
+        log.close()
+        return "r-unreadable"
+
+    async def no_length(self) -> Reply:
+        return await self.sent({}, Content_Length="")
+
+    async def too_large(self) -> Reply:
+        return await self.sent(TOO_LARGE)
+
+    async def no_json(self) -> Reply:
+        return await self.sent({}, Content_Type="text/plain")
+
+    async def foreign_host(self) -> Reply:
+        return await self.get(Host="evil.example")
+
+    async def unusable(self) -> Reply:
+        if self.method == "GET":
+            path = await self.filled()
+            return await self.site.call("GET", f"{path}?{'limit=0' if self.path == RUNS else 'after=-1'}")
+        return await self.sent({"colour": "red"})
+
+    async def limited(self) -> Reply:
+        return await self.with_error(RateLimitedError("too often", user_id="local", retry_after_s=7))
+
+    async def large_head(self) -> Reply:
+        return await self.get(X="y" * 40_000)
+
+    async def broken(self) -> Reply:
+        if self.path in {"/health", "/metrics", RUNS}:
+            return Reply(b"HTTP/1.1 500 Internal Server Error\r\n\r\n")  # nothing in them is ours to break from outside
+        return await self.with_error(RuntimeError("a bug"))
+
+    async def unavailable(self) -> Reply:
+        if self.path == RUNS:
+            (Path(self.site.store.folder) / "runs" / "damaged.sqlite").write_bytes(b"no database" * 100)
+            return await self.get()
+        return await self.with_error(OverloadedError("full", retry_after_s=7))
+
+    async def takes_long(self) -> Reply:
+        async with open_site(Path(self.site.store.folder) / "slow", answer_timeout_s=0.05) as slow:
+            return await slow.ask("hold this")
+
+
+WAYS: dict[int, Callable[[Walker], Awaitable[Reply]]] = {
+    200: Walker.good,
+    201: Walker.good,
+    400: Walker.bad_request,
+    403: Walker.foreign_origin,
+    404: Walker.not_there,
+    408: Walker.late,
+    409: Walker.conflict,
+    411: Walker.no_length,
+    413: Walker.too_large,
+    415: Walker.no_json,
+    421: Walker.foreign_host,
+    422: Walker.unusable,
+    429: Walker.limited,
+    431: Walker.large_head,
+    500: Walker.broken,
+    503: Walker.unavailable,
+    504: Walker.takes_long,
+}
+
+OPERATIONS = [
+    *(("POST", MESSAGES), ("GET", RUNS), ("GET", ONE), ("GET", f"{ONE}/answer"), ("GET", f"{ONE}/events")),
+    *(("POST", f"{ONE}/cancel"), ("POST", f"{ONE}/pause"), ("POST", f"{ONE}/resume"), ("POST", f"{ONE}/fork")),
+    *(("POST", f"{ONE}/interrupts/{{interrupt_id}}"), ("GET", "/health"), ("GET", "/ready"), ("GET", "/metrics")),
+]
+
+
+async def described(site: Site) -> dict[tuple[str, str], set[int]]:
+    paths = (await site.call("GET", "/openapi.json")).json["paths"]
+    return {
+        (method.upper(), path): {int(status) for status in told["responses"]}
+        for path, methods in paths.items()
+        for method, told in methods.items()
+    }
+
+
+async def test_the_document_has_every_operation(site: Site) -> None:
+    assert set(await described(site)) == set(OPERATIONS)
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+async def test_the_statuses_of_an_operation_are_those_that_it_gives(site: Site, method: str, path: str) -> None:
+    named = (await described(site))[(method, path)]
+    given = set()
+    for status, way in WAYS.items():
+        if status in named:
+            reply = await way(Walker(site, method, path))
+            assert reply.status == status, (status, reply.status, reply.body[:300])
+            given.add(reply.status)
+            if status >= 400 and reply.body:
+                assert reply.headers["content-type"] == "application/problem+json"
+    assert given == named
