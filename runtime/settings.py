@@ -111,7 +111,8 @@ def _without_unset(model: type[BaseModel], data: Any) -> Any:
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Defaults are validated, too: otherwise a whole number of days stays an int here and is a float after a round trip.
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -95,14 +95,16 @@ def load_named_pipeline(settings: Settings, name: str) -> PipelineConfig:
     if name not in found:
         known = sorted(found)
         raise UnknownNameError(f"no pipeline is named '{name}'; known: {', '.join(known)}", name=name, known=known)
-    file, *others = found[name]
-    if file.capability is not None and others:
+    file = found[name][0]
+    # One package may bring several capabilities, with one folder for all of them.
+    same = [each.capability for each in found[name] if each.path == file.path]
+    if file.capability is not None and len(same) < len(found[name]):
         both = " and ".join(str(each.path) for each in found[name])
         raise SettingsError(f"pipeline '{name}' is brought by several packages: {both}; enable one of them")
     config = load_pipeline(file.path)
     if config.name != name:
         raise SettingsError(f"{file.path} holds the pipeline '{config.name}'; name the file {config.name}.yaml")
-    if file.capability is not None and config.capability_id != file.capability:
+    if file.capability is not None and config.capability_id not in same:
         raise SettingsError(
             f"{file.path} names the capability '{config.capability_id}', but belongs to the package of "
             f"'{file.capability}'; a package's pipelines use its own capability"
@@ -162,7 +164,24 @@ def check_section(settings: Settings, capability: Capability) -> None:
         if unknown := sorted(set(chosen.thresholds) - set(shipped)):
             problem = f"agent '{agent}' has no {', '.join(unknown)}; it has {', '.join(sorted(shipped)) or 'none'}"
             faults.append(settings.fault_at((*path, "agents", agent, "thresholds"), problem))
+    known_pipelines = pipeline_files(settings)
+    for name, mode in section.modes.items():
+        if mode.pipeline is not None and mode.pipeline not in known_pipelines:
+            problem = f"no pipeline is named '{mode.pipeline}'; known: {', '.join(sorted(known_pipelines))}"
+            faults.append(settings.fault_at((*path, "modes", name, "pipeline"), problem))
     raise_faults(faults)
+
+
+def check_sections(settings: Settings) -> None:
+    """Check the section of each enabled capability, as `check_section` does; one that cannot be loaded is left out."""
+    for name in settings.capabilities:
+        if name not in settings.capability_settings:
+            continue
+        try:
+            capability = load_capability(capability_named(name), name)
+        except SettingsError:
+            continue  # reported where the capability is needed
+        check_section(settings, capability)
 
 
 class Mode(NamedTuple):

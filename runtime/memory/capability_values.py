@@ -88,6 +88,7 @@ VALUES = StorePart(
     schema=cache.SCHEMA,
     open=lambda database, clock: ValueStore(CacheStore(database), clock),
     queries=VALUE_QUERIES,
+    is_disposable=cache.CACHE.is_disposable,
     handlers=value_queries,
 )
 

@@ -5,14 +5,20 @@ Descendants are found through `/proc`. Where there is none (macOS), only the pro
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
+FINISH_S = 2.0
 _PROC = Path("/proc")
+# Held by the thread that ends the process, which may still kill, while the others stop somewhere.
+_killing = threading.RLock()
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -23,16 +29,32 @@ def kill_tree(pid: int) -> None:
     Each process is stopped before its children are listed, so that none can start another one unseen, and no number can
     be given to another process before the kill.
     """
-    stopped: set[int] = set()
-    frontier = {pid}
-    while frontier:
-        for each in frontier:
-            _send(each, signal.SIGSTOP)
-        stopped |= frontier
-        frontier = _children(stopped) - stopped
-    for each in stopped:
-        _send(each, signal.SIGKILL)
-    kill_group(pid)
+    with _killing:
+        stopped: set[int] = set()
+        frontier = {pid}
+        while frontier:
+            for each in frontier:
+                _send(each, signal.SIGSTOP)
+            stopped |= frontier
+            frontier = _children(stopped) - stopped
+        for each in stopped:
+            _send(each, signal.SIGKILL)
+        kill_group(pid)
+
+
+@functools.cache
+def finish_kills_at_exit() -> None:
+    """Have this process call `finish_kills` when it exits; the second call does nothing."""
+    atexit.register(finish_kills)
+
+
+def finish_kills() -> None:
+    """Wait until no `kill_tree` is half done, and let none begin: call it where this process ends.
+
+    Its other threads stop anywhere then, and a process that is stopped but not killed would stay for ever. What is not
+    killed yet ends with this process, its parent.
+    """
+    _killing.acquire(timeout=FINISH_S)
 
 
 def kill_group(pid: int) -> None:

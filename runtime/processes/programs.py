@@ -30,6 +30,12 @@ class Finished(NamedTuple):
     is_late: bool
 
 
+def program_folders() -> str:
+    """Return the absolute folders of PATH, joined: a relative one would depend on the current folder."""
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
+
+
 def run_program(
     command: Sequence[str],
     *,

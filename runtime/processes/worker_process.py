@@ -48,7 +48,7 @@ from runtime.errors import (
     ProcessTimeoutError,
 )
 from runtime.processes.frames import decode_plain, encode, take
-from runtime.processes.process_tree import kill_tree
+from runtime.processes.process_tree import finish_kills_at_exit, kill_tree
 
 SLOW_AFTER_S = 10.0
 KEEPER_PATIENCE_S = 5.0
@@ -74,6 +74,7 @@ class WorkerProcess:
 
         A call that takes longer than `slow_after_s` continues at a lower priority, so that others are not slowed.
         """
+        finish_kills_at_exit()
         self.is_alive = True
         self.was_slowed = False
         self.max_rss_bytes = 0

@@ -58,12 +58,11 @@ class ToolHost:
         self._counted: dict[str, list[CountedCall]] = {}
 
     def count(self, tool: str, scope: str, result: ToolResult) -> None:
-        """Count a call for `take_counted`; calls of tools without a scope are not counted."""
-        if scope:
-            call = CountedCall(tool, result.status, result.duration_ms, self._clock.now_ms(), result.is_failure)
-            counted = self._counted.setdefault(scope, [])
-            counted.append(call)
-            del counted[:-MAX_COUNTED]
+        """Count a call for `take_counted`; tools whose subject names no scope share an empty one."""
+        call = CountedCall(tool, result.status, result.duration_ms, self._clock.now_ms(), result.is_failure)
+        counted = self._counted.setdefault(scope, [])
+        counted.append(call)
+        del counted[:-MAX_COUNTED]
 
     def take_counted(self) -> dict[str, list[CountedCall]]:
         """Return the calls counted since the last time, by scope."""

@@ -36,7 +36,7 @@ def doctor(
     else:
         for check in checks:
             mend = f"  → {check.mend}" if check.mend and check.verdict != "ok" else ""
-            say_line(f"{check.verdict:8}{check.name:24}{check.detail}{mend}")
+            say_line(f"{check.verdict:8}{check.name:23} {check.detail}{mend}")
     if any(check.needed and check.verdict != "ok" for check in checks):
         raise typer.Exit(1)
 

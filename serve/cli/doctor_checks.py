@@ -109,7 +109,7 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
     from runtime.agents.capability import load_capability
     from runtime.llm.prompts import PromptRegistry
     from serve.contributions import capability_named
-    from serve.wiring import found_pipelines, prompt_folders
+    from serve.wiring import check_section, found_pipelines, prompt_folders
 
     found = found_pipelines(settings)
     for name in settings.capabilities:
@@ -129,6 +129,11 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
         elif hidden:
             detail = f"{found[hidden[0]][0].path} hides its pipeline {', '.join(hidden)}"
             mend = "rename the pipeline of the package, unless the other one is meant"
+        try:
+            if name in settings.capability_settings:
+                check_section(settings, capability)
+        except JeevesError as error:
+            lacking, detail, mend = [name], error.message, "correct its section in capability_settings"
         yield Check(f"capability {name}", "failed" if lacking else "ok", detail, mend)
         try:
             PromptRegistry.open(prompt_folders(settings, name), capability.id)
@@ -144,9 +149,12 @@ def check_pipelines(settings: Settings) -> Iterator[Check]:
     from serve.wiring import capability_spec, load_named_pipeline, pipeline_files
 
     files = pipeline_files(settings)
-    for name in dict.fromkeys((*files, settings.default_pipeline, *settings.warm_pipelines)):
+    needed = (settings.default_pipeline, *settings.warm_pipelines)
+    for name in dict.fromkeys((*files, *needed)):
         try:
             pipeline = load_named_pipeline(settings, name)
+            if pipeline.capability_id not in settings.capabilities and name not in needed:
+                continue  # it ships with a capability that is not enabled
             problems = problems_of_names(settings, pipeline)
             spec = "" if problems else capability_spec(settings, pipeline)
         except JeevesError as error:
@@ -227,7 +235,7 @@ def check_cluster(settings: Settings) -> Iterator[Check]:
     try:
         probe(address)
     except JeevesError as error:
-        yield Check("ray cluster", "failed", error.message, "start that cluster, or correct ray.address")
+        yield Check("ray cluster", "failed", error.message)
     else:
         yield Check("ray cluster", "ok", f"a cluster answers at {address}")
 

@@ -17,6 +17,7 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from runtime.processes.process_tree import finish_kills
 from runtime.processes.stop_watchdog import STOP_PATIENCE_S
 from serve.cli.terminal import warn_line
 
@@ -131,4 +132,5 @@ def _exit(status: int, problem: str) -> None:
     sys.stdout.flush()
     warn_line(f"jeeves: {problem}")
     sys.stderr.flush()
+    finish_kills()
     os._exit(status)

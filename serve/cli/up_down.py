@@ -152,7 +152,7 @@ def _breakers(tool: dict[str, Any]) -> str:
     if not tool["open_in"]:
         return ""
     after_s = max(0.0, tool["probe_at_ms"] / 1000 - time.time())
-    scopes = "one repository" if tool["open_in"] == 1 else f"{tool['open_in']} repositories"
+    scopes = "one place" if tool["open_in"] == 1 else f"{tool['open_in']} places"
     return f", not called now in {scopes}, next try in {after_s:.0f} s"
 
 

@@ -26,7 +26,14 @@ from serve.cli.terminal import say, say_json, warn_line
 from serve.contributions import capabilities, providers
 from serve.llm.resources import described
 from serve.pipeline_names import problems_of_names
-from serve.wiring import capability_spec, config_folders, load_named_pipeline, package_folders, pipeline_files
+from serve.wiring import (
+    capability_spec,
+    check_sections,
+    config_folders,
+    load_named_pipeline,
+    package_folders,
+    pipeline_files,
+)
 
 _SUFFIXES = (".yaml", ".yml", ".md")
 
@@ -146,6 +153,7 @@ def _settings(_settings_in_use: Settings, file: Path, _graph: bool) -> Valid:
     document = load_yaml(file)
     settings = load_settings(file, env={"HOME": str(Path.home())})
     raise_faults(document.fault(path, problem) for path, problem in _problems_of_settings(settings))
+    check_sections(settings)
     return Valid("settings", "settings")
 
 

@@ -129,7 +129,8 @@ class Gate:
         """Return the length of the body. Raises RefusedError for one that is not accepted, before it is read."""
         told, allowed = _values(scope, b"content-length"), self._limits.max_body_bytes
         has_body = scope["method"] in BODY_METHODS
-        if _values(scope, b"transfer-encoding") or (has_body and not told):
+        # Without either header a request has no body (RFC 9112, 6.3).
+        if _values(scope, b"transfer-encoding"):
             raise RefusedError(411, "length_required", "send the body with a Content-Length", _CLOSE)
         length = int(told[0]) if told else 0
         if length > allowed:

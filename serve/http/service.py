@@ -15,6 +15,7 @@ from actors.addresses import log_keeper
 from runtime.errors import InputError, JeevesError, RunStateError, UnknownNameError
 from runtime.memory.sessions import check_session_id
 from runtime.pipeline.config import RunMode
+from runtime.primitives.hashing import content_hash
 from runtime.primitives.ids import DEFAULT_SYSTEM, RunId
 from runtime.run.envelope import Envelope
 from runtime.store.options import StoreOptions
@@ -110,7 +111,7 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
         question=question,
         repo=repo,
         pipeline=pipeline,
-        session_id=message.session_id,
+        session_id=None if message.session_id is None else _session_of(caller, message.session_id),
         user_id=caller.user_id,
         limits=message.limits if mode is None else lowered(mode.limits, message.limits),
         deadline_s=message.deadline_s if mode is None else earliest(mode.deadline_s, message.deadline_s),
@@ -122,15 +123,23 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
     )
 
 
+def _session_of(caller: Caller, session_id: str) -> str:
+    """Return the id under which a caller's session is kept: others who choose the same id have another one."""
+    return f"http-{content_hash(f'{caller.user_id} {session_id}'.encode())}"
+
+
 def _mode_of(message: ChatMessage, spec: ServiceSpec, pipeline: str) -> Mode | None:
     """Return the mode that a message names. Raises UnknownNameError and InputError."""
     if message.mode is None:
         return None
     modes = spec.modes.get(pipeline, {})
     if message.mode not in modes:
-        known = ", ".join(modes) or "none"
+        known = ", ".join(name for name, each in modes.items() if each.pipeline in spec.limits) or "none"
         raise UnknownNameError(f"there is no mode '{message.mode}' here; there are: {known}", name=message.mode)
     mode = modes[message.mode]
+    if mode.pipeline not in spec.limits:
+        told = f"mode '{message.mode}' runs the pipeline '{mode.pipeline}', which this service does not keep ready"
+        raise UnknownNameError(f"{told}; its settings name those in warm_pipelines", name=message.mode)
     if message.pipeline is not None and message.pipeline != mode.pipeline:
         raise InputError(f"mode '{message.mode}' runs the pipeline '{mode.pipeline}'; leave out '{message.pipeline}'")
     if mode.reasoner not in (None, spec.reasoner):

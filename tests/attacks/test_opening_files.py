@@ -28,7 +28,6 @@ OPENERS = frozenset(
 MAY_OPEN = {
     "runtime/codebase/files/regular_file.py": "the one that opens files of repositories",
     "runtime/codebase/index/lock.py": "a lock in the state folder",
-    "runtime/codebase/index/seal.py": "a record beside the index, in the state folder",
 }
 
 

@@ -127,7 +127,9 @@ class Walker:
         return "r-unreadable"
 
     async def no_length(self) -> Reply:
-        return await self.sent({}, Content_Length="")
+        path = self.path.format(run_id="r-1", interrupt_id="q")
+        told = {"Content_Length": "", "Transfer_Encoding": "chunked"}
+        return await self.site.call("POST", path, b"0\r\n\r\n", **told)
 
     async def too_large(self) -> Reply:
         return await self.sent(TOO_LARGE)

@@ -14,9 +14,9 @@ import weakref
 from pathlib import Path
 
 from runtime.codebase.git.git_folder import find_git_folder
-from runtime.codebase.git.git_view import build_view, program_folders
+from runtime.codebase.git.git_view import build_view
 from runtime.errors import RepositoryError
-from runtime.processes.programs import run_program
+from runtime.processes.programs import program_folders, run_program
 
 TIMEOUT_S = 10.0
 MAX_OUTPUT_BYTES = 4_000_000

@@ -14,6 +14,7 @@ from pathlib import Path
 from runtime.codebase.files.regular_file import TooLargeError, copy_resolved
 from runtime.codebase.git.git_folder import GitFolder
 from runtime.codebase.git.git_settings import carried_settings, refused
+from runtime.processes.programs import program_folders
 
 _SHARED = (
     *("refs", "packed-refs", "reftable", "logs", "shallow"),
@@ -70,12 +71,6 @@ def build_view(folder: GitFolder, place: Path) -> dict[str, str]:
         return _built(folder, place)
     except OSError as error:
         raise refused(f"{error.filename or folder.common} cannot be read or linked to: {error.strerror}") from error
-
-
-def program_folders() -> str:
-    """Return the absolute folders of PATH, joined: a relative one would depend on the current folder."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute())
 
 
 def _built(folder: GitFolder, place: Path) -> dict[str, str]:

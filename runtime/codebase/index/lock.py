@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
+from runtime.database.set_aside import SUFFIX
 from runtime.errors import StateStorageError
 
 LOCK_TIMEOUT_S = 600.0
@@ -22,7 +26,7 @@ def writer_lock(index_path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator
     """
     lock_path = index_path.with_name(index_path.name + ".lock")
     deadline_s = time.monotonic() + timeout_s
-    with lock_path.open("a") as lock:
+    with _opened(lock_path) as lock:
         while not _try_lock(lock.fileno()):
             if time.monotonic() >= deadline_s:
                 raise StateStorageError(
@@ -31,6 +35,17 @@ def writer_lock(index_path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator
                 )
             time.sleep(_POLL_S)
         yield
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open the lock, and replace what is no regular file: opening a pipe would block, and a folder cannot be locked."""
+    try:
+        is_usable = stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        is_usable = True
+    if not is_usable:
+        path.replace(path.with_name(path.name + SUFFIX))
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW, 0o644), "wb")
 
 
 def _try_lock(descriptor: int) -> bool:

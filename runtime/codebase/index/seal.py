@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from contextlib import closing, suppress
 from pathlib import Path
 
+from runtime.codebase.files.regular_file import read_resolved
 from runtime.codebase.index import tables
+from runtime.database.set_aside import SUFFIX
 
 _SUFFIX = ".seal"
+_MAX_SEAL_BYTES = 1_000
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 # Other tables than ours, or a file that cannot be opened or written: in a folder that can, another one helps.
 _UNUSABLE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM})
@@ -21,7 +25,10 @@ _UNUSABLE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_READONLY, sqlite3.SQ
 
 def seal(index_path: Path) -> None:
     """Record the state of an index that a refresh has left whole."""
-    _seal_of(index_path).write_text(_state(index_path), encoding="utf-8")
+    path = _seal_of(index_path)
+    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+        path.replace(path.with_name(path.name + SUFFIX))  # writing to a pipe would block
+    path.write_text(_state(index_path), encoding="utf-8")
 
 
 def break_seal(index_path: Path) -> None:
@@ -37,8 +44,8 @@ def check(index_path: Path) -> None:
     if not index_path.is_file():
         raise IndexDamageError("it is no regular file")
     try:
-        known = _seal_of(index_path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        known = read_resolved(_seal_of(index_path), _MAX_SEAL_BYTES).decode()
+    except (OSError, ValueError):
         known = ""  # without a readable record the pages are checked
     if known == _state(index_path):
         return

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runtime.codebase.files.walk import EXCLUDED_FOLDERS
-from runtime.processes.programs import run_program
+from runtime.processes.programs import program_folders, run_program
 
 TIMEOUT_S = 3.0
 MAX_OUTPUT_BYTES = 64_000_000
@@ -25,7 +25,7 @@ _OPTIONS = (
 @functools.cache
 def program() -> str | None:
     """Return the path of ripgrep, None if it is not installed; looked up once."""
-    return shutil.which("rg")
+    return shutil.which("rg", path=program_folders())
 
 
 def files_with(

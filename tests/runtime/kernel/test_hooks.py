@@ -60,7 +60,11 @@ def test_a_hook_that_is_no_coroutine_function_is_refused_by_name_with_what_mends
     assert (caught.value.values["agent"], caught.value.values["hook"]) == ("a", hook)
 
 
-@pytest.mark.parametrize("hook", [awaited, functools.partial(awaited), Awaited(), handing_on], ids=["function", "partial", "object", "lambda"])
+@pytest.mark.parametrize(
+    "hook",
+    [awaited, functools.partial(awaited), Awaited(), handing_on],
+    ids=["function", "partial", "object", "lambda"],
+)
 def test_whatever_can_be_awaited_is_a_hook(hook: Any) -> None:
     assert agent_of(AgentHooks(process=hook))
 

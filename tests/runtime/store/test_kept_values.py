@@ -112,12 +112,12 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
     log = open_run_log(options, "supervisor-0")
     log.close()
     stores.close()
-    assert len(parts) == 7
+    assert len(parts) == 9
     assert "open sesame" not in repr(options)
     if place.server is None:
         found = sorted(str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state").rglob("*.sqlite"))
         names = ["cache.sqlite", "journal.sqlite", "queues.sqlite", "relations.sqlite", "sessions.sqlite"]
-        names.append("tool_metrics.sqlite")
+        names += ["tool_metrics.sqlite", "usage.sqlite"]
         assert found == sorted([*names, "runs/supervisor-0.sqlite"])
         return
     with place.open().transaction("look, and drop them") as changes:
@@ -126,5 +126,5 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
         ]
         for schema in schemas:
             changes.execute(f'DROP SCHEMA "{schema}" CASCADE')
-    names = ["cache", "journal", "queues", "relations", "runs_supervisor_0", "sessions", "tool_metrics"]
+    names = ["cache", "journal", "queues", "relations", "runs_supervisor_0", "sessions", "tool_metrics", "usage"]
     assert sorted(schemas) == [f"{prefix}_{name}" for name in names]
