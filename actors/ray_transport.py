@@ -14,7 +14,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, RayActorError
 
-from actors.addresses import BUS_NAME
+from actors.addresses import BUS_NAME, DEFAULT_NAMESPACE
 from runtime.bus.batching import Batcher
 from runtime.bus.frames import Frame, SendOutcome, encode_frame
 from runtime.primitives.ids import Address
@@ -30,6 +30,8 @@ PROCESS_ID = secrets.token_hex(8)
 
 def namespace() -> str:
     """Return the Ray namespace of the system that this process belongs to: the one that its driver connected with."""
+    if not ray.is_initialized():
+        return DEFAULT_NAMESPACE  # asking for the context would start a cluster
     return str(ray.get_runtime_context().namespace)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import os
 import pickle
 import resource
@@ -40,6 +41,8 @@ def main(connection_fd: int, lifeline_fd: int, memory_bytes: int) -> None:
     os.close(lifeline_fd)
     if memory_bytes:
         _limit_memory(memory_bytes)
+    # Without a handler Python prints warnings on standard error, which belongs to the command: the caller reports.
+    logging.getLogger().addHandler(logging.NullHandler())
     with socket.socket(fileno=connection_fd) as connection:
         while (content := _receive(connection)) is not None:
             target, arguments = pickle.loads(content)

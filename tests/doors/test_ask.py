@@ -249,7 +249,7 @@ def is_agent(pid: int) -> bool:
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_question_that_is_broken_off_leaves_no_process(
     ray_jeeves: Program, repo: Path, number: signal.Signals, status: int
 ) -> None:

@@ -387,7 +387,7 @@ def test_create_gives_the_envelope_of_a_run_that_begins() -> None:
     envelope = told("create", REQUEST)
     assert envelope["request"] == REQUEST
     assert (envelope["lifecycle"], envelope["current_stage"]) == ("running", "perception")
-    assert (envelope["schema_version"], envelope["stages"]) == (1, {"perception": "active"})
+    assert (envelope["schema_version"], envelope["stages"]) == (2, {"perception": "active"})
     assert told("validate", envelope) == {"valid": True, "faults": []}
     assert told("can-continue", envelope) == {"can_continue": True, "reason": None, "detail": None}
     result = told("result", envelope)
@@ -457,7 +457,7 @@ def test_fields_that_this_version_does_not_know_survive_and_do_no_harm() -> None
     newer = {**REQUEST, "from_the_future": {"x": [1, None]}, "schema_version": 99, "outputs": {"no": {}}}
     for envelope in (told("create", newer), told("process", {"request": newer})["envelope"]):
         assert envelope["from_the_future"] == {"x": [1, None]}
-        assert (envelope["schema_version"], "outputs" in envelope) == (1, False)
+        assert (envelope["schema_version"], "outputs" in envelope) == (2, False)
         assert told("validate", envelope) == {"valid": True, "faults": []}
         assert told("can-continue", envelope)["can_continue"] is True
         assert told("result", envelope)["lifecycle"] == "running"
@@ -465,7 +465,7 @@ def test_fields_that_this_version_does_not_know_survive_and_do_no_harm() -> None
 
 def test_version_names_the_program_and_the_schema(tree: Tree) -> None:
     versions = tree.run("envelope", "version").answers().document
-    assert versions["schema_version"] == 1
+    assert versions["schema_version"] == 2
     assert versions["version"].count(".") >= 1
 
 

@@ -228,7 +228,8 @@ def test_a_graph_has_joins_of_all_soft_order_and_answers(jeeves: Program, tmp_pa
     (tmp_path / "odd.yaml").write_text(
         "name: odd\ndefault_run_mode: parallel\nclarification_resume_stage: c\nagents:\n"
         "  - {name: a, stage_order: 1}\n  - {name: b, stage_order: 2}\n"
-        "  - {name: c, stage_order: 3, requires: [a, b], default_next: clarification}\n"
+        "  - {name: c, stage_order: 3, requires: [a, b],"
+        " routing_rules: [{condition: x, value: 1, target: clarification}]}\n"
         "  - {name: d, stage_order: 4, after: [c]}\n"
     )
     lines = {

@@ -252,7 +252,7 @@ def test_a_record_that_cannot_be_read_is_told_how_to_mend(warm: Program, warm_re
     record = path.read_text()
     path.write_text("rubbish")
     try:
-        warm.ask(QUESTION, warm_repo).complains(1, "record.json", "jeeves down")
+        warm.ask(QUESTION, warm_repo).complains(1, "record.json", "end the process that holds")
     finally:
         path.write_text(record)
 
