@@ -100,6 +100,8 @@ async def test_agents_meet_on_the_bus_alone_and_a_run_leaves_no_dead_letter(syst
     # Three stages: each is sent to its agent, reports all that it did at once, and is told that this is recorded; on a
     # busy machine start, tool calls and end may be a report each.
     assert 3 * 3 <= counts.pop("command") <= 3 * 5 + 2 * 2
+    # How its tools fared is stored once for the stage that called some, and what was spent is told once a second.
+    assert 1 <= counts.pop("query") == counts.pop("reply") <= 2
     assert set(counts.values()) <= {0}
     assert stats["dead_letters"] == 0
 

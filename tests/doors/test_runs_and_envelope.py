@@ -291,7 +291,7 @@ def test_a_run_that_todays_agents_do_not_fit_is_listed_and_shown_with_the_reason
     env = changed_rules(tmp_path / "config", no_critic_with_tools)
     why = (
         "pipeline 'code_analysis' has changed since it began; it cannot go on: of stage 'critic' there changed whether "
-        "it uses tools, what its tools may do"
+        "it uses tools, what its tools may do, which tools it may use"
     )
     assert tree.run("runs", "list", env=env).answers().out.endswith(f"  stays: {why}\n")
     (listed,) = json.loads(tree.run("runs", "list", "--json", env=env).answers().out)
