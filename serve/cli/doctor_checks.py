@@ -235,7 +235,8 @@ def check_cluster(settings: Settings) -> Iterator[Check]:
     try:
         probe(address)
     except JeevesError as error:
-        yield Check("ray cluster", "failed", error.message)
+        problem = error.message.partition(";")[0]
+        yield Check("ray cluster", "failed", problem, "start that cluster, or correct ray.address")
     else:
         yield Check("ray cluster", "ok", f"a cluster answers at {address}")
 
