@@ -137,7 +137,7 @@ async def test_a_killed_refresh_leaves_the_index_as_it_was(service: IndexService
     for source in endless(tmp_path).glob("slow*.py"):
         shutil.copy(source, root / source.name)
     with pytest.raises(RepositoryError, match="could not be indexed within"):
-        await service.refresh(str(root), 1.5)
+        await service.refresh(str(root), 0.4)
     with sqlite3.connect(before["index_path"]) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert connection.execute("SELECT path FROM files").fetchall() == [("alpha.py",)]
@@ -150,7 +150,7 @@ async def test_a_killed_refresh_leaves_the_index_as_it_was(service: IndexService
 async def test_a_first_refresh_that_was_killed_is_made_anew(service: IndexService, tmp_path: Path) -> None:
     root = endless(tmp_path)
     with pytest.raises(RepositoryError, match="could not be indexed within"):
-        await service.refresh(str(root), 1.5)
+        await service.refresh(str(root), 0.4)
     for source in root.glob("slow*.py"):
         source.unlink()
     assert (await service.refresh(str(root)))["stats"]["files"] == 1
