@@ -318,3 +318,10 @@ def test_principals_endpoints_and_proxies_are_read() -> None:
     settings = load_settings(env={**HOME_ENV, **variables})
     assert settings.limits.limited == ("user", "address")
     assert settings.http.trusted_proxies == ("127.0.0.1/32", "2001:db8::/32")
+
+
+def test_settings_are_the_same_after_a_round_trip_as_json(tmp_path: Path) -> None:
+    (tmp_path / "jeeves.yaml").write_text("logging: {level: debug}\n")
+    settings = load_settings(env={"HOME": str(tmp_path), "JEEVES_CONFIG_DIR": str(tmp_path)})
+    told = settings.model_dump_json()
+    assert Settings.model_validate_json(told).model_dump_json() == told
