@@ -83,7 +83,7 @@ def package_folders(settings: Settings) -> dict[str, Path]:
         try:
             folder = configs_of(capability_named(name))
         except SettingsError:
-            continue
+            continue  # reported where the capability is used
         if folder is not None:
             folders[name] = folder
     return folders

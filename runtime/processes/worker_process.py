@@ -157,7 +157,7 @@ class WorkerProcess:
             try:
                 view = view[self._connection.send(view, socket.MSG_DONTWAIT) :]
             except BlockingIOError:
-                continue
+                continue  # the buffer filled up since `_wait` saw room in it
             except OSError as error:
                 raise self._died(target) from error
 

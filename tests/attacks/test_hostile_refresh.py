@@ -192,7 +192,7 @@ def working() -> list[int]:
         try:
             fields = status.read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
-            continue
+            continue  # it has ended since it was listed
         if int(fields[1]) == os.getpid() and fields[0] in "RD":
             found.append(int(status.parent.name))
     return found
