@@ -266,8 +266,10 @@ def _bindable(name: str, host: str, port: int, mend: str, reuse: bool = False) -
 
 def check_programs(_settings: Settings, programs: Mapping[str, str] = OPTIONAL_PROGRAMS) -> Iterator[Check]:
     """Check for programs that are used where they are installed."""
+    from runtime.processes.programs import program_folders
+
     for name, mend in programs.items():
-        found = shutil.which(name)
+        found = shutil.which(name, path=program_folders())
         detail = found or "not found; jeeves works without it"
         yield Check(name, "ok" if found else "missing", detail, mend, needed=False)
 

@@ -125,7 +125,9 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
 
 def _session_of(caller: Caller, session_id: str) -> str:
     """Return the id under which a caller's session is kept: others who choose the same id have another one."""
-    return f"http-{content_hash(f'{caller.user_id} {session_id}'.encode())}"
+    # No id of a session holds a line feed, so that no two pairs are written alike.
+    both = f"{caller.user_id}\n{session_id}"
+    return f"http-{content_hash(both.encode())}"
 
 
 def _mode_of(message: ChatMessage, spec: ServiceSpec, pipeline: str) -> Mode | None:

@@ -49,7 +49,7 @@ async def test_a_foreign_host_is_refused_at_every_path(site: Site) -> None:
 
 
 async def test_a_host_of_the_settings_is_one_of_the_service(tmp_path: Path) -> None:
-    async with open_site(tmp_path, hosts=("Jeeves.example",)) as site:
+    async with open_site(tmp_path, told={"hosts": ("Jeeves.example",)}) as site:
         assert (await site.call("GET", "/ready", Host="jeeves.example:8700")).status == 200
         (await site.call("GET", "/ready", Host="other.example")).is_problem(421, "foreign_host", "jeeves.example")
 

@@ -159,6 +159,17 @@ def test_packages_and_programs_that_are_not_there_are_told() -> None:
     assert (found.verdict, found.needed) == ("missing", False)
 
 
+def test_a_program_of_the_current_folder_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "rg").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "rg").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for path, verdict in (("bin:.", "missing"), (f"{tmp_path}/bin", "ok")):
+        monkeypatch.setenv("PATH", path)
+        (found,) = doctor_checks.check_programs(settings(), {"rg": "apt-get install it"})
+        assert found.verdict == verdict
+
+
 def test_foreign_code_is_told(tmp_path: Path) -> None:
     from actors.origin import code_tree
 
