@@ -91,11 +91,8 @@ async def test_a_mode_that_the_service_cannot_run_is_told_as_such(
 
 async def test_a_question_is_asked_in_a_mode(site: Site) -> None:
     reply = await asked(site, mode="quick")
-    assert (reply.status, reply.json["mode"], reply.json["terminal_reason"]) == (
-        200,
-        "quick",
-        "max_agent_hops_exceeded",
-    )
+    assert (reply.status, reply.json["mode"]) == (200, "quick")
+    assert reply.json["terminal_reason"] == "max_agent_hops_exceeded"
 
 
 async def test_a_question_is_asked_in_a_run_mode_and_the_envelope_names_it(site: Site) -> None:
@@ -117,7 +114,7 @@ async def test_a_run_mode_that_the_pipeline_cannot_run_in_is_refused_with_one_th
     async with open_site(tmp_path, pipeline=ordered) as site:
         refused = await site.ask("Where?", run_mode="sequential")
         told = "'sample' cannot run sequential"
-        assert (refused.status, refused.json["code"]) == (422, "bad_input"), refused.body
+        assert (refused.status, refused.json["code"]) == (422, "bad_input")
         assert told in refused.json["detail"]
         assert "ask for parallel" in refused.json["detail"]
         assert site.log.runs(9) == []
