@@ -111,6 +111,8 @@ def read_lines(source: Path) -> tuple[list[Line], bytes]:
         except msgspec.MsgspecError as error:
             faults.append(f"line {number}: {error}")
             continue
+        if "\0" in line.id:
+            faults.append(f"line {number}: the id {line.id!r} holds the character U+0000")
         if line.id in seen:
             faults.append(f"line {number}: id {line.id!r} is given twice")
         seen.add(line.id)

@@ -31,6 +31,8 @@ def checked_question(question: str, settings: Settings) -> str:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise QuestionError("the question contains bytes that are not valid UTF-8; write it as text") from error
+    if "\0" in text:
+        raise QuestionError("the question holds the character U+0000, which no text may; leave it out")
     limit = settings.limits.max_question_chars
     if len(text) > limit:
         raise QuestionError(

@@ -69,7 +69,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
 class ChatMessage(BaseModel):
     """Carries a question."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     message: str = Field(min_length=1, description="The question.")
     repo: str | None = Field(default=None, description="A registered repository; default: the first one.")

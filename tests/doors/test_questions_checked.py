@@ -1,0 +1,28 @@
+"""Questions are checked before anything starts: what no store can hold is refused with what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import InputError, QuestionError
+from runtime.settings import load_settings
+from serve.cli.batch import read_lines
+from serve.cli.inputs import checked_question
+
+
+def test_a_question_with_the_character_zero_is_refused(tmp_path: Path) -> None:
+    settings = load_settings(None, {"JEEVES_STATE_DIR": str(tmp_path)})
+    with pytest.raises(QuestionError, match=r"U\+0000"):
+        checked_question("Where is\0 it?", settings)
+
+
+def test_ids_of_a_batch_with_the_character_zero_are_refused_all_at_once(tmp_path: Path) -> None:
+    lines = [{"id": each, "question": "Where?", "repo": "."} for each in ("a\0", "b", "\0c")]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError) as caught:
+        read_lines(tmp_path / "in.jsonl")
+    assert [fault.partition(":")[0] for fault in caught.value.values["faults"]] == ["line 1", "line 3"]
+    assert r"'a\x00' holds the character U+0000" in caught.value.message
