@@ -33,7 +33,8 @@ from runtime.store.opening import open_run_log, run_log_names
 from runtime.store.options import StoreOptions, store_options
 from runtime.store.run_log import Lease, RunLog, RunPlace, RunSummary, SqlRunLog
 from runtime.supervision.events import Event, RunRequested
-from serve.wiring import load_named_pipeline, local_log_owner
+from serve.pipeline_files import load_named_pipeline
+from serve.wiring import local_log_owner
 
 LEASE_S = LEASE_MS / 1000
 LOOK_AGAIN_S = 0.1

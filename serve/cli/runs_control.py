@@ -164,7 +164,8 @@ async def _carried_on(
     settings: Settings, run_id: RunId, interrupt_id: str | None, response: InterruptResponse
 ) -> dict[str, Any]:
     """Resume a run from its log, answer its question, and follow it to its end or its next question."""
-    from serve.wiring import index_service, load_named_pipeline, local_runner
+    from serve.pipeline_files import load_named_pipeline
+    from serve.wiring import index_service, local_runner
 
     run = recorded_run(settings, run_id)
     asked = _to_answer(fold(run.rules, run.events).envelope, interrupt_id, response)

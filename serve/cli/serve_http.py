@@ -54,7 +54,7 @@ def check_port_free(host: str, port: int) -> None:
 
 def _serve(settings: Settings, repositories: tuple[str, ...], port: int) -> None:
     from serve.http.running import run_service
-    from serve.wiring import load_named_pipeline, warm_pipeline_names
+    from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
 
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
 

@@ -75,7 +75,8 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     from runtime.run.bounds import Grant
     from runtime.run.stage_budget import StageBudget
     from runtime.tools.executor import ToolExecutor
-    from serve.wiring import agent_settings, capability_spec, index_service, load_named_pipeline
+    from serve.pipeline_files import capability_spec, load_named_pipeline
+    from serve.wiring import agent_settings, index_service
 
     pipeline = load_named_pipeline(settings, settings.default_pipeline)
     capability = load_capability(capability_spec(settings, pipeline), pipeline.capability_id)

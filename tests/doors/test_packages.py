@@ -13,7 +13,8 @@ from runtime.errors import SettingsError, UnknownNameError
 from runtime.llm.prompts import PromptRegistry
 from runtime.settings import Settings, load_settings
 from serve.contributions import capability_named, configs_of
-from serve.wiring import agent_settings, load_named_pipeline, package_folders, pipeline_files, system_parts
+from serve.pipeline_files import load_named_pipeline, package_folders, pipeline_files
+from serve.wiring import agent_settings, system_parts
 from tests.doors.installed import PIPELINE, install, write
 from tests.doors.program import Program
 
