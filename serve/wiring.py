@@ -18,7 +18,7 @@ from runtime.codebase.files.walk import WalkOptions
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
 from runtime.errors import UnknownNameError
-from runtime.hosting.limits_service import Limits
+from runtime.hosting.limits.limits_service import Limits
 from runtime.hosting.local_runner import LocalRunner
 from runtime.llm.client_opening import open_models
 from runtime.llm.model_file import ModelsFile, load_models

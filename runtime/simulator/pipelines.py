@@ -10,7 +10,7 @@ import random
 
 import msgspec
 
-from runtime.hosting.admission import Quotas
+from runtime.hosting.limits.admission import Quotas
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
 from runtime.run.policy_verdict import PolicyVerdict

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from runtime.effects.journal import Declaration
-from runtime.hosting.admission import Quotas
+from runtime.hosting.limits.admission import Quotas
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.interrupt_kinds import InterruptKind
 from runtime.primitives.ids import RunId

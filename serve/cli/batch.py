@@ -33,9 +33,9 @@ from serve.cli.inputs import (
     with_models,
     with_system,
 )
+from serve.cli.output.rebuilt_files import reporting_rebuilt_files
+from serve.cli.output.terminal import progress_console, warn
 from serve.cli.process_end import run_to_end
-from serve.cli.rebuilt_files import reporting_rebuilt_files
-from serve.cli.terminal import progress_console, warn
 from serve.principals import at_terminal, for_batch
 from serve.runtimes.answering import AskRuntime
 

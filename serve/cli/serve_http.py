@@ -12,7 +12,7 @@ from runtime.errors import PortTakenError, SettingsError
 from runtime.settings import Settings, open_state_dir
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import SystemOption, checked_repository, with_models, with_system
-from serve.cli.terminal import say_line
+from serve.cli.output.terminal import say_line
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

@@ -14,9 +14,9 @@ from runtime.errors import ToolArgumentsError
 from runtime.settings import Settings, open_state_dir
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import checked_repository
+from serve.cli.output.rebuilt_files import reporting_rebuilt_files
+from serve.cli.output.terminal import say_json
 from serve.cli.process_end import run_to_end
-from serve.cli.rebuilt_files import reporting_rebuilt_files
-from serve.cli.terminal import say_json
 
 # Any status but these ends with exit status 3: the call worked and found nothing.
 _FOUND = frozenset({"ok", "partial"})
