@@ -210,7 +210,7 @@ Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimite
 
 
 class QuotaSettings(_Section):
-    """Limits users' consumption, as `runtime.hosting.admission.Quotas` describes it."""
+    """Limits users' consumption, as `runtime.hosting.limits.admission.Quotas` describes it."""
 
     running: Limit = 64
     running_per_user: Limit = None
@@ -224,7 +224,7 @@ class QuotaSettings(_Section):
 
 
 class RateSettings(_Section):
-    """Limits users' request rates, as `runtime.hosting.rate_limits.RateLimits` describes it."""
+    """Limits users' request rates, as `runtime.hosting.limits.rate_limits.RateLimits` describes it."""
 
     per_minute: Limit = 60
     per_hour: Limit = 1_000

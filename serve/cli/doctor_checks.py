@@ -108,8 +108,9 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
     """Check that each capability of the settings can be loaded, has its pipelines, and has prompts without faults."""
     from runtime.agents.capability import load_capability
     from runtime.llm.prompts import PromptRegistry
+    from serve.capability_sections import check_section
     from serve.contributions import capability_named
-    from serve.wiring import check_section, found_pipelines, prompt_folders
+    from serve.pipeline_files import capability_folders, found_pipelines
 
     found = found_pipelines(settings)
     for name in settings.capabilities:
@@ -136,7 +137,7 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
             lacking, detail, mend = [name], error.message, "correct its section in capability_settings"
         yield Check(f"capability {name}", "failed" if lacking else "ok", detail, mend)
         try:
-            PromptRegistry.open(prompt_folders(settings, name), capability.id)
+            PromptRegistry.open(capability_folders(settings, name), capability.id)
         except JeevesError as error:
             yield Check(f"prompts {name}", "failed", error.message, "jeeves validate FILE.md")
         else:
@@ -145,8 +146,8 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
 
 def check_pipelines(settings: Settings) -> Iterator[Check]:
     """Check each pipeline with all that it names, and that the settings name pipelines that exist."""
+    from serve.pipeline_files import capability_spec, load_named_pipeline, pipeline_files
     from serve.pipeline_names import problems_of_names
-    from serve.wiring import capability_spec, load_named_pipeline, pipeline_files
 
     files = pipeline_files(settings)
     needed = (settings.default_pipeline, *settings.warm_pipelines)

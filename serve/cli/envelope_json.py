@@ -41,8 +41,8 @@ from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.decide import decide
 from runtime.supervision.events import Event, Payload, RunRequested
 from runtime.supervision.state import Decision, new_state
-from serve.cli.terminal import say_encoded_json
-from serve.wiring import load_named_pipeline
+from serve.cli.output.terminal import say_encoded_json
+from serve.pipeline_files import load_named_pipeline
 
 app = typer.Typer(help="The kernel as JSON on standard input and output.", no_args_is_help=True)
 

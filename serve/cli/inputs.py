@@ -71,7 +71,7 @@ def checked_run_mode(mode: str | None, pipeline: str, settings: Settings) -> Run
         raise InputError(f"no run mode is named '{mode}'; known: {', '.join(known)}", run_mode=mode)
     # Imported here: most questions name no run mode, and need none of it.
     from runtime.pipeline.run_modes import check_run_mode
-    from serve.wiring import load_named_pipeline
+    from serve.pipeline_files import load_named_pipeline
 
     check_run_mode(load_named_pipeline(settings, pipeline), found)
     return found

@@ -12,7 +12,7 @@ import sys
 
 from runtime.errors import JeevesError
 from runtime.primitives.structured_logs import LogOptions, configure_logs
-from serve.cli.terminal import print_traceback, warn_line
+from serve.cli.output.terminal import print_traceback, warn_line
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from runtime.processes.process_tree import finish_kills
 from runtime.processes.stop_watchdog import STOP_PATIENCE_S
-from serve.cli.terminal import warn_line
+from serve.cli.output.terminal import warn_line
 
 T = TypeVar("T")
 

@@ -20,20 +20,14 @@ from runtime.llm.provider import all_providers
 from runtime.pipeline.loading import load_pipeline
 from runtime.primitives.yaml_documents import Fault, KeyPath, load_yaml, raise_faults
 from runtime.settings import Settings, load_settings
+from serve.capability_sections import check_sections
 from serve.cli.inputs import with_models
-from serve.cli.pipeline_graph import mermaid
-from serve.cli.terminal import say, say_json, warn_line
+from serve.cli.output.pipeline_graph import mermaid
+from serve.cli.output.terminal import say, say_json, warn_line
 from serve.contributions import capabilities, providers
 from serve.llm.resources import described
+from serve.pipeline_files import capability_spec, config_folders, load_named_pipeline, package_folders, pipeline_files
 from serve.pipeline_names import problems_of_names
-from serve.wiring import (
-    capability_spec,
-    check_sections,
-    config_folders,
-    load_named_pipeline,
-    package_folders,
-    pipeline_files,
-)
 
 _SUFFIXES = (".yaml", ".yml", ".md")
 

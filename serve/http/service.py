@@ -22,6 +22,7 @@ from runtime.store.options import StoreOptions
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
 from serve.answer_document import Ask, asked_in, document_of
+from serve.capability_sections import Mode, earliest, lowered
 from serve.http.answering_runs import AnsweringRuns, RunSystem, Slots
 from serve.http.caller_slots import CallerSlots
 from serve.http.callers import Caller
@@ -33,7 +34,6 @@ from serve.http.problems import RefusedError
 from serve.http.readiness import Readiness
 from serve.run_control import check_permitted, permitted_run
 from serve.run_logs import StoredRun, stored_run
-from serve.wiring import Mode, earliest, lowered
 
 KEEPER = "service"
 

@@ -18,17 +18,9 @@ from runtime.errors import DocumentFaults, InputError, JeevesError, SettingsErro
 from runtime.kernel import AgentHooks, AgentProfile, Capability, StageContext, StageResult, StageView
 from runtime.primitives.clock import FakeClock
 from runtime.settings import Settings, load_settings
-from serve.wiring import (
-    agent_settings,
-    capability_section,
-    check_section,
-    earliest,
-    load_named_pipeline,
-    lowered,
-    mode_named,
-    modes_of,
-    system_parts,
-)
+from serve.capability_sections import capability_section, check_section, earliest, lowered, mode_named, modes_of
+from serve.pipeline_files import load_named_pipeline
+from serve.wiring import agent_settings, system_parts
 from tests.doors.installed import write
 from tests.doors.program import Program
 

@@ -10,7 +10,7 @@ import pytest
 from runtime.codebase.semantics.similarity import is_installed
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.settings import Settings
-from serve.cli.meaning import meaning, told_of_meaning
+from serve.cli.output.meaning import meaning, told_of_meaning
 
 
 @pytest.mark.parametrize(

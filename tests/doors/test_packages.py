@@ -14,8 +14,9 @@ from runtime.llm.prompts import PromptRegistry
 from runtime.settings import Settings, load_settings
 from serve.cli.doctor_checks import check_capabilities
 from serve.contributions import capability_named, configs_of
+from serve.pipeline_files import load_named_pipeline, package_folders, pipeline_files
 from serve.pipeline_names import problems_of_names
-from serve.wiring import agent_settings, load_named_pipeline, package_folders, pipeline_files, system_parts
+from serve.wiring import agent_settings, system_parts
 from tests.doors.installed import PIPELINE, install, write
 from tests.doors.program import Program
 

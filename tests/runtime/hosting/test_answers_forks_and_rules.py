@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from runtime.errors import InterruptError, SettingsError, StateStorageError, UnknownNameError
-from runtime.hosting.admission import Quotas
+from runtime.hosting.limits.admission import Quotas
 from runtime.hosting.run_table import RunTable
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import FakeClock
