@@ -188,11 +188,15 @@ class CodeIndexSettings(_Section):
 
 
 class SupervisorSettings(_Section):
-    """Configures the number of supervisors, their heartbeats, and the silence that counts as a hang."""
+    """Configures the number of supervisors, heartbeats, the silence that counts as a hang, and runs without an owner.
+
+    `abandoned_after_s`: a run that had no owner for so long, and is no durable work, is closed instead of continued.
+    """
 
     shards: int = Field(default=1, ge=1, le=64)
     heartbeat_s: float = Field(default=1, gt=0, allow_inf_nan=False)
     hangs_after_s: float = Field(default=6, ge=1, allow_inf_nan=False)
+    abandoned_after_s: float = Field(default=3_600, ge=0, le=10**9, allow_inf_nan=False)
 
 
 class HttpSettings(_Section):
