@@ -29,7 +29,12 @@ def capability_section(settings: Settings, name: str) -> CapabilitySection:
 
 
 def check_section(settings: Settings, capability: Capability) -> None:
-    """Raise DocumentFaults, with file, line and key, for a section that does not fit its capability.
+    """Raise DocumentFaults, with file, line and key, for a section that does not fit its capability."""
+    raise_faults(faults_of_section(settings, capability))
+
+
+def faults_of_section(settings: Settings, capability: Capability) -> list[Fault]:
+    """Return the faults of the section of a capability, with file, line and key.
 
     These are faults of its own settings, and names of tools and agents that it does not have.
     """
@@ -57,11 +62,12 @@ def check_section(settings: Settings, capability: Capability) -> None:
         if mode.pipeline is not None and mode.pipeline not in known_pipelines:
             problem = f"no pipeline is named '{mode.pipeline}'; known: {', '.join(sorted(known_pipelines))}"
             faults.append(settings.fault_at((*path, "modes", name, "pipeline"), problem))
-    raise_faults(faults)
+    return faults
 
 
-def check_sections(settings: Settings) -> None:
-    """Check the section of each enabled capability, as `check_section` does; one that cannot be loaded is left out."""
+def section_faults(settings: Settings) -> list[Fault]:
+    """Return the faults of the sections of all enabled capabilities; one that cannot be loaded is left out."""
+    faults: list[Fault] = []
     for name in settings.capabilities:
         if name not in settings.capability_settings:
             continue
@@ -69,7 +75,8 @@ def check_sections(settings: Settings) -> None:
             capability = load_capability(capability_named(name), name)
         except SettingsError:
             continue  # reported where the capability is needed
-        check_section(settings, capability)
+        faults += faults_of_section(settings, capability)
+    return faults
 
 
 class Mode(NamedTuple):

@@ -186,5 +186,6 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
         "shards": settings.supervisor.shards,
         "heartbeat_s": settings.supervisor.heartbeat_s,
         "hangs_after_s": settings.supervisor.hangs_after_s,
+        "abandoned_after_s": settings.supervisor.abandoned_after_s,
         "limits": msgspec.to_builtins(limits_of(settings)),
     }

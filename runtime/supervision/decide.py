@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import seconds
 from runtime.run.bounds import REASON_OF_BOUND, SOFT_LIMIT, Blocked, Grant, bounds_for, further_grant
 from runtime.run.envelope import BOUND_REASONS, InterruptRequest, InterruptResponse
 from runtime.run.interrupts import outcome, refusal
@@ -225,7 +226,9 @@ def _on_timer_fired(transition: Transition, payload: TimerFired) -> str | None:
     if due_ms is None:
         return "no such timer is set"
     if payload.timer_id == DEADLINE_TIMER:
-        _on_deadline(transition, Blocked("deadline_exceeded", f"the run's deadline passed at {due_ms} ms"))
+        after = seconds(due_ms - transition.envelope.received_at_ms)
+        told = f"the run's deadline passed {after} after the run was accepted"
+        _on_deadline(transition, Blocked("deadline_exceeded", told))
         return None
     if payload.timer_id == SOFT_DEADLINE_TIMER:
         transition.emit("bound.warned", data={"bound": "deadline"})

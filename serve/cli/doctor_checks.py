@@ -18,6 +18,7 @@ import msgspec
 
 from runtime.errors import JeevesError
 from runtime.settings import Settings, open_state_dir
+from serve.cli.terminal import counted
 
 Verdict = Literal["ok", "missing", "failed"]
 
@@ -124,7 +125,7 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
         lacking = [pipeline for pipeline in capability.pipelines if pipeline not in found]
         hidden = [pipeline for pipeline in brought if found[pipeline][0].capability is None]
         names = dict.fromkeys((*capability.pipelines, *brought))
-        detail, mend = f"{len(names)} pipelines", ""
+        detail, mend = counted(len(names), "pipeline"), ""
         if lacking:
             detail, mend = f"no file of pipeline {', '.join(lacking)}", "put it into pipelines/ of config_dir"
         elif hidden:
@@ -166,7 +167,7 @@ def check_pipelines(settings: Settings) -> Iterator[Check]:
             told = "; ".join(problem for _, problem in problems)
             yield Check(f"pipeline {name}", "failed", told, f"jeeves validate {name}")
         else:
-            yield Check(f"pipeline {name}", "ok", f"{len(pipeline.agents)} stages, {spec}")
+            yield Check(f"pipeline {name}", "ok", f"{counted(len(pipeline.agents), 'stage')}, {spec}")
 
 
 def check_models(settings: Settings) -> Iterator[Check]:

@@ -114,6 +114,13 @@ def test_the_faults_of_a_section_are_told_before_any_actor_starts(tmp_path: Path
         system_parts(settings, [load_named_pipeline(settings, "code_analysis")])
 
 
+@pytest.mark.parametrize("after_s", [0, 60, 3_600])
+def test_a_setting_says_when_a_run_without_an_owner_is_abandoned(tmp_path: Path, after_s: float) -> None:
+    text = "{}" if after_s == 3_600 else f"supervisor: {{abandoned_after_s: {after_s}}}"
+    settings = settings_of(tmp_path, text)
+    assert system_parts(settings, [load_named_pipeline(settings, "code_analysis")])["abandoned_after_s"] == after_s
+
+
 def test_the_settings_of_code_analysis_bound_how_many_repositories_are_open(tmp_path: Path) -> None:
     settings = settings_of(tmp_path, section("domain: {open_repositories: 2}", "code_analysis"))
     assert services_of(CAPABILITY, agent_settings(settings))._max_open == 2
