@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from runtime.codebase.semantics.similarity import is_installed
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.settings import Settings
 from serve.cli.meaning import meaning, told_of_meaning
@@ -16,7 +15,7 @@ from serve.cli.meaning import meaning, told_of_meaning
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        (None, "meaning: not used; install the extra `embeddings`, or set code_index.embeddings\n"),
+        (None, "meaning: not used; `jeeves doctor` says why\n"),
         ({"kept": 5, "made": 0, "wanted": 0}, "meaning: 5 vectors kept\n"),
         ({"kept": 5, "made": 0, "wanted": 4}, "meaning: 5 vectors kept, 0 of 4 requested computed\n"),
     ],
@@ -29,7 +28,6 @@ def settings(folder: Path, **section: Any) -> Settings:
     return Settings.model_validate({"state_dir": str(folder), "code_index": section})
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra `embeddings` is not installed")
 def test_vectors_that_are_made_in_the_background_are_counted(tmp_path: Path) -> None:
     cache = VectorCache(tmp_path / "index" / "vectors.sqlite")
     cache.note("somebody", 3, 7)

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from runtime.codebase.semantics.similarity import is_installed
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.primitives.ids import RunId
 from runtime.store.run_log import SqliteRunLog
@@ -148,7 +147,6 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     )
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra `embeddings` is not installed")
 def test_the_status_tells_how_far_vectors_are_that_are_made_in_the_background(warm: Program) -> None:
     cache = VectorCache(warm.state_dir / "index" / "vectors.sqlite")
     cache.note("somebody", 3, 7)

