@@ -25,6 +25,7 @@ from serve.cli.inputs import (
     with_models,
     with_system,
 )
+from serve.cli.meaning import told_of_share
 from serve.cli.process_end import run_to_end
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
 from serve.cli.rebuilt_files import reporting_rebuilt_files
@@ -116,12 +117,14 @@ def _hide(display: Display) -> None:
 def print_document(document: dict[str, Any], as_json: bool) -> None:
     """Print the answer on standard output, and notes on standard error.
 
-    The notes: why rules replaced the model, and how to answer a waiting run.
+    The notes: why rules replaced the model, how to answer a waiting run, and, on a terminal, the share without vectors.
     """
     if "interrupt" in document:
         if not as_json:
             warn(described(document["interrupt"]))
         warn(how_to_answer(str(document["run_id"]), document["interrupt"]))
+    if not as_json and sys.stderr.isatty() and (note := told_of_share(document.get("meaning"))):
+        warn(note)
     if as_json:
         say_json(document)
     elif sys.stdout.isatty():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -26,3 +27,13 @@ def told_of_meaning(state: dict[str, int] | None) -> str:
         return "meaning: not used; `jeeves doctor` says why\n"
     making = f", {state['made']} of {state['wanted']} requested computed" if state["wanted"] else ""
     return f"meaning: {state['kept']} vectors kept{making}\n"
+
+
+def told_of_share(share: float | None) -> str:
+    """Return a note on the share of the pieces that searches compared by meaning; empty for all, or by words alone."""
+    if share is None or share >= 1.0:
+        return ""
+    return (
+        f"jeeves: search by meaning knew {math.floor(100 * share)} % of the pieces; "
+        "`jeeves index --wait-vectors` makes the rest\n"
+    )

@@ -38,7 +38,7 @@ def warm_repo(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def warm(folder: Path) -> Iterator[Program]:
     """The program with a system that is up."""
-    program = Program(folder / "state", **STOPPED_IS_NOT_HANGING)
+    program = Program(folder / "state", **STOPPED_IS_NOT_HANGING, JEEVES_CODE_INDEX__EMBEDDINGS="true")
     program.run("up").answers()
     yield program
     program.run("down").answers()
@@ -80,6 +80,10 @@ def test_up_with_other_settings_is_refused(warm: Program) -> None:
 
 
 def test_a_warm_answer_is_the_same_as_a_cold_one(warm: Program, warm_repo: Path) -> None:
+    # Both have the same vectors; those of the warm system are made by its own process.
+    assert (
+        warm.run("index", "--repo", warm_repo, "--wait-vectors", "--json").answers().document["vectors"]["ready"] == 1
+    )
     answered = warm.ask(QUESTION, warm_repo).answers().document
     alone = warm.ask(QUESTION, warm_repo, env={"JEEVES_RAY__MODE": "in_process"}).answers().document
     assert document_faults(answered, warm_repo) == []
