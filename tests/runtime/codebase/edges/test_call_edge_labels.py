@@ -21,7 +21,7 @@ from tests.runtime.codebase.edges.packages import (
     verify,
 )
 
-LANGUAGES = {"python", "typescript", "javascript", "go", "rust"}
+LANGUAGES = {"python", "typescript", "javascript", "go", "rust", "java"}
 LABELS = {"target", "targets", "external", "unresolvable"}
 PACKAGES = {package.name: package for package in pinned_packages()}
 
