@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -113,10 +114,16 @@ def download(package: Package, folder: Path) -> None:
     except subprocess.TimeoutExpired as late:
         raise PackageUnavailable(f"{command[0]} took over {CLIENT_TIMEOUT_S} s for {package.name}") from late
     if ran.returncode:
-        said = (ran.stderr or ran.stdout).strip().splitlines()[-1:] or ["nothing"]
         raise PackageUnavailable(
-            f"{command[0]} could not download {package.name} {package.version} (exit {ran.returncode}): {said[0]}"
+            f"{command[0]} could not download {package.name} {package.version} "
+            f"(exit {ran.returncode}): {first_error(ran.stderr)}"
         )
+
+
+def first_error(stderr: str) -> str:
+    """Return the first line of a client's output that speaks of an error, or else its last line."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()] or ["no reason given"]
+    return next((line for line in lines if re.search(r"\berror\b", line, re.IGNORECASE)), lines[-1])
 
 
 def pip_command(package: Package, folder: Path) -> Sequence[str]:
@@ -128,7 +135,7 @@ def pip_command(package: Package, folder: Path) -> Sequence[str]:
 
 def npm_command(package: Package, folder: Path) -> Sequence[str]:
     """Return npm's command, which writes the published tarball."""
-    return ["npm", "pack", "--silent", "--ignore-scripts", f"{package.name}@{package.version}"]
+    return ["npm", "pack", "--loglevel=error", "--ignore-scripts", f"{package.name}@{package.version}"]
 
 
 def apt_command(package: Package, folder: Path) -> Sequence[str]:

@@ -63,6 +63,16 @@ def test_an_archive_with_another_digest_is_refused(tmp_path: Path) -> None:
         verify(archive, package)
 
 
+@pytest.mark.parametrize("registry", ["pypi", "npm", "debian"])
+def test_a_package_whose_client_is_missing_is_unavailable(
+    registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = next(package for package in PACKAGES.values() if package.registry == registry)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PackageUnavailable, match=f"is not installed, which downloads {package.name}"):
+        unpack(package, tmp_path / "cache")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("package", PACKAGES.values(), ids=PACKAGES.keys())
 def test_each_label_names_what_stands_on_its_lines(package: Package) -> None:
