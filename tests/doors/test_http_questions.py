@@ -10,7 +10,7 @@ import pytest
 
 from runtime.memory.sessions import SessionStore, Turn, check_session_id
 from runtime.testing import PipelineBuilder
-from serve.wiring import Mode
+from serve.capability_sections import Mode
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site
 
 ANN, BOB = "192.0.2.1", "192.0.2.2"
