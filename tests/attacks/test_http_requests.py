@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,7 +174,7 @@ async def test_a_body_that_is_no_plain_json_is_refused(site: Site) -> None:
     assert site.log.runs(10) == []
 
 
-WRONG: list[dict[str, object]] = [
+WRONG: list[dict[str, Any]] = [
     *({"deadline_s": value} for value in ("5", True, False, [5], {}, "")),
     *({"limits": {"max_agent_hops": value}} for value in ("1", True, 1.0, 1.5, None, -1)),
     *({"wait": value} for value in ("true", 1, 0, "yes", None)),
