@@ -37,7 +37,7 @@ while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] 
 def test_a_command_that_ends_while_it_kills_leaves_nothing_stopped(tmp_path: Path, end: str) -> None:
     (tmp_path / "chain").write_text(CHAIN)
     notes = tmp_path / "numbers"
-    command = [sys.executable, "-c", START + end, tmp_path / "chain", notes, str(DEPTH)]
+    command = [sys.executable, "-c", START + end, str(tmp_path / "chain"), str(notes), str(DEPTH)]
     subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     left = until_gone(numbers_in(notes, DEPTH + 1), 5.0)
     for pid in left:
