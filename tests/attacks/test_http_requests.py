@@ -175,7 +175,7 @@ async def test_a_body_that_is_no_plain_json_is_refused(site: Site) -> None:
 
 
 WRONG: list[dict[str, Any]] = [
-    *({"deadline_s": value} for value in ("5", True, False, [5], {}, "")),
+    *({"deadline_s": value} for value in ("5", True, False, [5], {"s": 5}, "")),
     *({"limits": {"max_agent_hops": value}} for value in ("1", True, 1.0, 1.5, None, -1)),
     *({"wait": value} for value in ("true", 1, 0, "yes", None)),
     *({name: value} for name in ("message", "repo", "session_id", "pipeline", "mode") for value in (1, True, ["x"])),
