@@ -1,4 +1,4 @@
-"""Finds the files of a work tree on which git would block: pipes and devices in place of files.
+"""Finds files of a work tree on which git would block: named pipes and devices with names it opens.
 
 git opens some files of the work tree by itself, whatever they are: ignore rules, attributes, names of people, the list
 of submodules, and HEAD and references of repositories below it. Opening a pipe waits for somebody who writes to it.
