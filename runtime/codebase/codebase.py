@@ -7,7 +7,7 @@
     codebase.symbols_in(path), symbol_at(path, line)
     codebase.references(name), callers(symbol), callees(symbol)
     codebase.importers(module_or_path), imports_of(path)
-    codebase.search_text(pattern), search_chunks(question)
+    codebase.search_text(pattern), search_chunks(question), passages(question)
 
 Every path argument is resolved, links included, and must lead below the root: otherwise a RepositoryError is raised for
 which `paths.is_denied` is True. A file that does not exist raises a RepositoryError too. One object serves several
@@ -46,6 +46,7 @@ from runtime.codebase.index.records import (
 from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.resolution import call_targets, symbol_links
 from runtime.codebase.search import ripgrep
+from runtime.codebase.search.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
 from runtime.codebase.semantics.similarity import Semantics
@@ -271,6 +272,20 @@ class Codebase:
             return semantics.similarities(query, [described(hit, sources[hit.file]) for hit in hits], wait=wait)
 
         return rank_chunks(self.index, query, limit, scope=within, similar=similar, join=join)
+
+    def passages(self, question: str, limit: int = 10, *, wait: bool = False) -> list[Passage]:
+        """Find passages of documents, documentation strings and comments that speak of a question, best first.
+
+        Meaning counts where vectors are there; with `wait`, a slow embedder is waited for.
+        """
+        semantics = self.semantics
+        if semantics is None:
+            return find_passages(self.index, self.try_source, question, limit)
+
+        def near(text: str, count: int) -> Sequence[tuple[int, float]] | None:
+            return semantics.nearest(self.index, text, count, passages=True, wait=wait)
+
+        return find_passages(self.index, self.try_source, question, limit, near)
 
     @property
     def meaning(self) -> float | None:
