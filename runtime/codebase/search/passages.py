@@ -104,19 +104,30 @@ def find_passages(
     index: IndexReader, read: Read, question: str, limit: int, near: NearPassages | None = None
 ) -> list[Passage]:
     """Return the passages that speak of a question, best first, at most `limit`; empty for one without terms."""
-    question = question[:MAX_QUERY_CHARS]
-    weights = term_weights(index, question)
-    if not weights or limit < 1:
+    weights = term_weights(index, question[:MAX_QUERY_CHARS])
+    ranked = rank_passages(index, question, weights, near)
+    if limit < 1:
         return []
-    by_meaning = near(question, CANDIDATES) if near is not None else None
+    answered = [(_with_answer(read, passage, weights), names) for passage, names in ranked[: limit + READ]]
+    answered.sort(key=lambda pair: _order(pair[0]))
+    return [replace(passage, ties=tuple(ties_of(index, passage, names))) for passage, names in answered[:limit]]
+
+
+def rank_passages(
+    index: IndexReader, question: str, weights: Mapping[str, float], near: NearPassages | None
+) -> list[tuple[Passage, tuple[str, ...]]]:
+    """Return passages with the names in them, best first, without sentences and ties; reads no file.
+
+    `weights`: the terms of the question, as `term_weights` returns them. Empty without any.
+    """
+    if not weights:
+        return []
+    by_meaning = near(question[:MAX_QUERY_CHARS], CANDIDATES) if near is not None else None
     cosines = dict(by_meaning or ())
-    ids = [*_by_words(index, weights), *cosines]
-    rows = _rows(index, list(dict.fromkeys(ids)))
-    scored = [_scored(row, weights, cosines if by_meaning is not None else None, read) for row in rows]
-    scored.sort(key=_order)
-    answered = sorted((_with_answer(read, passage, weights) for passage in scored[: limit + READ]), key=_order)
-    names = {row[0]: tuple(filter(None, str(row[6]).split("\n"))) for row in rows}
-    return [replace(passage, ties=tuple(_ties(index, passage, names[passage.id]))) for passage in answered[:limit]]
+    rows = _rows(index, list(dict.fromkeys([*_by_words(index, weights), *cosines])))
+    known = cosines if by_meaning is not None else None
+    scored = [(_scored(row, weights, known), tuple(filter(None, str(row[6]).split("\n")))) for row in rows]
+    return sorted(scored, key=lambda pair: _order(pair[0]))
 
 
 def _order(passage: Passage) -> tuple[float, str, int, int]:
@@ -156,14 +167,12 @@ def _rows(index: IndexReader, ids: Sequence[int]) -> list[tuple[Any, ...]]:
     return index.rows(_BY_IDS.format(marks=", ".join("?" * len(ids))), ids) if ids else []
 
 
-def _scored(
-    row: tuple[Any, ...], weights: Mapping[str, float], cosines: Mapping[int, float] | None, read: Read
-) -> Passage:
+def _scored(row: tuple[Any, ...], weights: Mapping[str, float], cosines: Mapping[int, float] | None) -> Passage:
     number, kind, path, start, end, heading, names, body_terms, heading_terms = row
     body, above = set(body_terms.split()), set(heading_terms.split())
     covered = sum(weight for term, weight in weights.items() if term in body or term in above)
     in_heading = sum(weight for term, weight in weights.items() if term in above)
-    prior = _KIND_PRIOR[kind] * _prior_of_file(path, read, is_document=kind == "document")
+    prior = _KIND_PRIOR[kind] * _prior_of_file(path, is_document=kind == "document")
     meaning = None if cosines is None else cosines.get(number)
     # A passage that words found and meaning did not is at most as near as the last that meaning found.
     near = min(cosines.values(), default=0.0) if cosines and meaning is None else meaning
@@ -174,28 +183,28 @@ def _scored(
     )
 
 
-def _prior_of_file(path: str, read: Read, *, is_document: bool) -> float:
+def _prior_of_file(path: str, *, is_document: bool) -> float:
     prior = _PATH_PRIOR.get(kind_of_path(path), 1.0)
-    if is_document and _OTHER_LANGUAGE.search(path):
-        prior = min(prior, _TRANSLATED_PRIOR)
-    source = read(path)
-    if source is not None and any(_MADE_BY_PROGRAM.search(line[:200]) for line in source.lines[:_HEAD_LINES]):
-        prior = min(prior, _MADE_PRIOR)
-    return prior
+    return min(prior, _TRANSLATED_PRIOR) if is_document and _OTHER_LANGUAGE.search(path) else prior
 
 
 def _with_answer(read: Read, passage: Passage, weights: Mapping[str, float]) -> Passage:
-    """Return a passage with its best sentences; one whose sentences do not answer by themselves loses some score."""
+    """Return a passage with its best sentences.
+
+    One whose sentences do not answer by themselves, or whose file a program has made, loses some of its score.
+    """
     source = read(passage.file)
     lines = source.lines[passage.start_line - 1 : passage.end_line] if source else []
     is_document = passage.kind in {"document", "changelog"}
     sentences = best_sentences(lines, passage.start_line, weights, index_terms, is_document=is_document)
     worth = max((sentence.worth for sentence in sentences), default=0.0)
     kept = 1 - ANSWER_WEIGHT + ANSWER_WEIGHT * min(1.0, worth / max(passage.words, 1e-6))
+    if source is not None and any(_MADE_BY_PROGRAM.search(line[:200]) for line in source.lines[:_HEAD_LINES]):
+        kept *= _MADE_PRIOR
     return replace(passage, score=round(passage.score * kept, 6), sentences=sentences)
 
 
-def _ties(index: IndexReader, passage: Passage, names: Iterable[str]) -> list[Tie]:
+def ties_of(index: IndexReader, passage: Passage, names: Iterable[str]) -> list[Tie]:
     """Return the definitions and files that a passage names; a name with many definitions ties it to none."""
     ties: list[Tie] = []
     if passage.heading and passage.kind in _OF_A_DEFINITION:

@@ -72,6 +72,15 @@ class PieceVectors:
         best = places[np.lexsort((ids[places], -cosines[places]))[:limit]]
         return [Near(abs(int(ids[place])), float(cosines[place])) for place in best]
 
+    def cosines(self, index: IndexReader, query: Vectors, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the cosine of each chunk and a vector; chunks without a vector are left out."""
+        with self._guard:
+            self._update(index)
+            ids, scales, numbers = self._ids, self._scales, self._numbers
+        places = np.flatnonzero(np.isin(ids, np.asarray(chunk_ids, np.int64)) & (scales > 0))
+        found = (numbers[places].astype(np.float32) @ query) * scales[places]
+        return {int(ids[place]): float(cosine) for place, cosine in zip(places, found, strict=True)}
+
     def _update(self, index: IndexReader) -> None:
         generation = index.generation()
         if generation != self._generation:

@@ -43,6 +43,12 @@ class Semantics(Protocol):
         """Return the ids and cosines of the nearest chunks, or passages, best first; None if nothing is comparable."""
         ...
 
+    def cosines(
+        self, index: IndexReader, query: str, chunk_ids: Sequence[int], *, wait: bool = False
+    ) -> dict[int, float] | None:
+        """Return the cosine of a query and each of the chunks that have a vector; None if embedding fails."""
+        ...
+
     def ready(self, index: IndexReader) -> float:
         """Return the share of the pieces of an index that have a vector, 0 to 1."""
         ...

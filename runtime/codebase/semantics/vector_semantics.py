@@ -81,6 +81,13 @@ class VectorSemantics:
         at = self._query_vector(query, WAITING_PATIENCE_S if wait else PATIENCE_S)
         return None if at is None else vectors.nearest(index, at, limit, passages=passages, files=files)
 
+    def cosines(
+        self, index: IndexReader, query: str, chunk_ids: Sequence[int], *, wait: bool = False
+    ) -> dict[int, float] | None:
+        """Return the cosine of a query and each of the chunks that have a vector; None if embedding fails."""
+        at = self._query_vector(query, WAITING_PATIENCE_S if wait else PATIENCE_S)
+        return None if at is None else self._vectors_of(index).cosines(index, at, chunk_ids)
+
     def ready(self, index: IndexReader) -> float:
         """Return the share of the pieces of an index that have a vector, 0 to 1."""
         return self._vectors_of(index).ready(index)
