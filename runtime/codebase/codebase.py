@@ -7,7 +7,7 @@
     codebase.symbols_in(path), symbol_at(path, line)
     codebase.references(name), callers(symbol), callees(symbol)
     codebase.importers(module_or_path), imports_of(path)
-    codebase.search_text(pattern), search_chunks(question)
+    codebase.search_text(pattern), search_chunks(question), passages(question)
 
 Every path argument is resolved, links included, and must lead below the root: otherwise a RepositoryError is raised for
 which `paths.is_denied` is True. A file that does not exist raises a RepositoryError too. One object serves several
@@ -20,6 +20,7 @@ import copy
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -31,8 +32,8 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
 from runtime.codebase.files.walk import resolve_root, unmoved_root
+from runtime.codebase.files.words import query_terms
 from runtime.codebase.git.head import head_commit
-from runtime.codebase.index.piece_text import piece_text
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import (
     Callee,
@@ -46,12 +47,18 @@ from runtime.codebase.index.records import (
 from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.resolution import call_targets, symbol_links
 from runtime.codebase.search import ripgrep
+from runtime.codebase.search.candidates import Candidate, gather_candidates, near_chunks
+from runtime.codebase.search.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
+from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
 
 TEXT_SEARCH_TIMEOUT_S = 5.0
+# What meaning alone may find: unrelated texts of this model have cosines up to some 0.25.
+LEAST_COSINE = 0.35
+LEAST_TERMS = 3
 _CACHED_SOURCES = 64
 
 _SourceKey = tuple[str, int, int]
@@ -258,19 +265,37 @@ class Codebase:
     ) -> list[ChunkHit]:
         """Find chunks that match a question by words, identifiers or meaning, best first.
 
-        With `join`, neighbouring chunks become one, up to 80 lines. Meaning counts if the vectors of the chunks are
-        available; with `wait`, missing ones are made first.
+        With `join`, neighbouring chunks become one, up to 80 lines. Meaning counts where there are vectors; with `wait`
+        the first 60 get theirs first. Where words find too few, those that are near in meaning follow.
         """
-        within = None if scope is None else self.relative(scope)
+        within = None if scope in (None, ".") else self.relative(scope or ".")
+        meaning = self._compared(query, wait=wait)
+        if meaning is None:
+            ordered = rank_chunks(self.index, query, limit, scope=within, join=join)
+        else:
+            ordered = rank_chunks(self.index, query, limit, scope=within, similar=meaning.similar, join=join)
+            if len(ordered) < limit and _is_in_words(query):
+                ordered = _filled(ordered, near_chunks(self.index, meaning, within))
+        return ordered[:limit]
+
+    def candidates(self, question: str, *, scope: str | None = None, wait: bool = False) -> list[Candidate]:
+        """Return the candidates of a question by words and by meaning, in the order by words, with their features."""
+        within = None if scope in (None, ".") else self.relative(scope or ".")
+        return gather_candidates(self.index, question, self._compared(question, wait=wait), scope=within)
+
+    def passages(self, question: str, limit: int = 10, *, wait: bool = False) -> list[Passage]:
+        """Find passages of documents, documentation strings and comments that speak of a question, best first.
+
+        Meaning counts where vectors are there; with `wait`, a slow embedder is waited for.
+        """
+        meaning = self._compared(question, wait=wait)
+        near = None if meaning is None else meaning.near_passages
+        return find_passages(self.index, self.try_source, question, limit, near)
+
+    def _compared(self, question: str, *, wait: bool) -> QuestionMeaning | None:
         if self.semantics is None:
-            return rank_chunks(self.index, query, limit, scope=within, join=join)
-        semantics = self.semantics
-
-        def similar(hits: Sequence[ChunkHit]) -> list[float | None] | None:
-            sources = {file: self.try_source(file) for file in {hit.file for hit in hits}}
-            return semantics.similarities(query, [described(hit, sources[hit.file]) for hit in hits], wait=wait)
-
-        return rank_chunks(self.index, query, limit, scope=within, similar=similar, join=join)
+            return None
+        return QuestionMeaning(self.semantics, self.index, self.try_source, question, wait=wait)
 
     @property
     def meaning(self) -> float | None:
@@ -299,6 +324,25 @@ def open_elsewhere(root: str, index_path: str, allow_secrets: bool) -> Codebase:
     return Codebase.open(unmoved_root(Path(root)), Path(index_path), allow_secrets=allow_secrets)
 
 
-def described(hit: ChunkHit, source: SourceText | None) -> str:
-    """Return the text from which a chunk's vector is made."""
-    return piece_text(hit.file, hit.symbol or "", source.lines[hit.start_line - 1 : hit.end_line] if source else [])
+def _is_in_words(query: str) -> bool:
+    """Return True for a question that meaning may answer alone: not for names, which are there or are not."""
+    terms = query_terms(query)
+    return len(terms.counts) >= LEAST_TERMS and not terms.identifiers
+
+
+def _filled(ordered: Sequence[ChunkHit], near: Sequence[ChunkHit]) -> list[ChunkHit]:
+    """Append the chunks that meaning alone has found, with scores below those of the others."""
+    least = min((hit.score for hit in ordered), default=1.0)
+    added = [
+        replace(hit, score=round(least * hit.score, 6))
+        for hit in near
+        if hit.score >= LEAST_COSINE and not _is_among(hit, ordered)
+    ]
+    return [*ordered, *added]
+
+
+def _is_among(hit: ChunkHit, others: Sequence[ChunkHit]) -> bool:
+    return any(
+        other.file == hit.file and other.start_line <= hit.start_line and hit.end_line <= other.end_line
+        for other in others
+    )

@@ -23,12 +23,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runtime.codebase.codebase import Codebase, described
+from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import query_terms
 from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions, refresh
+from runtime.codebase.semantics.question_meaning import described
 from runtime.codebase.semantics.similarity import Semantics, open_semantics
 from runtime.codebase.tools.locate import locate
 

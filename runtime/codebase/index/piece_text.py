@@ -14,6 +14,11 @@ def piece_text(path: str, symbol: str, lines: Sequence[str]) -> str:
     return f"{path} {symbol}\n" + "\n".join(lines)[:MAX_PIECE_CHARS]
 
 
+def passage_text(path: str, heading: str, text: str) -> str:
+    """Return the text of a passage: its path, its headings or the name it belongs to, and its words."""
+    return f"{path} {heading}\n{text[:MAX_PIECE_CHARS]}"
+
+
 def piece_key(text: str) -> bytes:
     """Return the key of a text's vector: a hash of the text."""
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=KEY_BYTES).digest()

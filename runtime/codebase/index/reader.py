@@ -184,7 +184,7 @@ class IndexReader:
 
     def piece_count(self) -> int:
         """Return the number of pieces that get vectors."""
-        return int(self.rows("SELECT count(*) FROM chunks")[0][0])
+        return int(self.rows("SELECT (SELECT count(*) FROM chunks) + (SELECT count(*) FROM passages)")[0][0])
 
     def ranked_chunks(
         self, match: str, weights: Sequence[float], limit: int, scope: str | None = None

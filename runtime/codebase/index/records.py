@@ -118,7 +118,10 @@ class TextHit:
 
 @dataclass(frozen=True, slots=True)
 class ChunkHit:
-    """Records a ranked chunk; `symbol` is the qualified name that it belongs to; higher scores are better."""
+    """Records a ranked chunk; `symbol` is the qualified name that it belongs to; higher scores are better.
+
+    `chunk_id` is None for a definition that was found by its name.
+    """
 
     file: str
     start_line: int
@@ -127,3 +130,4 @@ class ChunkHit:
     score: float
     symbol_id: int | None = None
     source: str = "chunk"
+    chunk_id: int | None = None

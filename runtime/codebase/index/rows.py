@@ -18,11 +18,12 @@ from runtime.codebase.files.path_kinds import is_listed_only
 from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.files.walk import FileEntry
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.index.piece_text import piece_key, piece_text
+from runtime.codebase.index.piece_text import passage_text, piece_key, piece_text
 from runtime.codebase.language_registry import language_named, language_of_content, languages
 from runtime.codebase.parsing.chunks import COMMENT_MARKS, Chunk, cut
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.parsing.parse import parse
+from runtime.codebase.parsing.passages import PassageSpan, cut_passages, plain_text
 from runtime.codebase.parsing.syntax import FileSyntax
 
 MAX_CHUNK_CHARS = 20_000
@@ -35,6 +36,8 @@ _INSERTS: dict[str, str] = {
     "refs": "INSERT INTO refs VALUES (?, ?, ?, ?, ?, ?)",
     "imports": "INSERT INTO imports VALUES (?, ?, ?, ?, ?, NULL)",
     "chunks": "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
+    "passages": "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    "passage_text": "INSERT INTO passage_text (rowid, body, heading) VALUES (?, ?, ?)",
     "chunk_text": "INSERT INTO chunk_text (rowid, body, names, path, doc) VALUES (?, ?, ?, ?, ?)",
 }
 
@@ -71,6 +74,7 @@ class RowWriter:
         self._next_file = _next_id(connection, "files")
         self._next_symbol = _next_id(connection, "symbols")
         self._next_chunk = _next_id(connection, "chunks")
+        self._next_passage = _next_id(connection, "passages")
 
     def add(self, entry: FileEntry, source: SourceText | None, skip_reason: str) -> int:
         """Add a file that is not in the index, and return its id; `source` is None if it is skipped."""
@@ -97,6 +101,11 @@ class RowWriter:
             chunks = cut(lines, syntax.symbols, is_data=is_data, comment_marks=known.comment_marks)
             comments = _comment_lines(known.comment_marks)
             self._add_chunks(file_id, entry.path, lines, syntax, chunks, first_symbol, comments)
+            if not is_data:
+                spans = cut_passages(
+                    entry.path, lines, syntax, is_prose=known.role == "prose", comment_marks=known.comment_marks
+                )
+                self._add_passages(file_id, entry.path, lines, spans)
         if len(self._rows["refs"]) + len(self._rows["chunk_text"]) > _ROWS_PER_FLUSH:
             self.flush()
         return file_id
@@ -143,6 +152,17 @@ class RowWriter:
             row = (chunk_id, index_terms(text), index_terms(names), path_terms, index_terms(doc[:MAX_CHUNK_CHARS]))
             self._rows["chunk_text"].append(row)
 
+    def _add_passages(self, file_id: int, path: str, lines: Sequence[str], spans: Iterable[PassageSpan]) -> None:
+        for kind, start, end, heading, names in spans:
+            passage_id = self._next_passage
+            self._next_passage += 1
+            text = plain_text(lines[start - 1 : end])
+            key = piece_key(passage_text(path, heading, text))
+            self._rows["passages"].append((passage_id, file_id, kind, start, end, heading, "\n".join(names), key))
+            self._rows["passage_text"].append(
+                (passage_id, index_terms(text[:MAX_CHUNK_CHARS]), index_terms(f"{heading} {path}"))
+            )
+
     def touch(self, file_id: int, entry: FileEntry) -> None:
         """Update the size and time of a file whose content is unchanged."""
         self._connection.execute(
@@ -154,7 +174,10 @@ class RowWriter:
         self._connection.execute(
             "DELETE FROM chunk_text WHERE rowid IN (SELECT id FROM chunks WHERE file_id = ?)", (file_id,)
         )
-        for table in ("chunks", "imports", "refs", "symbols"):
+        self._connection.execute(
+            "DELETE FROM passage_text WHERE rowid IN (SELECT id FROM passages WHERE file_id = ?)", (file_id,)
+        )
+        for table in ("passages", "chunks", "imports", "refs", "symbols"):
             self._connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))
         self._connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
 

@@ -45,6 +45,13 @@ CREATE TABLE chunks (
     symbol_id INTEGER, key BLOB NOT NULL
 );
 CREATE INDEX chunks_by_file ON chunks (file_id);
+CREATE TABLE passages (
+    id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, kind TEXT NOT NULL, start_line INTEGER NOT NULL,
+    end_line INTEGER NOT NULL, heading TEXT NOT NULL, names TEXT NOT NULL, key BLOB NOT NULL
+);
+CREATE INDEX passages_by_file ON passages (file_id);
+CREATE VIRTUAL TABLE passage_text USING fts5 (body, heading, tokenize = 'ascii');
+CREATE VIRTUAL TABLE passage_terms USING fts5vocab (passage_text, row);
 CREATE VIRTUAL TABLE chunk_text USING fts5 (body, names, path, doc, tokenize = 'ascii');
 CREATE VIRTUAL TABLE chunk_terms USING fts5vocab (chunk_text, row);
 """

@@ -121,7 +121,9 @@ def score_chunks(
             term: term_weights[term] * count / (count + weights.saturation) / whole for term, count in found.items()
         }
         score = sum(by_term.values())
-        scored.append(ScoredChunk(ChunkHit(path, start, end, name, score, symbol_id), score, by_term))
+        scored.append(
+            ScoredChunk(ChunkHit(path, start, end, name, score, symbol_id, chunk_id=chunk_id), score, by_term)
+        )
     return scored
 
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.index.piece_text import passage_text, piece_text
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.language_parts.language import PathKind
+from runtime.codebase.parsing.passages import plain_text
 
 # Files changed later than most others by this much count as touched: a checkout writes all files within seconds.
 TOUCHED_AFTER_NS = 60_000_000_000
@@ -30,26 +32,37 @@ _TURN: dict[PathKind, int] = {
 
 
 class Piece(NamedTuple):
-    """Locates a piece of a file whose vector has a key."""
+    """Locates a chunk or a passage of a file whose vector has a key; `symbol`: the heading of a passage."""
 
     file: str
     start_line: int
     end_line: int
     symbol: str
     key: bytes
+    is_passage: bool
+
+    def text(self, lines: Sequence[str]) -> str:
+        """Return the text from which its vector is made; `lines`: those of its file."""
+        own = lines[self.start_line - 1 : self.end_line]
+        if self.is_passage:
+            return passage_text(self.file, self.symbol, plain_text(own))
+        return piece_text(self.file, self.symbol, own)
 
 
-_PIECES = """SELECT f.path, c.start_line, c.end_line, coalesce(s.qualified_name, ''), c.key, f.mtime_ns FROM chunks c
-    JOIN files f ON f.id = c.file_id LEFT JOIN symbols s ON s.id = c.symbol_id ORDER BY f.path, c.start_line, c.id"""
+_PIECES = """SELECT f.path, c.start_line, c.end_line, coalesce(s.qualified_name, ''), c.key, 0, f.mtime_ns FROM chunks c
+    JOIN files f ON f.id = c.file_id LEFT JOIN symbols s ON s.id = c.symbol_id
+    UNION ALL SELECT f.path, p.start_line, p.end_line, p.heading, p.key, 1, f.mtime_ns FROM passages p
+    JOIN files f ON f.id = p.file_id ORDER BY 1, 2, 3, 6, 4"""
 
 
 def pieces_in_order(index: IndexReader) -> list[Piece]:
     """Return all pieces of an index in the order in which they are to be embedded; those of a file stay together."""
     rows = index.rows(_PIECES)
-    changed = {row[0]: row[5] for row in rows}
+    changed = {row[0]: row[6] for row in rows}
     touched = touched_files(changed)
     turns = {path: (touched.get(path, len(touched)), _TURN[kind_of_path(path)]) for path in changed}
-    return [Piece(*row[:5]) for row in sorted(rows, key=lambda row: turns[row[0]])]
+    ordered = sorted(rows, key=lambda row: turns[row[0]])
+    return [Piece(path, start, end, symbol, key, bool(flag)) for path, start, end, symbol, key, flag, _ in ordered]
 
 
 def touched_files(changed_ns: dict[str, int]) -> dict[str, int]:

@@ -21,10 +21,14 @@ _MANY_NEW = 20_000
 
 
 class Near(NamedTuple):
-    """Pairs a chunk of the index with the cosine of its vector and the question's, -1 to 1."""
+    """Pairs a piece with the cosine of its vector and the question's, -1 to 1; `id`: of a chunk, or of a passage."""
 
-    chunk_id: int
+    id: int
     cosine: float
+
+
+# The ids of passages are negative, so that all pieces have different ones.
+_PIECES = "SELECT id, file_id, key FROM chunks UNION ALL SELECT -id, file_id, key FROM passages"
 
 
 class PieceVectors:
@@ -47,8 +51,13 @@ class PieceVectors:
             self._update(index)
             return float(np.count_nonzero(self._scales)) / len(self._ids) if len(self._ids) else 1.0
 
-    def nearest(self, index: IndexReader, query: Vectors, limit: int, files: Sequence[int] | None = None) -> list[Near]:
-        """Return the pieces nearest to a vector, best first; `files`: the ids of the files to look in, None for all."""
+    def nearest(
+        self, index: IndexReader, query: Vectors, limit: int, *, passages: bool, files: Sequence[int] | None = None
+    ) -> list[Near]:
+        """Return the passages, or the chunks, nearest to a vector, best first.
+
+        `files`: the ids of the files to look in, None for all.
+        """
         with self._guard:
             self._update(index)
             ids, own_files, scales, numbers = self._ids, self._files, self._scales, self._numbers
@@ -56,12 +65,21 @@ class PieceVectors:
         for at in range(0, len(ids), _ROWS_AT_ONCE):
             rows = slice(at, at + _ROWS_AT_ONCE)
             cosines[rows] = (numbers[rows].astype(np.float32) @ query) * scales[rows]
-        usable = scales > 0
+        usable = (scales > 0) & ((ids < 0) == passages)
         if files is not None:
             usable &= np.isin(own_files, np.asarray(files, np.int64))
         places = np.flatnonzero(usable)
         best = places[np.lexsort((ids[places], -cosines[places]))[:limit]]
-        return [Near(int(ids[place]), float(cosines[place])) for place in best]
+        return [Near(abs(int(ids[place])), float(cosines[place])) for place in best]
+
+    def cosines(self, index: IndexReader, query: Vectors, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """Return the cosine of each chunk and a vector; chunks without a vector are left out."""
+        with self._guard:
+            self._update(index)
+            ids, scales, numbers = self._ids, self._scales, self._numbers
+        places = np.flatnonzero(np.isin(ids, np.asarray(chunk_ids, np.int64)) & (scales > 0))
+        found = (numbers[places].astype(np.float32) @ query) * scales[places]
+        return {int(ids[place]): float(cosine) for place, cosine in zip(places, found, strict=True)}
 
     def _update(self, index: IndexReader) -> None:
         generation = index.generation()
@@ -80,7 +98,7 @@ class PieceVectors:
             self._add(found)
 
     def _begin(self, index: IndexReader, generation: str) -> None:
-        rows = index.rows("SELECT id, file_id, key FROM chunks ORDER BY id")
+        rows = index.rows(_PIECES)
         self._generation = generation
         self._last_id = self._cache.newest_id()
         self._ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))

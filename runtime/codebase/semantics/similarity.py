@@ -31,13 +31,26 @@ class Semantics(Protocol):
         ...
 
     def nearest(
-        self, index: IndexReader, query: str, limit: int, *, files: Sequence[int] | None = None, wait: bool = False
+        self,
+        index: IndexReader,
+        query: str,
+        limit: int,
+        *,
+        passages: bool = False,
+        files: Sequence[int] | None = None,
+        wait: bool = False,
     ) -> Sequence[tuple[int, float]] | None:
-        """Return chunk ids and cosines, best first; None if no chunk of the index has a vector, or embedding fails."""
+        """Return the ids and cosines of the nearest chunks, or passages, best first; None if nothing is comparable."""
+        ...
+
+    def cosines(
+        self, index: IndexReader, query: str, chunk_ids: Sequence[int], *, wait: bool = False
+    ) -> dict[int, float] | None:
+        """Return the cosine of a query and each of the chunks that have a vector; None if embedding fails."""
         ...
 
     def ready(self, index: IndexReader) -> float:
-        """Return the share of the chunks of an index that have a vector, 0 to 1."""
+        """Return the share of the pieces of an index that have a vector, 0 to 1."""
         ...
 
     def close(self) -> None:

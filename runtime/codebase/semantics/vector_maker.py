@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runtime.codebase.files.source_text import SourceText, try_read_source
-from runtime.codebase.index.piece_text import piece_key, piece_text
+from runtime.codebase.index.piece_text import piece_key
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.semantics.embedding import Embedder
 from runtime.codebase.semantics.packing import as_kept
@@ -70,8 +70,7 @@ class VectorMaker:
             if self._source[0] != piece.file:
                 self._source = (piece.file, try_read_source(Path(index.root), piece.file))
             source = self._source[1]
-            lines = source.lines[piece.start_line - 1 : piece.end_line] if source else ()
-            text = piece_text(piece.file, piece.symbol, lines)
+            text = piece.text(source.lines if source else ())
             if piece_key(text) == piece.key:
                 texts[piece.key] = text
         return texts

@@ -61,21 +61,35 @@ class VectorSemantics:
         return [None if vector is None else float(at @ vector) for vector in found]
 
     def nearest(
-        self, index: IndexReader, query: str, limit: int, *, files: Sequence[int] | None = None, wait: bool = False
+        self,
+        index: IndexReader,
+        query: str,
+        limit: int,
+        *,
+        passages: bool = False,
+        files: Sequence[int] | None = None,
+        wait: bool = False,
     ) -> list[Near] | None:
-        """Return the chunks of an index nearest to a query, best first; None if none has a vector or embedding fails.
+        """Return the chunks, or the passages, nearest to a query, best first.
 
-        Chunks without a vector are left out; `files`: the ids of the files to which chunks are limited. With `wait`, a
-        slow embedder is waited for, not the vectors of all chunks.
+        None if nothing in the index has a vector, or if embedding fails. Pieces without a vector are left out; `files`:
+        the ids of the files to look in. With `wait`, a slow embedder is waited for, not the vectors of all pieces.
         """
         vectors = self._vectors_of(index)
         if not vectors.ready(index):
             return None
         at = self._query_vector(query, WAITING_PATIENCE_S if wait else PATIENCE_S)
-        return None if at is None else vectors.nearest(index, at, limit, files)
+        return None if at is None else vectors.nearest(index, at, limit, passages=passages, files=files)
+
+    def cosines(
+        self, index: IndexReader, query: str, chunk_ids: Sequence[int], *, wait: bool = False
+    ) -> dict[int, float] | None:
+        """Return the cosine of a query and each of the chunks that have a vector; None if embedding fails."""
+        at = self._query_vector(query, WAITING_PATIENCE_S if wait else PATIENCE_S)
+        return None if at is None else self._vectors_of(index).cosines(index, at, chunk_ids)
 
     def ready(self, index: IndexReader) -> float:
-        """Return the share of the chunks of an index that have a vector, 0 to 1."""
+        """Return the share of the pieces of an index that have a vector, 0 to 1."""
         return self._vectors_of(index).ready(index)
 
     def close(self) -> None:

@@ -1,0 +1,56 @@
+"""Compares one question with the pieces of one index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.index.piece_text import piece_text
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.records import ChunkHit
+from runtime.codebase.semantics.similarity import Semantics
+
+
+class QuestionMeaning:
+    """Compares a question with chunks and passages; None wherever nothing can be compared.
+
+    With `wait`, a slow embedder is waited for, and `similar` makes the vectors that are missing.
+    """
+
+    def __init__(
+        self,
+        semantics: Semantics,
+        index: IndexReader,
+        read: Callable[[str], SourceText | None],
+        question: str,
+        *,
+        wait: bool = False,
+    ) -> None:
+        self._semantics = semantics
+        self._index = index
+        self._read = read
+        self._question = question
+        self._wait = wait
+
+    def similar(self, hits: Sequence[ChunkHit]) -> list[float | None] | None:
+        """Return the cosine of each chunk, None for one without a vector."""
+        sources = {file: self._read(file) for file in {hit.file for hit in hits}}
+        texts = [described(hit, sources[hit.file]) for hit in hits]
+        return self._semantics.similarities(self._question, texts, wait=self._wait)
+
+    def nearest(self, limit: int, *, passages: bool) -> Sequence[tuple[int, float]] | None:
+        """Return the ids and cosines of the nearest chunks, or passages, best first."""
+        return self._semantics.nearest(self._index, self._question, limit, passages=passages, wait=self._wait)
+
+    def near_passages(self, _question: str, limit: int) -> Sequence[tuple[int, float]] | None:
+        """Return the ids and cosines of the nearest passages, best first."""
+        return self.nearest(limit, passages=True)
+
+    def cosines(self, chunk_ids: Sequence[int]) -> Mapping[int, float] | None:
+        """Return the cosine of each chunk that has a vector."""
+        return self._semantics.cosines(self._index, self._question, chunk_ids, wait=self._wait)
+
+
+def described(hit: ChunkHit, source: SourceText | None) -> str:
+    """Return the text from which a chunk's vector is made."""
+    return piece_text(hit.file, hit.symbol or "", source.lines[hit.start_line - 1 : hit.end_line] if source else [])
