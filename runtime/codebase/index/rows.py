@@ -18,6 +18,7 @@ from runtime.codebase.files.path_kinds import is_listed_only
 from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.files.walk import FileEntry
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.language_parts.type_facts import encoded
 from runtime.codebase.language_registry import language_named, language_of_content, languages
 from runtime.codebase.parsing.chunks import COMMENT_MARKS, Chunk, cut
 from runtime.codebase.parsing.import_resolution import ImportResolver
@@ -33,6 +34,7 @@ _INSERTS: dict[str, str] = {
     "symbols": "INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "refs": "INSERT INTO refs VALUES (?, ?, ?, ?, ?, ?)",
     "imports": "INSERT INTO imports VALUES (?, ?, ?, ?, ?, NULL)",
+    "facts": "INSERT INTO facts VALUES (?, ?, ?)",
     "chunks": "INSERT INTO chunks VALUES (?, ?, ?, ?, ?)",
     "chunk_text": "INSERT INTO chunk_text (rowid, body, names, path, doc) VALUES (?, ?, ?, ?, ?)",
 }
@@ -114,6 +116,8 @@ class RowWriter:
         self._rows["imports"].extend(
             (file_id, line, module, name, alias) for module, name, alias, line in syntax.imports
         )
+        if syntax.facts is not None:
+            self._rows["facts"].append((file_id, syntax.facts.package, encoded(syntax.facts)))
         return first
 
     def _add_chunks(
@@ -152,7 +156,7 @@ class RowWriter:
         self._connection.execute(
             "DELETE FROM chunk_text WHERE rowid IN (SELECT id FROM chunks WHERE file_id = ?)", (file_id,)
         )
-        for table in ("chunks", "imports", "refs", "symbols"):
+        for table in ("chunks", "imports", "refs", "facts", "symbols"):
             self._connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))
         self._connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
 
