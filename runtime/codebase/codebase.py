@@ -37,6 +37,7 @@ from runtime.codebase.git.head import head_commit
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import (
     Callee,
+    CallsOf,
     ChunkHit,
     ImportRecord,
     IndexedFile,
@@ -44,8 +45,11 @@ from runtime.codebase.index.records import (
     SymbolRecord,
     around,
 )
+from runtime.codebase.index.rows import declared_modules
 from runtime.codebase.knowledge.relation import Relation
-from runtime.codebase.resolution import call_targets, symbol_links
+from runtime.codebase.parsing.import_resolution import ImportResolver
+from runtime.codebase.resolution import proven_links, symbol_links
+from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
 from runtime.codebase.search.candidates import Candidate, gather_candidates, near_chunks
 from runtime.codebase.search.passages import Passage, find_passages
@@ -79,6 +83,8 @@ class Codebase:
         self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
         self._sources_guard = Lock()
         self._files: tuple[str, tuple[IndexedFile, ...]] = ("", ())
+        self._proofs: dict[str, CallProofs] = {}
+        self._proofs_guard = Lock()
 
     @classmethod
     def open(
@@ -214,17 +220,38 @@ class Codebase:
 
     # Links between symbols and files
 
+    @property
+    def proofs(self) -> CallProofs:
+        """The proofs of what calls mean, for the present state of the index."""
+        generation = self.index.generation()
+        with self._proofs_guard:
+            known = self._proofs.get(generation)
+            if known is None:
+                self._proofs.clear()
+                known = self._proofs[generation] = CallProofs(self.index, self._import_resolver)
+        return known
+
+    def _import_resolver(self) -> ImportResolver:
+        paths = [file.path for file in self.files() if file.is_readable]
+        return ImportResolver(paths, self.root.name, declared_modules(self.root, paths))
+
     def references(self, name: str | SymbolRecord, *, limit: int = 200) -> list[ReferenceRecord]:
         """Find uses of a simple name or a definition: calls, bases, decorators, imports, any other mention in code."""
-        return symbol_links.references(self.index, self.try_source, name, limit)
+        return symbol_links.references(self.index, self.try_source, self.proofs, name, limit)
 
     def callers(self, symbol: SymbolRecord | str, *, limit: int = 200) -> list[ReferenceRecord]:
-        """Find calls of a symbol, those that most likely mean it first."""
-        return symbol_links.callers(self.index, self.try_source, symbol, limit)
+        """Find calls that are proven to mean a definition; for a mere name, all calls of that name."""
+        if isinstance(symbol, str):
+            return symbol_links.calls_of_name(self.index, symbol, limit)
+        return self.calls_of(symbol, limit=limit).calls
+
+    def calls_of(self, symbol: SymbolRecord, *, limit: int = 200) -> CallsOf:
+        """Find calls that are proven to mean a definition, and count those that may mean it."""
+        return proven_links.callers(self.index, self.proofs, symbol, limit)
 
     def callees(self, symbol: SymbolRecord, *, limit: int = 100) -> list[Callee]:
-        """Return the calls inside a symbol in order, each with the definition that it most likely means."""
-        return call_targets.callees(self.index, symbol, limit)
+        """Return the calls inside a symbol in order, each with the definition that it is proven to mean."""
+        return proven_links.callees(self.index, self.proofs, symbol, limit)
 
     def imports_of(self, path: str) -> list[ImportRecord]:
         """Return the imports of a file, by line."""

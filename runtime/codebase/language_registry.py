@@ -77,7 +77,10 @@ def _records(module: object, place: str) -> tuple[Language, ...]:
 def languages_digest() -> str:
     """Return a digest of the language settings that affect parsing; an index with another digest is rebuilt."""
     told = [
-        (r.name, r.extensions, r.file_names, r.interpreters, r.role, r.grammar, r.tags, r.comment_marks, r.is_scoped)
+        (
+            *(r.name, r.extensions, r.file_names, r.interpreters, r.role, r.grammar, r.tags, r.comment_marks),
+            *(r.is_scoped, r.types is not None),
+        )
         for r in sorted(languages().values(), key=lambda record: record.name)
     ]
     return hashlib.sha256(repr(told).encode()).hexdigest()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
 
+Proof = tuple[tuple[str, str, int], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
@@ -68,7 +70,8 @@ class ReferenceRecord:
 
     `qualifier`: as in `runtime.codebase.parsing.syntax.Reference`.
 
-    `kind`: call, base, decorator, import, reference (any other mention in code).
+    `kind`: call, base, decorator, import, reference (any other mention in code). `proof`: for a proven call, the
+    evidence that leads to its definition: its kind, and the file and line where it stands.
     """
 
     file: str
@@ -78,6 +81,7 @@ class ReferenceRecord:
     qualifier: str = ""
     enclosing: str | None = None
     enclosing_id: int | None = None
+    proof: Proof = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +97,26 @@ class ImportRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class CallsOf:
+    """Lists the calls that are proven to mean a definition.
+
+    `unproven` counts the other calls of its name that may mean it: their receiver is not known.
+    """
+
+    calls: list[ReferenceRecord]
+    unproven: int
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+
+@dataclass(frozen=True, slots=True)
 class Callee:
-    """Pairs a call inside a symbol with the definition that it most likely means (None if outside the root or unclear).
+    """Pairs a call inside a symbol with the definition that it means; None if that lies outside or is not known.
 
     `by_name`: the name is the only evidence for that definition, a method of a type that the object before the dot may
-    or may not have.
+    or may not have. `state`: proven, external (defined outside the repository) or unknown. `proof`: as in
+    `ReferenceRecord`.
     """
 
     name: str
@@ -105,6 +124,8 @@ class Callee:
     qualifier: str
     definition: SymbolRecord | None
     by_name: bool = False
+    state: str = "unknown"
+    proof: Proof = ()
 
 
 @dataclass(frozen=True, slots=True)

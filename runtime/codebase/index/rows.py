@@ -19,6 +19,7 @@ from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.files.walk import FileEntry
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.index.piece_text import passage_text, piece_key, piece_text
+from runtime.codebase.language_parts.type_facts import encoded
 from runtime.codebase.language_registry import language_named, language_of_content, languages
 from runtime.codebase.parsing.chunks import COMMENT_MARKS, Chunk, cut
 from runtime.codebase.parsing.import_resolution import ImportResolver
@@ -38,6 +39,7 @@ _INSERTS: dict[str, str] = {
     "chunks": "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
     "passages": "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     "passage_text": "INSERT INTO passage_text (rowid, body, heading) VALUES (?, ?, ?)",
+    "facts": "INSERT INTO facts VALUES (?, ?, ?)",
     "chunk_text": "INSERT INTO chunk_text (rowid, body, names, path, doc) VALUES (?, ?, ?, ?, ?)",
 }
 
@@ -124,6 +126,8 @@ class RowWriter:
         self._rows["imports"].extend(
             (file_id, line, module, name, alias) for module, name, alias, line in syntax.imports
         )
+        if syntax.facts is not None:
+            self._rows["facts"].append((file_id, syntax.facts.package, encoded(syntax.facts)))
         return first
 
     def _add_chunks(
@@ -177,7 +181,7 @@ class RowWriter:
         self._connection.execute(
             "DELETE FROM passage_text WHERE rowid IN (SELECT id FROM passages WHERE file_id = ?)", (file_id,)
         )
-        for table in ("passages", "chunks", "imports", "refs", "symbols"):
+        for table in ("passages", "chunks", "imports", "refs", "facts", "symbols"):
             self._connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))
         self._connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
 

@@ -14,6 +14,7 @@ from typing import Literal
 from runtime.codebase.language_parts.head_comments import HeadDoc
 from runtime.codebase.language_parts.outlines import Opening, code_openings
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+from runtime.codebase.language_parts.type_rules import TypeRules
 
 Role = Literal["code", "prose", "data"]
 PathKind = Literal[
@@ -77,6 +78,9 @@ class Language:
     resolve_import: Callable[[RepositoryPaths, str, str, str], str | None] | None = None
     module_declaration: tuple[str, re.Pattern[str]] | None = None
     imports_folders: bool = False
+
+    # How names and types are resolved; calls of a language without these rules are proven by imports alone.
+    types: TypeRules | None = None
 
     # Languages of one family call each other's code.
     family: str = ""

@@ -6,9 +6,11 @@ import posixpath
 import re
 from collections.abc import Sequence
 
+from runtime.codebase.language_facts.go_facts import go_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, block, told
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+from runtime.codebase.language_parts.type_rules import TypeRules
 
 _TAGS = """
 (method_declaration
@@ -32,6 +34,13 @@ _BUILTIN_METHODS = """
     Bytes Cap Close Copy Done Err Error Fields Flush Format Get Join Len Less Lock Next Now Peek Pop Printf Println
     Push Range Read ReadAll ReadByte ReadFrom ReadString Replace RLock RUnlock Seek Set Sleep Split Stat String Sub
     Swap Trim TryLock Unlock Unwrap Value Wait Write WriteByte WriteString WriteTo
+"""
+
+
+_PREDECLARED = """
+    any append bool byte cap chan clear close comparable complex complex128 complex64 copy delete error false float32
+    float64 imag int int16 int32 int64 int8 iota len make map max min new nil panic print println real recover rune
+    string true tuple uint uint16 uint32 uint64 uint8 uintptr []
 """
 
 
@@ -60,6 +69,15 @@ def _package_folder(repository: RepositoryPaths, _importer: str, module: str, _n
     return None
 
 
+_TYPE_RULES = TypeRules(
+    extract=go_facts,
+    imports="folder",
+    shares_package="folder",
+    builtins=frozenset(_PREDECLARED.split()),
+    elements={"[]": 0, "chan": 0},
+    indexed={"[]": 0, "map": 1},
+)
+
 LANGUAGES = (
     Language(
         name="go",
@@ -74,6 +92,7 @@ LANGUAGES = (
         module_declaration=("go.mod", re.compile(r"^\s*module\s+(\S+)", re.MULTILINE)),
         imports_folders=True,
         builtin_methods=frozenset(_BUILTIN_METHODS.split()),
+        types=_TYPE_RULES,
         names_own_object=True,
         branch_words="switch case",
         failures=(r"\bpanic\b", r"\b(?:fmt\.Errorf|errors\.New)\b"),

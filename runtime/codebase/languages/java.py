@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import posixpath
 
+from runtime.codebase.language_facts.java_facts import java_facts
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+from runtime.codebase.language_parts.type_rules import TypeRules
 
 _TAGS = """
 (constructor_declaration name: (identifier) @name) @definition.constructor
@@ -58,6 +60,55 @@ def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: 
     return repository.ending(tail + ".java", importer) or repository.ending(posixpath.dirname(tail) + ".java", importer)
 
 
+_ONE_ARGUMENT = (
+    *(
+        "List",
+        "ArrayList",
+        "LinkedList",
+        "Set",
+        "HashSet",
+        "LinkedHashSet",
+        "TreeSet",
+        "SortedSet",
+        "Collection",
+        "Queue",
+    ),
+    *(
+        "Deque",
+        "ArrayDeque",
+        "Iterable",
+        "Iterator",
+        "Stream",
+        "Optional",
+        "Vector",
+        "Stack",
+        "Supplier",
+        "ThreadLocal",
+    ),
+    *("AtomicReference", "Future", "CompletableFuture", "Callable", "CopyOnWriteArrayList", "PriorityQueue", "[]"),
+)
+
+_TYPE_RULES = TypeRules(
+    extract=java_facts,
+    imports="type",
+    shares_package="declared",
+    sees_members=True,
+    unbound_is_external=True,
+    overloads=True,
+    constructor="<init>",
+    elements=dict.fromkeys(_ONE_ARGUMENT, 0),
+    indexed={"[]": 0},
+    element_methods=dict.fromkeys(
+        (
+            *("get()", "getFirst()", "getLast()", "peek()", "poll()", "pop()", "remove()", "next()", "element()"),
+            *("orElse()", "orElseThrow()", "orElseGet()", "first()", "last()", "call()", "getValue()"),
+        ),
+        -1,
+    ),
+    collection_methods={"values()": -1, "iterator()": 0, "stream()": 0},
+    opaque=frozenset({"Object"}),
+)
+
 LANGUAGES = (
     Language(
         name="java",
@@ -71,6 +122,7 @@ LANGUAGES = (
         resolve_import=_class_file,
         family="jvm",
         builtin_methods=BUILTIN_METHODS,
+        types=_TYPE_RULES,
         own_object="this",
         branch_words="switch case catch",
         failures=(r"\bthrow\b", r"\bnew \w*(?:Error|Exception)\b"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from runtime.codebase.language_facts.ecmascript_facts import ecmascript_facts
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+from runtime.codebase.language_parts.type_rules import TypeRules
 
 COMMON_TAGS = """
 (method_definition name: [(property_identifier) (private_property_identifier)] @name) @definition.method
@@ -71,6 +73,21 @@ def module_file(repository: RepositoryPaths, importer: str, module: str, _name: 
     return repository.first((one + ending).removeprefix("./") for one in bases for ending in _MODULE_ENDINGS)
 
 
+TYPE_RULES = TypeRules(
+    extract=ecmascript_facts,
+    imports="exports",
+    sees_class_names=False,
+    unbound_is_external=True,
+    constructor="constructor",
+    own_type=frozenset({"this"}),
+    awaited=frozenset({"Promise", "PromiseLike", "Awaitable"}),
+    transparent=frozenset({"Readonly", "NonNullable", "Partial", "Required", "Awaited"}),
+    elements=dict.fromkeys(("Array", "ReadonlyArray", "Set", "ReadonlySet", "Iterable", "IterableIterator", "list"), 0),
+    indexed={"Array": 0, "ReadonlyArray": 0, "Record": 1},
+    element_methods={"get": -1, "pop": -1, "shift": -1, "find": -1, "at": -1},
+    collection_methods={"values": -1, "filter": -1, "slice": -1},
+)
+
 LANGUAGES = (
     Language(
         name="javascript",
@@ -88,6 +105,7 @@ LANGUAGES = (
         resolve_import=module_file,
         family="ecmascript",
         builtin_methods=BUILTIN_METHODS,
+        types=TYPE_RULES,
         own_object="this",
         constructors="constructor",
         branch_words="switch case catch",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import io
 import pathlib
 import posixpath
@@ -10,13 +11,29 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from runtime.codebase.language_facts.python_facts import python_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, told
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+from runtime.codebase.language_parts.type_rules import TypeRules
 
 _TYPES = (
     *(str, bytes, list, dict, set, tuple, int, float, BaseException, deque, Counter, OrderedDict),
     *(io.StringIO, io.BufferedReader, io.TextIOWrapper, pathlib.Path, re.Pattern, re.Match, datetime, timedelta),
+)
+_ONE_ARGUMENT = (
+    *("list", "set", "frozenset", "deque", "List", "Set", "FrozenSet", "Deque", "Sequence", "MutableSequence"),
+    *(
+        "Iterable",
+        "Iterator",
+        "Generator",
+        "Collection",
+        "AbstractSet",
+        "MutableSet",
+        "Tuple",
+        "tuple",
+        "AsyncIterator",
+    ),
 )
 _SOURCE_FOLDERS = ("src/", "lib/", "python/")
 
@@ -86,6 +103,29 @@ def _modules(repository: RepositoryPaths) -> dict[str, str]:
     return modules
 
 
+_TYPE_RULES = TypeRules(
+    extract=python_facts,
+    imports="module",
+    sees_class_names=False,
+    builtins=frozenset(name for name in dir(builtins) if not name.startswith("_")),
+    constructs_by_call=True,
+    call_method="__call__",
+    constructor="__init__",
+    enter_methods=("__enter__", "__aenter__"),
+    iterator_method="__iter__",
+    index_method="__getitem__",
+    plain_bases=frozenset({"object", "ABC", "ABCMeta", "Generic", "Protocol", "type"}),
+    own_type=frozenset({"Self"}),
+    awaited=frozenset({"Awaitable", "Coroutine", "Future", "Task"}),
+    elements=dict.fromkeys(_ONE_ARGUMENT, 0) | {"dict": 0, "Dict": 0, "Mapping": 0, "MutableMapping": 0},
+    indexed=dict.fromkeys(_ONE_ARGUMENT, 0)
+    | {"dict": 1, "Dict": 1, "Mapping": 1, "MutableMapping": 1, "defaultdict": 1},
+    element_methods={"get": -1, "pop": -1, "popleft": -1, "setdefault": -1, "popitem": -1, "__getitem__": -1},
+    collection_methods={"values": -1, "copy": 0},
+    results={"open": "TextIOWrapper", "sorted": "list", "str": "str", "repr": "str", "len": "int", "int": "int"},
+    opaque=frozenset({"TypeVar", "ParamSpec", "NewType", "TypeVarTuple", "Any", "object", "Self", "Type", "Callable"}),
+)
+
 PYTHON = Language(
     name="python",
     extensions="py pyi pyw",
@@ -99,6 +139,7 @@ PYTHON = Language(
     head_files="__init__.py",
     grammar=Grammar("tree_sitter_python"),
     is_scoped=True,
+    types=_TYPE_RULES,
     head_doc=_docstring,
     resolve_import=_module_file,
     family="python",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 
+from runtime.codebase.language_facts.rust_facts import rust_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, block, run_end, told
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+from runtime.codebase.language_parts.type_rules import TypeRules
 
 _TAGS = """
 (struct_item name: (type_identifier) @name) @definition.struct
@@ -91,6 +94,45 @@ def _crate_root(repository: RepositoryPaths, folder: str) -> str:
     return folder
 
 
+_PRELUDE = """
+    Option Some None Result Ok Err Vec String Box Rc Arc ToString ToOwned Into From Clone Copy Send Sync Sized Drop Fn
+    FnMut FnOnce Iterator IntoIterator Extend DoubleEndedIterator ExactSizeIterator Default PartialEq Eq PartialOrd Ord
+    AsRef AsMut drop tuple str bool char u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64
+"""
+_HOLDERS = (
+    *("Option", "Result", "Vec", "VecDeque", "HashSet", "BTreeSet", "IndexSet", "SmallVec", "list", "Mutex", "RwLock"),
+    *("RefCell", "Cell", "OnceCell", "OnceLock", "Iterator", "IntoIterator", "LazyLock", "Lazy"),
+)
+
+_TYPE_RULES = TypeRules(
+    extract=rust_facts,
+    imports="path",
+    sees_class_names=False,
+    unbound_is_external=True,
+    constructs_by_call=False,
+    own_type=frozenset({"Self"}),
+    transparent=frozenset(
+        {"Box", "Arc", "Rc", "Pin", "Ref", "RefMut", "MutexGuard", "RwLockReadGuard", "RwLockWriteGuard"}
+    ),
+    awaited=frozenset({"Awaitable"}),
+    elements=dict.fromkeys(_HOLDERS, 0),
+    indexed=dict.fromkeys(("Vec", "VecDeque", "list", "SmallVec"), 0) | {"HashMap": 1, "BTreeMap": 1, "IndexMap": 1},
+    element_methods=dict.fromkeys(
+        ("unwrap", "expect", "unwrap_or", "unwrap_or_default", "unwrap_or_else", "borrow", "borrow_mut", "swap_remove"),
+        0,
+    ),
+    collection_methods={
+        **dict.fromkeys(("get", "get_mut", "remove", "values", "values_mut", "into_values"), -1),
+        **dict.fromkeys(
+            ("iter", "iter_mut", "into_iter", "as_ref", "as_mut", "first", "last", "pop", "clone", "take"), 0
+        ),
+        **dict.fromkeys(
+            ("pop_front", "pop_back", "front", "back", "lock", "read", "write", "ok", "map_err", "next"), 0
+        ),
+        **dict.fromkeys(("as_deref", "as_deref_mut", "rev", "skip", "filter", "first_mut", "last_mut", "ok_or"), 0),
+    },
+)
+
 LANGUAGES = (
     Language(
         name="rust",
@@ -102,6 +144,8 @@ LANGUAGES = (
         head_doc=_inner_comment,
         resolve_import=_module_file,
         builtin_methods=frozenset(_BUILTIN_METHODS.split()),
+        types=_TYPE_RULES,
+        module_declaration=("Cargo.toml", re.compile(r'^\s*name\s*=\s*"([^"]+)"', re.MULTILINE)),
         own_object="self Self",
         branch_words="match",
         failures=(r"\b(?:panic|bail)!?\b", r"\bErr\(", r"\b[A-Z]\w*::Error\("),

@@ -49,6 +49,7 @@ def _typescript(name: str, extensions: str, grammar: Grammar, head_files: str = 
         resolve_import=javascript.module_file,
         family="ecmascript",
         builtin_methods=javascript.BUILTIN_METHODS,
+        types=javascript.TYPE_RULES,
         own_object="this",
         constructors="constructor",
         branch_words="switch case catch",

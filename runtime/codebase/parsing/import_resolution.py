@@ -33,3 +33,7 @@ class ImportResolver:
         """Return the imported file or Go package folder, or None."""
         resolve = language_named(language).resolve_import
         return resolve(self._repository, importer, module, name) if resolve is not None else None
+
+    def declared(self, language: str) -> Mapping[str, str]:
+        """Return the module names that files of a language declare, by their folder."""
+        return self._repository.declared_modules.get(language, {})

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from runtime.codebase.language_facts.python_facts import python_facts
 from runtime.codebase.language_registry import load_grammar
 from runtime.codebase.languages.python import PYTHON
 from runtime.codebase.parsing.broken_trees import require_queryable
@@ -71,7 +72,10 @@ def extract_python(source: bytes, path: str) -> FileSyntax:
     reader = _FileReader(source, path, root, captures)
     note = "syntax errors, read as far as possible" if root.has_error else ""
     return FileSyntax(
-        reader.symbols, reader.references(), reader.imports(), reader.doc_ranges(), status="parsed", note=note
+        *(reader.symbols, reader.references(), reader.imports(), reader.doc_ranges()),
+        status="parsed",
+        note=note,
+        facts=python_facts(root),
     )
 
 

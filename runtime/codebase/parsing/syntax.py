@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from runtime.codebase.language_parts.type_facts import FileFacts
+
 SOME_OBJECT = "?"
 
 ReferenceKind = Literal["call", "reference", "base", "decorator", "import"]
@@ -60,7 +62,10 @@ class Import(NamedTuple):
 
 
 class FileSyntax(NamedTuple):
-    """Holds everything that a parser found in one file. `doc_ranges` are the line ranges of its docstrings."""
+    """Holds everything that a parser found in one file. `doc_ranges` are the line ranges of its docstrings.
+
+    `facts` are None for a language without type facts.
+    """
 
     symbols: list[Symbol]
     references: list[Reference]
@@ -68,3 +73,4 @@ class FileSyntax(NamedTuple):
     doc_ranges: list[tuple[int, int]]
     status: ParseStatus
     note: str = ""
+    facts: FileFacts | None = None

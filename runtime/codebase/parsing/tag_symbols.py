@@ -73,11 +73,12 @@ def extract_tags(source: bytes, language: Language) -> FileSyntax:
     lines = split_lines(source.decode("utf-8", "replace"))
     symbols, starts, ends = _nested_symbols(found, source, lines, language.comment_marks)
     references = _references(found, source, symbols, starts, ends)
+    facts = language.types.extract(root) if language.types is not None else None
     if not root.has_error:
-        return FileSyntax(symbols, references, _imports(found), [], status="parsed", note="")
+        return FileSyntax(symbols, references, _imports(found), [], status="parsed", note="", facts=facts)
     symbols = [*symbols, *unparsed_types(lines, symbols, language.comment_marks)]
     note = "syntax errors, read as far as possible"
-    return FileSyntax(symbols, references, _imports(found), [], status="parsed", note=note)
+    return FileSyntax(symbols, references, _imports(found), [], status="parsed", note=note, facts=facts)
 
 
 @dataclass(slots=True)

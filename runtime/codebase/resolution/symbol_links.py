@@ -11,18 +11,17 @@ import posixpath
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import islice
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.files.words import index_terms, looks_like_identifier
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord, around
-from runtime.codebase.language_registry import all_words, language_at, may_call
+from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
-from runtime.codebase.resolution.builtin_methods import is_named_like
-from runtime.codebase.resolution.call_targets import own_object
-from runtime.codebase.resolution.python_scopes import AnyMeaning, Meaning, aliases_of, brings
+from runtime.codebase.resolution.proven_calls import CallProofs
+from runtime.codebase.resolution.proven_links import MAX_CALLS, callers
+from runtime.codebase.resolution.python_scopes import AnyMeaning, Meaning, brings
 from runtime.primitives.dotted_names import last_part
 
 MAX_MENTION_FILES = 200
@@ -93,10 +92,13 @@ def _order(symbol: SymbolRecord, last: str) -> tuple[int, int, int, int, str, in
     )
 
 
-def references(index: IndexReader, read: Read, name: str | SymbolRecord, limit: int) -> list[ReferenceRecord]:
+def references(
+    index: IndexReader, read: Read, proofs: CallProofs, name: str | SymbolRecord, limit: int
+) -> list[ReferenceRecord]:
     """Find uses recorded by the parsers, then other mentions in code; source files before tests and the like.
 
-    For a definition in Python, only uses that scopes, imports and known classes allow to mean it are returned.
+    For a definition, only calls that are proven to mean it are returned; for one in Python, only other uses that
+    scopes, imports and known classes allow to mean it.
     """
     symbol = name if isinstance(name, SymbolRecord) else None
     last = symbol.name if symbol is not None else last_part(normal_name(str(name)))
@@ -106,17 +108,23 @@ def references(index: IndexReader, read: Read, name: str | SymbolRecord, limit: 
     if symbol is not None and language_at(symbol.file).is_scoped:
         meaning = Meaning(index, read, symbol)
     found = index.references("r.name = ?", (last,))
+    unproven: set[tuple[str, int]] = set()
+    if symbol is not None:
+        calls = callers(index, proofs, symbol, MAX_CALLS).calls
+        proven = {(call.file, call.line) for call in calls}
+        unproven = {(use.file, use.line) for use in found if use.kind in ("call", "decorator")} - proven
+        found = [use for use in found if use.kind not in ("call", "decorator")] + calls
     found += [
         ReferenceRecord(item.file, item.line, last, "import", item.module)
         for item in index.imports("i.name = ? OR i.module = ? OR i.module LIKE ?", (last, last, f"%.{last}"))
     ]
-    taken = {(item.file, item.line) for item in found}
+    taken = {(item.file, item.line) for item in found} | unproven
     taken.update((other.file, other.name_line) for other in index.symbols_of_name(last) if other.name == last)
     found += _mentions(index, read, last, taken, meaning, limit)
     found.sort(key=lambda item: (kind_of_path(item.file) != "source", item.kind == "reference", item.file, item.line))
     unique = {(item.file, item.line): item for item in reversed(found)}
     once = (item for item in found if unique.get((item.file, item.line)) is item)
-    return _with_tests(list(filter(meaning.includes, once)), limit)
+    return _with_tests([item for item in once if item.proof or meaning.includes(item)], limit)
 
 
 def _with_tests(found: Sequence[ReferenceRecord], limit: int) -> list[ReferenceRecord]:
@@ -182,85 +190,15 @@ def _mention(index: IndexReader, path: str, line: int, name: str) -> ReferenceRe
     return ReferenceRecord(path, line, name, "reference", "", inner.qualified_name, inner.id)
 
 
-def callers(index: IndexReader, read: Read, symbol: SymbolRecord | str, limit: int) -> list[ReferenceRecord]:
-    """Find calls of a name; for a definition, those from its own class, file and importers come first."""
-    if isinstance(symbol, str):
-        last = last_part(normal_name(symbol))
-        calls = _calls_of(index, last)
-        calls.sort(key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
-        return calls[:limit]
-    means = _called(index, symbol)
-    calls = _calls_of(index, means.name)
-    imports = importers(index, symbol.file, 5000)
-    importing = {item.file for item in imports}
-    is_scoped = language_at(symbol.file).is_scoped
-    if is_scoped and not means.owner:
-        for alias, files in aliases_of(means, imports).items():
-            calls += [call for call in _calls_of(index, alias) if call.file in files]
-    calls = [call for call in calls if may_call(call.file, symbol.file)]
-    calls.sort(key=lambda call: (-_likelihood(call, symbol, importing), call.file, call.line))
-    if not is_scoped:
-        others = _other_owners(index, symbol)
-        calls = [call for call in calls if last_part(call.qualifier).lower() not in others]
-        return _with_tests([call for call in calls if _may_mean(call, symbol)], limit)
-    meaning = Meaning(index, read, means)
-    return list(islice((call for call in calls if meaning.includes(call)), limit))
-
-
-def _may_mean(call: ReferenceRecord, symbol: SymbolRecord) -> bool:
-    """Return True if a call can mean a method; for the name of an everyday method, the receiver must show it.
-
-    Calls within the same type count, and so do those on a receiver that is named like it.
-    """
-    if not symbol.owner or symbol.name not in language_at(symbol.file).builtin_methods:
-        return True
-    is_inside = (call.enclosing or "").startswith(f"{symbol.owner}.")
-    if is_inside and (
-        not call.qualifier or call.qualifier in own_object() or language_at(symbol.file).names_own_object
-    ):
-        return True
-    return is_named_like(call.qualifier, symbol.owner)
-
-
-def _other_owners(index: IndexReader, symbol: SymbolRecord) -> frozenset[str]:
-    """Return the lower-case names of other types that define a method of that name.
-
-    A receiver named like one of them is of that type.
-    """
-    if not symbol.owner:
-        return frozenset()
-    owners = {
-        last_part(other.owner).lower()
-        for other in index.symbols_of_name(symbol.name, 400)
-        if other.owner and other.name == symbol.name and other.kind in CALLABLE_KINDS
-    }
-    return frozenset(owners - {last_part(symbol.owner).lower()})
+def calls_of_name(index: IndexReader, name: str, limit: int) -> list[ReferenceRecord]:
+    """Find all calls of a name, whatever they mean; source files first."""
+    calls = _calls_of(index, last_part(normal_name(name)))
+    calls.sort(key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
+    return calls[:limit]
 
 
 def _calls_of(index: IndexReader, name: str) -> list[ReferenceRecord]:
     return index.references("r.name = ? AND r.kind IN ('call', 'decorator')", (name,))
-
-
-def _called(index: IndexReader, symbol: SymbolRecord) -> SymbolRecord:
-    """Return the symbol that calls name: for a constructor, its class, which is called to instantiate it."""
-    if symbol.name not in all_words("constructors") or not symbol.owner:
-        return symbol
-    holder = index.symbol(symbol.parent_id) if symbol.parent_id is not None else None
-    return holder or symbol
-
-
-def _likelihood(call: ReferenceRecord, symbol: SymbolRecord, importing: set[str]) -> int:
-    """Score how likely a call means a symbol: greater is likelier."""
-    owner = last_part(symbol.owner)
-    points = 4 * (kind_of_path(call.file) == "source")
-    points += 3 * (call.file == symbol.file) + 2 * (call.file in importing)
-    if owner and last_part(call.qualifier) in (owner, owner.lower()):
-        points += 3
-    if call.qualifier in own_object() - {"super()"}:
-        points += 3 if call.enclosing is not None and call.enclosing.startswith(f"{symbol.owner}.") else -3
-    if not owner and call.qualifier and call.file == symbol.file:
-        points -= 2
-    return points
 
 
 def importers_of_symbol(index: IndexReader, symbol: SymbolRecord, limit: int) -> list[ImportRecord]:

@@ -16,7 +16,7 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
-from runtime.codebase.index.records import Callee, ImportRecord, ReferenceRecord, SymbolRecord, TextHit
+from runtime.codebase.index.records import Callee, ImportRecord, Proof, ReferenceRecord, SymbolRecord, TextHit
 from runtime.codebase.knowledge.relation import Relation, RelationKind
 from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
@@ -54,9 +54,11 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     """Find definitions, callers, references, importers, tests and callees of a symbol, at most `max_results` of each.
 
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
-    kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, where calls
-    are told by name alone), callers and references and tests [{file, line, kind, enclosing, text}], importers
-    [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file, start_line, end_line}],
+    kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, where mentions
+    are told by name alone), callers (proven calls) and references and tests [{file, line, kind, enclosing, text,
+    proof [{kind, file, line}]}], unproven (how many further calls of that name may mean it: their receiver is not
+    known), importers [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file,
+    start_line, end_line, state (proven, external, unknown), proof}],
     remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from before, in files
     that are unchanged since, that are in none of the other parts.
     If nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are its
@@ -110,14 +112,15 @@ def _usage(
 ) -> tuple[dict[str, Any], bool]:
     main = found[0]
     many = sheet.limit + 1
-    calls = log.run("callers", lambda: codebase.callers(main, limit=4 * many))
+    told = log.run("callers", lambda: codebase.calls_of(main, limit=4 * many))
+    calls = told.calls
     uses = log.run("references", lambda: codebase.references(main, limit=4 * many))
     imports = log.run("importers", lambda: importers_of_symbol(codebase.index, main, 500))
     callees = log.run("callees", lambda: codebase.callees(main, limit=many))
     called = {(call.file, call.line) for call in calls}
     if main.kind in VALUE_KINDS:
-        told = {(use.file, use.line) for use in uses} | {(main.file, main.name_line)}
-        uses += [line for line in _given(codebase, main) if (line.file, line.line) not in told]
+        listed = {(use.file, use.line) for use in uses} | {(main.file, main.name_line)}
+        uses += [line for line in _given(codebase, main) if (line.file, line.line) not in listed]
     others = [use for use in uses if (use.file, use.line) not in called and use.kind != "import"]
     in_tests = [use for use in (*calls, *others) if _is_test(use)]
     callers = [call for call in calls if not _is_test(call)]
@@ -126,6 +129,7 @@ def _usage(
         "definitions": [sheet.definition(symbol) for symbol in found],
         "namesakes": [sheet.definition(symbol) for symbol in _namesakes(codebase, main)],
         "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
+        "unproven": told.unproven,
         "references": sheet.rows(references, lambda item: sheet.reference(item, f"mentions {main.name}")),
         "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
         "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
@@ -262,6 +266,7 @@ class _Sheet:
             "kind": item.kind,
             "enclosing": item.enclosing,
             "text": citation.quote if citation else "",
+            "proof": _proof(item.proof),
             "citation": self._number(citation),
         }
 
@@ -305,6 +310,8 @@ class _Sheet:
             "start_line": target.start_line if target else None,
             "end_line": target.end_line if target else None,
             "by_name": item.by_name,
+            "state": item.state,
+            "proof": _proof(item.proof),
             "citation": self._number(citation),
         }
 
@@ -313,6 +320,10 @@ class _Sheet:
             return None
         self.citations.append(citation)
         return len(self.citations) - 1
+
+
+def _proof(steps: Proof) -> list[dict[str, Any]]:
+    return [{"kind": kind, "file": file, "line": line} for kind, file, line in steps]
 
 
 TOOL = CodeTool(

@@ -55,9 +55,10 @@ def trace_entry_point(codebase: Codebase, entry: str | None = None, max_depth: i
 
     `entry`: a symbol or a file; None lists the entry points of the repository and traces the first. `data`: asked,
     entry {symbol, file, start_line, end_line}, entry_points [{symbol, kind, file, line, citation}], steps [{depth,
-    symbol, file, start_line, end_line, called_by, line, by_name, citation}] breadth first (`by_name`: the name is the
-    only evidence of what is called), outside [names called that are not defined here]. Status `partial` if a limit
-    cut the trace or the entry points; `not_found` if nothing matches.
+    symbol, file, start_line, end_line, called_by, line, by_name (always False), proof [{kind, file, line}], citation}]
+    breadth first, along proven calls alone; outside [names called that are not defined here], unproven [names called
+    whose receiver is not known]. Status `partial` if a limit cut the trace or the entry points; `not_found` if nothing
+    matches.
     """
     log = AttemptLog(codebase.max_retries)
     trace = _Trace(codebase, max(1, min(max_depth, MAX_DEPTH)))
@@ -77,6 +78,7 @@ def trace_entry_point(codebase: Codebase, entry: str | None = None, max_depth: i
         "entry_points": trace.entry_points,
         "steps": trace.steps,
         "outside": sorted(trace.outside),
+        "unproven": sorted(trace.unproven),
     }
     status: ToolStatus = "partial" if trace.cut else "ok"
     return log.result(status, data, trace.citations, truncated=trace.cut)
@@ -164,6 +166,7 @@ class _Trace:
         self.entry_points: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []
         self.outside: set[str] = set()
+        self.unproven: set[str] = set()
         self.cut = False
 
     def list_entry_points(self, points: list[tuple[str, SymbolRecord]]) -> None:
@@ -192,7 +195,8 @@ class _Trace:
                 break
             self._step(symbol, depth, caller, call)
             callees = self._codebase.callees(symbol, limit=MAX_CALLEES)
-            self.outside.update(callee.name for callee in callees if callee.definition is None)
+            self.outside.update(callee.name for callee in callees if callee.state == "external")
+            self.unproven.update(callee.name for callee in callees if callee.state == "unknown")
             fresh = [c for c in callees if c.definition is not None and c.definition.id not in seen]
             if depth == self._max_depth:
                 self.cut = self.cut or bool(fresh)
@@ -207,7 +211,8 @@ class _Trace:
     def _step(self, symbol: SymbolRecord, depth: int, caller: str | None, call: Callee | None) -> None:
         why = f"is entered at line {symbol.name_line}" if caller is None else f"is called by {caller}"
         made = cite_symbol(self._codebase, symbol, why)
-        said = {"called_by": caller, "line": call and call.line, "by_name": call is not None and call.by_name}
+        proof = [{"kind": kind, "file": file, "line": line} for kind, file, line in (call.proof if call else ())]
+        said = {"called_by": caller, "line": call and call.line, "by_name": False, "proof": proof}
         self.steps.append({"depth": depth, **_place(symbol), **said, "citation": self._number(made)})
 
     def _number(self, citation: Citation | None) -> int | None:

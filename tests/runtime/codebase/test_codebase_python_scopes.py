@@ -58,7 +58,10 @@ def test_a_definition_of_the_same_name_elsewhere_has_its_own_callers(scopes: Cod
 
 
 def test_a_bare_name_never_means_a_method(scopes: Codebase) -> None:
-    assert callers(scopes, "Box.hold") == {("pkg/core.py", 14), ("object.py", 4)}
+    assert callers(scopes, "Box.hold") == {("pkg/core.py", 14)}
+    symbol = next(symbol for symbol in scopes.symbols_named("Box.hold"))
+    # `thing.hold(2)` may mean it, `hold(1)` cannot be told either; both are counted, neither is a caller.
+    assert scopes.calls_of(symbol).unproven == 2
 
 
 def test_a_constructor_is_called_by_the_name_that_its_class_was_given(scopes: Codebase) -> None:
@@ -96,14 +99,14 @@ def test_callers_of_a_function_are_not_those_of_a_parameter_or_local_variable(in
 
 def test_the_class_of_an_object_tells_whose_method_is_called(inner: Codebase) -> None:
     lines = {line for file, line in callers(inner, "Box.hold") if file == "kinds.py"}
-    # self and super() of an heir, attributes and parameters with a class, objects made on the spot, an unknown thing.
-    assert lines == {7, 8, 19, 21, 25, 29, 30, 33, 35}
+    # self and super() of an heir, attributes and parameters with a class, objects made on the spot.
+    assert lines == {7, 8, 19, 21, 25, 30, 33}
     own = {line for file, line in callers(inner, "Other.hold", "kinds.py") if file == "kinds.py"}
-    assert own == {18, 29, 31}
+    assert own == {18, 31}
 
 
 def test_a_mention_of_a_method_is_judged_by_its_object_too(inner: Codebase) -> None:
-    assert references(inner, "Other.hold", "kinds.py", "kinds.py") == [18, 29, 31]
+    assert references(inner, "Other.hold", "kinds.py", "kinds.py") == [18, 31]
 
 
 def test_a_plain_name_leaves_out_what_functions_keep_to_themselves(inner: Codebase) -> None:
@@ -138,5 +141,5 @@ def test_a_method_is_reached_through_heirs_unless_they_have_their_own(
 ) -> None:
     write_files(root, HEIRS)
     codebase = opened(root)
-    assert callers(codebase, "Base.step", "a.py") == {("a.py", 3), ("b.py", 6), ("b.py", 11), ("c.py", 3)}
-    assert callers(codebase, "Leaf.step", "b.py") == {("a.py", 3), ("b.py", 6), ("b.py", 14), ("e.py", 6)}
+    assert callers(codebase, "Base.step", "a.py") == {("a.py", 3), ("b.py", 6), ("b.py", 11)}
+    assert callers(codebase, "Leaf.step", "b.py") == {("b.py", 14), ("e.py", 6)}
