@@ -112,8 +112,8 @@ def _usage(
 ) -> tuple[dict[str, Any], bool]:
     main = found[0]
     many = sheet.limit + 1
-    told = log.run("callers", lambda: codebase.calls_of(main, limit=4 * many))
-    calls = told.calls
+    told = codebase.calls_of(main, limit=4 * many)
+    calls = log.run("callers", lambda: told.calls)
     uses = log.run("references", lambda: codebase.references(main, limit=4 * many))
     imports = log.run("importers", lambda: importers_of_symbol(codebase.index, main, 500))
     callees = log.run("callees", lambda: codebase.callees(main, limit=many))
