@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -23,6 +23,7 @@ from runtime.codebase.files.words import looks_like_identifier, query_terms
 from runtime.codebase.index.records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
+from runtime.codebase.search.excerpts import excerpt_of, informative_terms
 from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
@@ -32,6 +33,7 @@ from runtime.primitives.dotted_names import last_part
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
 MAX_COUNTED = 5_000
+MAX_EXCERPTS = 12
 ALL_OF_KINDS = "*"
 # A branch that matches the whole case gains this share of the best score.
 BRANCH_WEIGHT = 0.6
@@ -70,7 +72,8 @@ def locate(
     `kinds` keeps only definitions of those kinds (class, function, method …); with the query `*` it selects all of
     them; `scope` is a file or folder to search; `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}], with `branch` [first line, last line] of the branch that answers «what happens when …?»;
+    score, source}], with `branch` [first line, last line] of the branch that answers «what happens when …?», and for
+    the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`);
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results. Status `empty` if nothing matches, `denied` if the scope leads outside the root.
     """
@@ -89,7 +92,8 @@ def locate(
         parent = posixpath.dirname(place)
         place = parent or None
         found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
-    data = {"query": query, "scope": place, "results": [row for row, _ in found], "definitions": search.definitions}
+    rows = search.with_excerpts([row for row, _ in found])
+    data = {"query": query, "scope": place, "results": rows, "definitions": search.definitions}
     return log.result("ok" if found else "empty", data, [citation for _, citation in found])
 
 
@@ -136,6 +140,22 @@ class _Search:
         # For an identifier, its occurrences are the best matches; a plain word's mere occurrence is weak evidence.
         others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
         return _merged([named, *others], self._limit)
+
+    def with_excerpts(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Add to the first rows of a question in words the lines that speak most of it."""
+        if self._is_name or self._query == ALL_OF_KINDS or not rows:
+            return rows
+        weights = informative_terms(self._codebase.index, self._query)
+        return [*(self._with_excerpt(row, weights) for row in rows[:MAX_EXCERPTS]), *rows[MAX_EXCERPTS:]]
+
+    def _with_excerpt(self, row: dict[str, Any], weights: Mapping[str, float]) -> dict[str, Any]:
+        source = self._codebase.try_source(row["file"])
+        lines = source.lines[row["start_line"] - 1 : row["end_line"]] if source else []
+        if not lines:
+            return row
+        is_document = kind_of_path(row["file"]) in {"docs", "changelog"}
+        chosen = excerpt_of(lines, row["start_line"], weights, is_document=is_document)
+        return {**row, "excerpt": msgspec.to_builtins(chosen)}
 
     def of_kinds(self, scope: str | None) -> list[_Located]:
         """Return all definitions of the kinds, source files first, by file and line."""
