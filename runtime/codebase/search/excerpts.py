@@ -50,11 +50,11 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
-    """Return the terms of a question with their weights: rare ones weigh more, unknown ones are left out."""
+    """Return the terms of a question with their weights: rare ones weigh more, those that are nowhere most of all."""
     counts = query_terms(question).counts
     known = index.document_counts(list(counts))
     total = max(1, index.chunk_count())
-    return {term: math.log(1 + total / known[term]) for term in counts if known.get(term)}
+    return {term: math.log(1 + total / max(1, known.get(term, 0))) for term in counts}
 
 
 def excerpt_of(

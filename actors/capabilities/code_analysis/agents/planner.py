@@ -27,6 +27,7 @@ from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
 from actors.capabilities.code_analysis.question.parts import asking_parts
+from actors.capabilities.code_analysis.ranking.answer_order import PART
 from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.agents.profile import AgentProfile
@@ -262,7 +263,7 @@ def _answer_steps(question: Question, goal: str) -> list[Step]:
     goals = (goal,)
     searches = [_locate("answer", "answer", question.text, goals, ANSWERING_PLACES)]
     for number, part in enumerate(asking_parts(question.text)[:MAX_PARTS]):
-        searches.append(_locate(f"part{number}", "part", part, goals, ANSWERING_PLACES))
+        searches.append(_locate(f"{PART}{number}", "part", part, goals, ANSWERING_PLACES))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(_locate(f"name{number}", "find", name, goals, MAX_NAMED))
     prose = _locate("prose", "prose", question.text, goals, MAX_DOCUMENTS, ["section"])

@@ -46,7 +46,7 @@ from actors.capabilities.code_analysis.handover.plan import plan_of
 from actors.capabilities.code_analysis.handover.reading import checked, written
 from actors.capabilities.code_analysis.handover.synthesis import PlaceNote, SynthesisOutput
 from actors.capabilities.code_analysis.question.analysis import Question
-from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
+from actors.capabilities.code_analysis.ranking.answer_order import first_of_each_part, in_answer_order
 from actors.capabilities.code_analysis.ranking.relevance import (
     Entity,
     coverage,
@@ -353,7 +353,8 @@ def _places_of_earlier_rounds(view: StageView) -> set[tuple[str, int]]:
 
 
 def _answer(evidence: Evidence) -> list[Claim]:
-    return answer_claims(in_answer_order(evidence.facts))
+    places = in_answer_order(evidence.facts)
+    return answer_claims(places, first_of_each_part(evidence.facts, places))
 
 
 _WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {

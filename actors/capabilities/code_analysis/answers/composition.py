@@ -155,7 +155,8 @@ def compose(
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
-    Unless it `is_found`, the places are listed as likely ones. `reasons`: aspect → why nothing was found for it. `failure`: the stage that failed for good and why, in words.
+    `reasons`: aspect → why nothing was found for it. `failure`: the stage that failed for good and why, in words.
+    Unless it `is_found`, the places are listed as likely ones.
     """
     was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])

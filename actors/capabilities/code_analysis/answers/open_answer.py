@@ -25,8 +25,11 @@ MAX_CITED_LINES = 25
 POINT_SHARE = 0.2
 
 
-def answer_claims(places: Sequence[Place]) -> list[Claim]:
-    """Return the claims of an answer: a lead with code, what documents say, and further places."""
+def answer_claims(places: Sequence[Place], of_parts: Sequence[Place] = ()) -> list[Claim]:
+    """Return the claims of an answer: a lead with code, what documents say, and further places.
+
+    `of_parts`: the best places of the parts of the question, in order; they stand before the other ones.
+    """
     told = [place for place in places if place.fact.excerpt is not None]
     code = [place for place in told if not place.is_prose]
     prose = [place for place in told if place.is_prose][:MAX_DOCUMENTS]
@@ -34,6 +37,8 @@ def answer_claims(places: Sequence[Place]) -> list[Claim]:
         return [claim for place in prose if (claim := _document_claim(place.fact, "lead")) is not None]
     lead, *others = code
     enough = POINT_SHARE * lead.score
+    first = [place for place in of_parts if place in others]
+    others = [*first, *(place for place in others if place not in first)]
     points = [_point(place.fact) for place in others[:MAX_POINTS] if place.score >= enough]
     said = [claim for place in prose if (claim := _document_claim(place.fact, "said")) is not None]
     return [_lead(lead.fact), *said, *points]

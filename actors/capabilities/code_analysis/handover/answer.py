@@ -49,8 +49,9 @@ class AnswerFinding(msgspec.Struct, frozen=True):
 class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of integration.
 
-    `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an answer
-    that lists likely places alone. `bound` names the bound that left goals open; `ended_because` gives the reason in words.
+    `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an
+    answer that lists likely places alone. `bound` names the bound that left goals open; `ended_because` gives the
+    reason in words.
     """
 
     final_response: str

@@ -15,6 +15,8 @@ from actors.capabilities.code_analysis.evidence.steps import Purpose
 
 PURPOSE_WEIGHTS: Mapping[Purpose, float] = {"answer": 1.0, "find": 0.8, "part": 0.7, "prose": 0.5}
 AGAIN_BONUS = 0.15
+# What the ids of the steps begin with that search for a part of a question; a digit follows.
+PART = "part"
 MAX_PER_FILE = 3
 
 
@@ -43,6 +45,19 @@ def in_answer_order(facts: Iterable[Fact]) -> list[Place]:
             best[key] = Place(fact, score)
     ranked = sorted(best.values(), key=lambda place: (-place.score, *place.fact.place))
     return _apart(ranked)
+
+
+def first_of_each_part(facts: Iterable[Fact], places: Sequence[Place]) -> list[Place]:
+    """Return the best place that the search for each part of the question found, in the order of the parts."""
+    found: dict[str, Place] = {}
+    by_key = {place.fact.place: place for place in places}
+    for fact in facts:
+        for step in (fact.step, *fact.also_by):
+            if step.startswith(PART) and fact.place in by_key:
+                known = found.get(step)
+                if known is None or fact.score > known.fact.score:
+                    found[step] = by_key[fact.place]
+    return [found[step] for step in sorted(found)]
 
 
 def _apart(ranked: Sequence[Place]) -> list[Place]:
