@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.agents.answer import answer_in
+from runtime.agents.answer import Answer, answer_in
 from runtime.pipeline.config import Priority, RunMode
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
 from runtime.run.stage_view import handled_failures
@@ -99,6 +99,7 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         "reasoner": reasoner,
         "usage": _usage(envelope),
     }
+    document |= {name: said for name, said in _trust(answer).items() if said is not None}
     document |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
     if answer.final_response and answer.citations is None:
         document["uncited"] = True
@@ -128,8 +129,14 @@ def exit_status(document: dict[str, Any]) -> int:
         return EXIT_BOUND
     if reason != "completed":
         return EXIT_FAILED
+    if document.get("status") == "not_found":
+        return EXIT_NOTHING_FOUND
     is_answered = document["citations"] or document.get("commits") or document.get("uncited")
     return EXIT_ANSWERED if is_answered else EXIT_NOTHING_FOUND
+
+
+def _trust(answer: Answer) -> dict[str, Any]:
+    return {"status": answer.status, "confidence": answer.confidence}
 
 
 def interrupt_document(interrupt: Interrupt) -> dict[str, Any]:

@@ -19,6 +19,8 @@ class Answer(msgspec.Struct, frozen=True):
     - `commits`: {sha, author, date, subject} of each commit that the answer mentions.
     - `findings`: {goal, status, text, citations} of each goal. `files_examined`: paths.
     - `open_goals`: goals without an answer; without the key, those of the run that are not answered.
+    - `confidence`: how far the answer can be trusted, 0 to 1.
+    - `status`: `answered`, or `not_found` where the places that it cites are likely ones only.
     - `partial`: the answer lacks something. `bound`: the bound that left goals open. `ended_because`: why, in words.
     """
 
@@ -31,6 +33,8 @@ class Answer(msgspec.Struct, frozen=True):
     partial: bool = False
     bound: str | None = None
     ended_because: str | None = None
+    confidence: float | None = None
+    status: str | None = None
 
 
 def answer_in(outputs: Mapping[str, dict[str, Any]], is_completed: bool = True) -> Answer:

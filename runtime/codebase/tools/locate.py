@@ -3,14 +3,14 @@
 A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, which
 also weigh names and paths, and one for values alone (constants, fields …) by their names. If nothing is found, the
 search is broadened once, then moved up from its scope; a search for values alone is never broadened.
-`data["results"]` and the citations are in the same order, one citation for each row.
+The citations are those of `data["results"]` and then those of `data["passages"]`, in order, one for each row.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -23,7 +23,9 @@ from runtime.codebase.files.words import looks_like_identifier, query_terms
 from runtime.codebase.index.records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
+from runtime.codebase.search.excerpts import excerpt_of, informative_terms
 from runtime.codebase.search.named_values import VALUES, values_for
+from runtime.codebase.search.passages import Passage
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
@@ -32,6 +34,8 @@ from runtime.primitives.dotted_names import last_part
 MAX_RESULTS = 100
 MAX_QUERY_CHARS = 20_000
 MAX_COUNTED = 5_000
+MAX_EXCERPTS = 12
+MAX_PASSAGES = 8
 ALL_OF_KINDS = "*"
 # A branch that matches the whole case gains this share of the best score.
 BRANCH_WEIGHT = 0.6
@@ -70,9 +74,11 @@ def locate(
     `kinds` keeps only definitions of those kinds (class, function, method …); with the query `*` it selects all of
     them; `scope` is a file or folder to search; `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}], with `branch` [first line, last line] of the branch that answers «what happens when …?»;
+    score, source}], with `branch` [first line, last line] of the branch that answers «what happens when …?», and for
+    the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`);
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
-    results; `meaning`: the share of the pieces that could be compared by meaning, 0 to 1, None if words alone count.
+    results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
+    first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that could be compared by meaning, 0 to 1, None if words alone count.
     Status `empty` if nothing matches, `denied` if the scope leads outside the root.
     """
     log = AttemptLog(codebase.max_retries)
@@ -90,14 +96,17 @@ def locate(
         parent = posixpath.dirname(place)
         place = parent or None
         found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
+    rows = search.with_excerpts([row for row, _ in found])
+    passages = search.passages() if scope in (None, "", ".") else []
     data = {
         "query": query,
         "scope": place,
-        "results": [row for row, _ in found],
+        "results": rows,
         "definitions": search.definitions,
         "meaning": codebase.meaning,
+        "passages": [row for row, _ in passages],
     }
-    return log.result("ok" if found else "empty", data, [citation for _, citation in found])
+    return log.result("ok" if found else "empty", data, [citation for _, citation in (*found, *passages)])
 
 
 class _Search:
@@ -143,6 +152,35 @@ class _Search:
         # For an identifier, its occurrences are the best matches; a plain word's mere occurrence is weak evidence.
         others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
         return _merged([named, *others], self._limit)
+
+    def passages(self) -> list[_Located]:
+        """Find what documents, documentation strings and comments say of a question in words."""
+        if self._is_name or self._kinds or not self._query:
+            return []
+        found = self._codebase.passages(self._query, MAX_PASSAGES, wait=self._wait)
+        rows = ((passage, self._passage_citation(passage)) for passage in found if passage.sentences)
+        return [(_passage_row(passage), citation) for passage, citation in rows if citation is not None]
+
+    def _passage_citation(self, passage: Passage) -> Citation | None:
+        first, last = passage.sentences[0], passage.sentences[-1]
+        start, end, telling = first.start_line, last.end_line, first.start_line
+        return cite(self._codebase, passage.file, start, end, why="speaks of the question", telling_line=telling)
+
+    def with_excerpts(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Add to the first rows of a question in words the lines that speak most of it."""
+        if self._is_name or self._query == ALL_OF_KINDS or not rows:
+            return rows
+        weights = informative_terms(self._codebase.index, self._query)
+        return [*(self._with_excerpt(row, weights) for row in rows[:MAX_EXCERPTS]), *rows[MAX_EXCERPTS:]]
+
+    def _with_excerpt(self, row: dict[str, Any], weights: Mapping[str, float]) -> dict[str, Any]:
+        source = self._codebase.try_source(row["file"])
+        lines = source.lines[row["start_line"] - 1 : row["end_line"]] if source else []
+        if not lines:
+            return row
+        is_document = kind_of_path(row["file"]) in {"docs", "changelog"}
+        chosen = excerpt_of(lines, row["start_line"], weights, is_document=is_document)
+        return {**row, "excerpt": msgspec.to_builtins(chosen)}
 
     def of_kinds(self, scope: str | None) -> list[_Located]:
         """Return all definitions of the kinds, source files first, by file and line."""
@@ -292,6 +330,19 @@ class _Search:
             "source": "text",
         }
         return row, citation
+
+
+def _passage_row(passage: Passage) -> dict[str, Any]:
+    return {
+        "file": passage.file,
+        "start_line": passage.sentences[0].start_line,
+        "end_line": passage.sentences[-1].end_line,
+        "kind": passage.kind,
+        "heading": passage.heading,
+        "text": " ".join(sentence.text for sentence in passage.sentences),
+        "names": [tie.definition.qualified_name for tie in passage.ties if tie.definition is not None],
+        "score": round(passage.score, 6),
+    }
 
 
 def _symbol_row(symbol: SymbolRecord, score: float, source: str) -> dict[str, Any]:

@@ -213,6 +213,8 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
         files_read=execution.files_read,
         code_read=execution.code_read,
         context=execution.context,
+        confidence=synthesis.confidence,
+        confidence_features=synthesis.confidence_features,
         shown={"planner": plan.shown or {}, "synthesizer": synthesis.shown or {}},
     )
 

@@ -30,6 +30,7 @@ from actors.capabilities.code_analysis.answers.composition import (
     history_reason,
     ranked_citations,
 )
+from actors.capabilities.code_analysis.answers.confidence import ENOUGH
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
 from actors.capabilities.code_analysis.evidence.claims import (
     ROLES_OF_COMMITS,
@@ -171,8 +172,17 @@ async def assemble(
     citations = ranked_citations(findings)
     # When nothing was found, name a bound that forbade searching: «not found» would claim too much.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
+    confidence = _confidence(view) if citations else 0.0 if ended_by is None else None
+    is_found = confidence is None or confidence >= ENOUGH
     answer = compose(
-        question, findings, perceived.stats.skipped, ended_by, remarks(view), missing_reasons(view), failure_in(view)
+        question,
+        findings,
+        perceived.stats.skipped,
+        ended_by,
+        remarks(view),
+        missing_reasons(view),
+        failure_in(view),
+        is_found=is_found,
     )
     claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
@@ -188,12 +198,23 @@ async def assemble(
         files_examined=sorted({produced.file for produced in collected.ranges}),
         open_goals=[goal.text for goal in view.goals.unanswered],
         partial=bool(view.failures) or last_pass(view).route == "complete_limit",
+        confidence=confidence,
+        status="answered" if is_found else "not_found",
         ended_because=ended_because(view),
         bound=bound_reached(view),
         citations_dropped=dict(dropped),
         events_logged=len(view.goals.finished_rounds),
     )
     return output, _turn(context, view, question, findings)
+
+
+def _confidence(view: StageView) -> float | None:
+    """Return the confidence of the best round of a question in words; None for other questions, or with a model."""
+    said = [done.confidence for done in passes_of(view)]
+    synthesis = synthesis_if_any(view)
+    if not said and synthesis is not None:
+        said = [synthesis.confidence]
+    return max((value for value in said if value is not None), default=None)
 
 
 def _question(view: StageView) -> Question:

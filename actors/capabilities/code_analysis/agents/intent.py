@@ -30,6 +30,7 @@ from runtime.run.goals import Goal, GoalsPatch
 from runtime.run.stage_view import StageView
 
 _GOAL_TEXT: dict[Aspect, str] = {
+    "answer": "Find what answers: {subject}",
     "definition": "Find where {subject} is defined",
     "mechanism": "Show how {subject} works",
     "usage": "Show who uses {subject}",

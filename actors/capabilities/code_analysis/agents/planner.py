@@ -26,6 +26,8 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.hints import with_hint
 from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
+from actors.capabilities.code_analysis.question.parts import asking_parts
+from actors.capabilities.code_analysis.ranking.answer_order import PART
 from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.agents.profile import AgentProfile
@@ -49,6 +51,8 @@ HISTORIES = 2
 COMPARED = 2
 MAX_RELATED = 50
 MAX_DOCUMENTS = 4
+ANSWERING_PLACES = 12
+MAX_PARTS = 3
 HEAD_START_S = 2.0
 FEASIBILITY = "feasibility"
 MIN_FEASIBILITY = 40
@@ -231,11 +235,13 @@ def plan_steps(question: Question, goals: list[Goal], pass_number: int, is_wider
     """Return the steps of a pass in order, without repeats; `is_wider` also searches for parts of names."""
     by_aspect = {aspect_of(goal): goal.id for goal in goals}
     steps: list[Step] = []
+    if "answer" in by_aspect:
+        steps += _answer_steps(question, by_aspect["answer"])
     if "structure" in by_aspect:
         steps += _structure_steps(question, by_aspect["structure"])
     if "listing" in by_aspect:
         steps += _listing_steps(question, by_aspect["listing"])
-    if not by_aspect.keys() <= {"structure", "listing"}:
+    if not by_aspect.keys() <= {"answer", "structure", "listing"}:
         steps += _search_steps(question, by_aspect, pass_number, is_wider)
     return _distinct(steps)
 
@@ -250,6 +256,22 @@ def independent_groups(steps: Sequence[Step]) -> list[list[Step]]:
     order = {step.id: position for position, step in enumerate(steps)}
     in_order = [sorted(group, key=lambda step: order[step.id]) for group in groups]
     return sorted(in_order, key=lambda group: order[group[0].id])
+
+
+def _answer_steps(question: Question, goal: str) -> list[Step]:
+    """Build steps that search for the whole question, its parts, its names and its documents, and read the best."""
+    goals = (goal,)
+    searches = [_locate("answer", "answer", question.text, goals, ANSWERING_PLACES)]
+    for number, part in enumerate(asking_parts(question.text)[:MAX_PARTS]):
+        searches.append(_locate(f"{PART}{number}", "part", part, goals, ANSWERING_PLACES))
+    for number, name in enumerate(question.identifiers[:MAX_NAMED]):
+        searches.append(_locate(f"name{number}", "find", name, goals, MAX_NAMED))
+    prose = _locate("prose", "prose", question.text, goals, MAX_DOCUMENTS, ["section"])
+    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+    found_by = tuple(step.id for step in searches)
+    why = "read the best places"
+    read = Step("read", "read", "read_code", {"max_lines": READ_LINES}, goals, why, found_by, READ_PLACES, lines)
+    return [*searches, prose, msgspec.structs.replace(read, in_order=True)]
 
 
 def _structure_steps(question: Question, goal: str) -> list[Step]:

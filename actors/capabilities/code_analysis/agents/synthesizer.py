@@ -11,12 +11,14 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.answers.comparison import differences, members_of_both
+from actors.capabilities.code_analysis.answers.confidence import confidence_in, features_of
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
 from actors.capabilities.code_analysis.answers.extension import derived, left_open
 from actors.capabilities.code_analysis.answers.history import history, together
 from actors.capabilities.code_analysis.answers.homonyms import same_names
 from actors.capabilities.code_analysis.answers.how_to import guidance
 from actors.capabilities.code_analysis.answers.listing import listing_claims
+from actors.capabilities.code_analysis.answers.open_answer import answer_claims
 from actors.capabilities.code_analysis.answers.wording import (
     caller_claim,
     code_claim,
@@ -44,6 +46,7 @@ from actors.capabilities.code_analysis.handover.plan import plan_of
 from actors.capabilities.code_analysis.handover.reading import checked, written
 from actors.capabilities.code_analysis.handover.synthesis import PlaceNote, SynthesisOutput
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.ranking.answer_order import first_of_each_part, in_answer_order
 from actors.capabilities.code_analysis.ranking.relevance import (
     Entity,
     coverage,
@@ -102,6 +105,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     places |= {(commit.hash, 0) for claim in made for commit in claim.commits}
     seen = _places_of_earlier_rounds(view)
     best = [entity.as_document() for entity in evidence.entities[:MAX_RELATED]]
+    features = features_of(in_answer_order(evidence.facts)) if "answer" in question.aspects else {}
     output = SynthesisOutput(
         entities=msgspec.convert(best, list[PlaceNote]),
         key_flows=[claim.text for claims in hints.values() for claim in claims if claim.role == "step"],
@@ -110,6 +114,8 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
         accumulated_evidence=len(places | seen),
         new_evidence=len(places - seen),
         coverage=coverage(evidence.question, evidence.entities, evidence.facts),
+        confidence=confidence_in(features) if features else None,
+        confidence_features=features,
     )
     return written(output)
 
@@ -346,7 +352,13 @@ def _places_of_earlier_rounds(view: StageView) -> set[tuple[str, int]]:
     return places | {(commit.hash, 0) for claim in earlier for commit in claim.commits}
 
 
+def _answer(evidence: Evidence) -> list[Claim]:
+    places = in_answer_order(evidence.facts)
+    return answer_claims(places, first_of_each_part(evidence.facts, places))
+
+
 _WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {
+    "answer": _answer,
     "definition": _definition,
     "mechanism": _mechanism,
     "usage": _usage,

@@ -25,6 +25,7 @@ from actors.capabilities.code_analysis.handover.perception import perception_of
 from actors.capabilities.code_analysis.handover.plan import group_of, plan_of
 from actors.capabilities.code_analysis.handover.reading import written
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
 from actors.capabilities.code_analysis.ranking.delegation import passed_on, ranked_places
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
 from actors.capabilities.code_analysis.session import recall
@@ -141,6 +142,9 @@ def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dic
         return [step.arguments]
     facts = [fact for step_id in step.top_of if step_id in done for fact in done[step_id].facts]
     calls: list[dict[str, Any]] = []
+    if step.in_order:
+        values = [_filled(step, _place_of(place.fact)) for place in in_answer_order(distinct(facts))]
+        return [{**step.arguments, **filled} for filled in values[: step.count]]
     ranked = ranked_places(question, distinct(facts))
     if step.passed_on:
         delegate = passed_on(ranked[0], facts) if ranked else None

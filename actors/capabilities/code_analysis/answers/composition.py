@@ -25,6 +25,8 @@ from runtime.run.goals import Goal
 
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("lead", ""),
+    ("said", ""),
+    ("point", ""),
     ("code", ""),
     ("module", ""),
     ("difference", "**Differences**"),
@@ -43,6 +45,7 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
 )
 
 _MISSING: dict[str, str] = {
+    "answer": "Nothing was found that speaks of it.",
     "usage": "No use of it was found in this repository.",
     "tests": "No test that mentions it was found.",
     "mechanism": "Nothing was found that shows how it works.",
@@ -72,6 +75,8 @@ _FIRST: dict[str, tuple[ClaimRole, ...]] = {
     "why": ("change",),
 }
 
+NOT_FOUND = "I did not find this. Likely places:"
+MAX_LIKELY = 5
 _NOTHING_YET = "Nothing worth citing had been found when the run was ended."
 ROUNDS_ENDED = "This answer may be incomplete, with goals left open: {because}."
 
@@ -144,11 +149,14 @@ def compose(
     remarks: Sequence[str] = (),
     reasons: Mapping[str, str] | None = None,
     failure: str | None = None,
+    *,
+    is_found: bool = True,
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     `reasons`: aspect → why nothing was found for it. `failure`: the stage that failed for good and why, in words.
+    Unless it `is_found`, the places are listed as likely ones.
     """
     was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])
@@ -159,6 +167,8 @@ def compose(
         parts += missing
     elif not claims:
         parts.append(_NOTHING_YET if was_cut else _nothing_found(question))
+    if claims and not is_found:
+        return "\n\n".join((_likely(claims), *_endings(skipped, remarks, failure, ended_by)))
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
@@ -169,16 +179,33 @@ def compose(
         parts.append(_NO_ORIGIN)
     if claims:
         parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
+    return "\n\n".join((*parts, *_endings(skipped, remarks if claims else (), failure, ended_by)))
+
+
+def _likely(claims: Sequence[Claim]) -> str:
+    """Say that the answer was not found, and list the places where it may be, without saying more of them."""
+    cited = list(dict.fromkeys((claim.subject, claim.citations[0]) for claim in claims if claim.citations))
+    listed = [
+        f"- {plain(code_span(subject or citation.file))} {citation.mark}" for subject, citation in cited[:MAX_LIKELY]
+    ]
+    return "\n".join((NOT_FOUND, "", *listed))
+
+
+def _endings(
+    skipped: Mapping[str, int], remarks: Sequence[str], failure: str | None, ended_by: str | None
+) -> list[str]:
+    """Say what the answer is made of, and why it may be incomplete."""
+    parts = []
     if skipped:
         listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
         parts.append(f"Not looked at: {listed}.")
-    if claims and not was_cut:
+    if ended_by is None and failure is None:
         parts += remarks
     if failure is not None:
         parts.append(f"This answer is partial: {failure}.")
     if ended_by is not None:
         parts.append(f"This answer is partial: the run was ended by a bound ({ended_by}).")
-    return "\n\n".join(parts)
+    return parts
 
 
 def _is_led_by_document(claims: Sequence[Claim]) -> bool:
@@ -202,7 +229,7 @@ def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) 
 
 
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
-    if role in {"lead", "code", "module", "caveat"}:
+    if role in {"lead", "said", "code", "module", "caveat"}:
         return "\n\n".join(render(claim) for claim in claims)
     lines = "\n".join(f"- {render(claim)}" for claim in claims)
     return f"{heading}\n\n{lines}" if heading else lines

@@ -16,6 +16,8 @@ from runtime.codebase.citation import Citation
 
 ClaimRole = Literal[
     "lead",
+    "said",
+    "point",
     "code",
     "step",
     "caller",

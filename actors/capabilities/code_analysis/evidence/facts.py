@@ -16,6 +16,7 @@ from actors.capabilities.code_analysis.evidence.commits import CommitNote, note_
 from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
+from runtime.codebase.search.excerpts import Excerpt
 
 # A symbol merely defined in a mapped file was not searched for: it scores less than any hit.
 MAPPED_SCORE = 0.2
@@ -31,6 +32,7 @@ FactKind = Literal[
     "definition",
     "namesake",
     "excerpt",
+    "passage",
     "code",
     "caller",
     "callee",
@@ -55,7 +57,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     the caller's file, 0 when unknown. `also_by`: other steps that found it. `purpose`: the purpose of the step that
     found it, and `also_for` those of the other steps. `commit` and `deed` (the commit's role) are set for facts about
     changes; lines are cited as those of a commit only where it `wrote` them. `count`: the number of commits in which
-    two files changed together, or of definitions with the same name. `branch`: the first and last line of the code for
+    two files changed together, or of definitions with the same name. `excerpt`: the lines that speak of the query.
+    `branch`: the first and last line of the code for
     the case that the question asks about. `by_name`: only its name identifies the callee of a call.
     """
 
@@ -79,6 +82,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     by_name: bool = False
     purpose: Purpose | None = None
     also_for: tuple[Purpose, ...] = ()
+    excerpt: Excerpt | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -157,7 +161,7 @@ def _each_once(purposes: Iterable[Purpose]) -> tuple[Purpose, ...]:
 def _located(result: ToolResult) -> Iterator[Fact]:
     rows = result.data["results"]
     best = max((row["score"] for row in rows), default=0.0) or 1.0
-    for row, citation in zip(rows, result.citations, strict=True):
+    for row, citation in zip(rows, result.citations[: len(rows)], strict=True):
         is_text = row["source"] == "text"
         yield Fact(
             kind="excerpt" if is_text or not row["kind"] else "definition",
@@ -170,7 +174,20 @@ def _located(result: ToolResult) -> Iterator[Fact]:
             is_test=_is_test(citation, row["symbol"]),
             count=result.data.get("definitions", 0) if row["source"] == "symbol" else 0,
             branch=tuple(row.get("branch") or ()),
+            excerpt=msgspec.convert(row["excerpt"], Excerpt) if row.get("excerpt") else None,
         )
+
+
+def _said(result: ToolResult) -> Iterator[Fact]:
+    """Yield the passages that speak of the query; `symbol_kind` is that of the passage, `text` its sentences."""
+    rows = result.data.get("passages", ())
+    for row, citation in zip(rows, result.citations[len(result.data["results"]) :], strict=True):
+        yield Fact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"])
+
+
+def _found(result: ToolResult) -> Iterator[Fact]:
+    yield from _located(result)
+    yield from _said(result)
 
 
 def _is_test(citation: Citation, symbol: str | None) -> bool:
@@ -334,7 +351,7 @@ _REMEMBERED: dict[str, tuple[FactKind, tuple[str, ...]]] = {
 }
 
 _RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {
-    "locate": _located,
+    "locate": _found,
     "read_code": _read,
     "explore_symbol_usage": _used,
     "map_module": _mapped,

@@ -20,6 +20,10 @@ Purpose = Literal[
     "settings",
     "values",
     "serving",
+    # Places that answer a question in words: its whole, each part of it, its documents.
+    "answer",
+    "part",
+    "prose",
     # Lists: all of one kind of code; candidates for a list; subtypes of a type; lists in documents.
     "all_of_kind",
     "listing",
@@ -52,7 +56,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `fill` maps a parameter to the field it takes from each place (`file`, `start_line`, `end_line` or `name`).
     `named_only`: where the question names something, only places of that name. `passed_on`: only the delegate of the
-    best place, if it has one.
+    best place, if it has one. `in_order`: the places as the search ranked them.
     """
 
     id: str
@@ -66,6 +70,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     fill: dict[str, str] = {}
     named_only: bool = False
     passed_on: bool = False
+    in_order: bool = False
 
 
 class StepReport(msgspec.Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from actors.capabilities.code_analysis.handover.reading import optional
@@ -47,7 +49,9 @@ class AnswerFinding(msgspec.Struct, frozen=True):
 class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of integration.
 
-    `bound` names the bound that left goals open; `ended_because` gives the reason in words.
+    `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an
+    answer that lists likely places alone. `bound` names the bound that left goals open; `ended_because` gives the
+    reason in words.
     """
 
     final_response: str
@@ -57,6 +61,8 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     files_examined: list[str] = []
     open_goals: list[str] = []
     partial: bool = False
+    confidence: float | None = None
+    status: Literal["answered", "not_found"] | None = None
     ended_because: str | None = None
     bound: str | None = None
     citations_dropped: dict[str, int] = {}

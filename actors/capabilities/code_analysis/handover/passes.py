@@ -39,6 +39,8 @@ class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     files_read: list[str] = []
     code_read: list[CodeRead] = []
     context: ContextSize = ContextSize()
+    confidence: float | None = None
+    confidence_features: dict[str, float] = {}
     shown: dict[str, Any] = {}
     rules_took_over: list[dict[str, Any]] = []
     route: str = ""

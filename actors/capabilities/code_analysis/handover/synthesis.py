@@ -24,6 +24,7 @@ class PlaceNote(msgspec.Struct, frozen=True):
 class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of the synthesizer.
 
+    `confidence`: of the answer to a question in words, 0 to 1, from its features; None for other questions.
     `hints_for_goals` maps a goal to its claims. They are read one by one (`read_claims`), so an unreadable claim is
     counted and left out without losing the others.
     """
@@ -36,6 +37,8 @@ class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
     accumulated_evidence: int = 0
     new_evidence: int = 0
     coverage: float = 0.0
+    confidence: float | None = None
+    confidence_features: dict[str, float] = {}
     claims_dropped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     filled_by_rules: list[str] | msgspec.UnsetType = msgspec.UNSET
     shown: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET

@@ -13,9 +13,10 @@ import msgspec
 
 from actors.capabilities.code_analysis.question.kinds import PATTERNS, THIS_PROJECT, QuestionKind
 from actors.capabilities.code_analysis.question.parts import parts_of, points_back
-from runtime.codebase.files.words import query_terms
+from runtime.codebase.files.words import index_terms, query_terms
 
 Aspect = Literal[
+    "answer",
     "definition",
     "mechanism",
     "usage",
@@ -58,6 +59,20 @@ _ADDED: dict[QuestionKind, tuple[Aspect, ...]] = {
     "configured": ("configuration",),
     "extend": ("usage",),
 }
+
+# Kinds that ask for relations, which are looked up by name rather than searched for by meaning.
+_OF_RELATIONS = frozenset({"who_calls", "tested", "changed", "changes_with", "compare", "list_all", "overview"})
+# More words than this tell a story rather than name a relation: without a name in it, and with one.
+MOST_WORDS_OF_RELATIONS = {False: 9, True: 24}
+_BESIDES: dict[QuestionKind, tuple[Aspect, ...]] = {
+    "who_calls": ("usage",),
+    "tested": ("tests",),
+    "changed": ("history",),
+    "changes_with": ("together",),
+}
+_ABOUT_NAMES = frozenset(
+    query_terms("defined declared added introduced created changed called class function method module").counts
+)
 
 _HOW_CONFIGURED = re.compile(
     r"\bhow (?:is|are|do|can|to|does) (?:(?!\b(?:and|where|works?)\b).){0,40}configur", re.IGNORECASE
@@ -205,6 +220,12 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
         return _WHOLE.search(self.text) is not None or _OF_KIND["changed"].issuperset(self.terms)
 
     @property
+    def is_of_names(self) -> bool:
+        """True when it names things of the code and says nothing else of them."""
+        own = {term for name in self.identifiers for term in index_terms(name).split()} | _ABOUT_NAMES
+        return bool(self.identifiers) and own.issuperset(self.terms)
+
+    @property
     def asks_for_origin(self) -> bool:
         """True when it asks since when, or why, there is something."""
         if self.kind == "why":
@@ -270,7 +291,23 @@ def analyse(text: str) -> Question:
     if kind == "compare" and len(identifiers) > 1:
         asked = msgspec.structs.replace(asked, subject=" and ".join(identifiers))
     of_paths = kind in {"changed", "changes_with"} and bool(paths) and not identifiers
-    return msgspec.structs.replace(asked, aspects=aspects[:1]) if of_paths or asked.is_of_whole else asked
+    if of_paths or asked.is_of_whole:
+        return msgspec.structs.replace(asked, aspects=aspects[:1])
+    return msgspec.structs.replace(asked, aspects=_open_aspects(asked)) if _is_open(asked) else asked
+
+
+def _is_open(asked: Question) -> bool:
+    """True for a question in words, which the places that speak of it answer, and not the relations of one name."""
+    if asked.kind in _OF_RELATIONS:
+        has_subject = bool(asked.identifiers or asked.paths) or asked.kind in {"list_all", "overview"}
+        return not has_subject or len(asked.text.split()) > MOST_WORDS_OF_RELATIONS[bool(asked.identifiers)]
+    return not (asked.paths and not asked.terms) and not asked.is_of_names
+
+
+def _open_aspects(asked: Question) -> tuple[Aspect, ...]:
+    """The answer itself, then what the question asks for besides: uses, tests, history."""
+    wanted = [aspect for kind in (asked.kind, *asked.further) for aspect in _BESIDES.get(kind, ())]
+    return tuple(dict.fromkeys(("answer", *wanted)))
 
 
 def _perhaps_names(text: str, known: Collection[str]) -> tuple[str, ...]:

@@ -26,3 +26,18 @@ def parts_of(text: str) -> tuple[str, ...]:
 def points_back(part: str) -> bool:
     """True for a part that speaks of what a part before it named: «who calls it», «and why»."""
     return _POINTS_BACK.search(part) is not None
+
+
+# Where a part of a question in words ends: a sentence, or a clause before a word that asks.
+_CLAUSE = re.compile(
+    r"(?<=[.?!;])\s+|,\s+(?:and|but|or)\s+(?=(?:how|what|where|which|who|why|when|does|do|did|is|are|can|could|will|would"
+    r"|has|have|must|should)\b)|\s+and\s+(?=(?:how|what|where|which|who|why|when)\b)",
+    re.IGNORECASE,
+)
+MIN_PART_WORDS = 4
+
+
+def asking_parts(text: str) -> tuple[str, ...]:
+    """Return the sentences and clauses of a question that can be searched for by themselves; none if it has but one."""
+    parts = [part.strip() for part in _CLAUSE.split(text) if part and len(part.split()) >= MIN_PART_WORDS]
+    return tuple(parts) if len(parts) > 1 else ()

@@ -1,0 +1,118 @@
+"""Answers a question in words from the places that speak of it: the deciding lines first, then what else bears on it.
+
+Nothing is asserted but what the cited lines hold: a claim names a place and quotes it. The first place is shown with
+its code, a document that speaks of the question follows it, and further places are quoted in a line each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.ranking.answer_order import Place
+from runtime.codebase.citation import Citation
+from runtime.codebase.search.excerpts import Excerpt
+from runtime.codebase.search.prose_quotes import ProseQuote
+
+MAX_POINTS = 6
+MAX_DOCUMENTS = 2
+MAX_QUOTE_CHARS = 140
+MAX_CITED_LINES = 25
+# A place further down must have this share of the best score to be spoken of.
+POINT_SHARE = 0.2
+
+
+def answer_claims(places: Sequence[Place], of_parts: Sequence[Place] = ()) -> list[Claim]:
+    """Return the claims of an answer: a lead with code, what documents say, and further places.
+
+    `of_parts`: the best places of the parts of the question, in order; they stand before the other ones.
+    """
+    told = [place for place in places if place.fact.excerpt is not None]
+    code = [place for place in told if not place.is_prose]
+    prose = [place for place in told if place.is_prose][:MAX_DOCUMENTS]
+    if not code:
+        return [claim for place in prose if (claim := _document_claim(place.fact, "lead")) is not None]
+    lead, *others = code
+    enough = POINT_SHARE * lead.score
+    first = [place for place in of_parts if place in others]
+    others = [*first, *(place for place in others if place not in first)]
+    points = [_point(place.fact) for place in others[:MAX_POINTS] if place.score >= enough]
+    said = [claim for place in prose if (claim := _document_claim(place.fact, "said")) is not None]
+    return [_lead(lead.fact), *said, *points]
+
+
+def _lead(fact: Fact) -> Claim:
+    """Return the claim about the best place, with its deciding lines as code."""
+    excerpt = _excerpt(fact)
+    where = f"{_named(fact)} in {code_span(fact.citation.file)}" if fact.name else code_span(fact.citation.file)
+    said = _own_words(excerpt)
+    text = where if said is None else f"{where}: {_quoted(said.text)}"
+    start, end = _around(excerpt, said)
+    code = excerpt.text if start <= excerpt.shown_start and excerpt.shown_end <= end else ""
+    return Claim("lead", text, (_lines(fact, start, end),), code=_dedented(code), subject=fact.name)
+
+
+def _point(fact: Fact) -> Claim:
+    """Return the claim about a further place: its own words, or the lines of it that speak of the question."""
+    excerpt = _excerpt(fact)
+    said = _own_words(excerpt)
+    if said is not None:
+        start, end = _around(excerpt, said)
+        return Claim("point", f"{_named(fact)}: {_quoted(said.text)}", (_lines(fact, start, end),), subject=fact.name)
+    lines = " … ".join(code_span(_cut(line)) for line in excerpt.quotes)
+    cited = _lines(fact, excerpt.start_line, excerpt.end_line)
+    return Claim("point", f"{_named(fact)}: {lines}", (cited,), subject=fact.name)
+
+
+def _document_claim(fact: Fact, role: str) -> Claim | None:
+    """Return what a document says in one sentence; None where no sentence of it speaks of the question."""
+    said = _excerpt(fact).said
+    if said is None:
+        return None
+    text = f"{code_span(fact.citation.file)} says: {_quoted(said.text)}"
+    cited = (_lines(fact, said.start_line, said.end_line),)
+    return Claim("lead", text, cited) if role == "lead" else Claim("said", text, cited)
+
+
+def _own_words(excerpt: Excerpt) -> ProseQuote | None:
+    """Return the sentence of a comment or docstring, where it says no less of the question than the lines of code."""
+    said = excerpt.said
+    return said if said is not None and 2 * said.share >= excerpt.share else None
+
+
+def _around(excerpt: Excerpt, said: ProseQuote | None) -> tuple[int, int]:
+    """Return the lines to cite: those of the excerpt together with those of the sentence, if they are near enough."""
+    if said is None or (excerpt.start_line <= said.start_line and said.end_line <= excerpt.end_line):
+        return excerpt.start_line, excerpt.end_line
+    start, end = min(excerpt.start_line, said.start_line), max(excerpt.end_line, said.end_line)
+    return (start, end) if end - start < MAX_CITED_LINES else (said.start_line, said.end_line)
+
+
+def _lines(fact: Fact, start: int, end: int) -> Citation:
+    return msgspec.structs.replace(fact.citation, start_line=start, end_line=end, quote="")
+
+
+def _excerpt(fact: Fact) -> Excerpt:
+    assert fact.excerpt is not None
+    return fact.excerpt
+
+
+def _named(fact: Fact) -> str:
+    return code_span(fact.name or fact.citation.file)
+
+
+def _quoted(text: str) -> str:
+    return f"«{text}»"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_QUOTE_CHARS else text[: MAX_QUOTE_CHARS - 1] + "…"
+
+
+def _dedented(code: str) -> str:
+    lines = code.split("\n")
+    cut = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return "\n".join(line[cut:] for line in lines)

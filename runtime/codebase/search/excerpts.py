@@ -1,0 +1,157 @@
+"""Chooses the lines of a found place that speak most of a question: a span to cite, lines to show, lines to quote.
+
+A span covers as many of the question's informative words as it can in few lines; it never starts or ends within a
+bracket if it can avoid it. Pure functions; the same lines and weights always give the same choice.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from runtime.codebase.files.words import index_terms, query_terms
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.search.prose_quotes import ProseQuote, best_quote
+
+MAX_SPAN_LINES = 24
+MAX_SHOWN_LINES = 10
+MAX_QUOTED = 2
+MAX_LINE_CHARS = 400
+# What a repeated word adds, of what it adds the first time; what each further line costs, of an average word.
+REPEAT_SHARE = 0.15
+LINE_COST = 0.03
+BALANCING_LINES = 4
+
+_OPEN, _CLOSE = "([{", ")]}"
+_CONTINUES = re.compile(r"\s*(?:[)\]}.,?:&|+*/=<>]|else\b|elif\b|except\b|finally\b|catch\b|and\b|or\b)")
+_NO_CONTENT = re.compile(r"[\W_]*$")
+
+
+class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Holds the chosen lines of a place; line numbers are inclusive and count from 1 in the file.
+
+    `shown_start` to `shown_end` lie within the span, `text` holds them verbatim; `quoted` are the numbers of the most
+    telling lines, `quotes` those lines, stripped. `share`: the part of the question's weight that the span covers, 0
+    to 1. `said`: the sentence of a comment, docstring or document, anywhere in the place, that speaks most of it.
+    """
+
+    start_line: int
+    end_line: int
+    shown_start: int
+    shown_end: int
+    text: str
+    quoted: tuple[int, ...] = ()
+    quotes: tuple[str, ...] = ()
+    share: float = 0.0
+    said: ProseQuote | None = None
+
+
+def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
+    """Return the terms of a question with their weights: rare ones weigh more, those that are nowhere most of all."""
+    counts = query_terms(question).counts
+    known = index.document_counts(list(counts))
+    total = max(1, index.chunk_count())
+    return {term: math.log(1 + total / max(1, known.get(term, 0))) for term in counts}
+
+
+def excerpt_of(
+    lines: Sequence[str], first_line: int, weights: Mapping[str, float], *, is_document: bool = False
+) -> Excerpt:
+    """Choose from the lines of a place, at least one; `first_line` is the number of the first."""
+    cut = [line[:MAX_LINE_CHARS] for line in lines]
+    words = [[term for term in index_terms(line).split() if term in weights] for line in cut]
+    start, end = (0, len(cut) - 1)
+    if len(cut) > MAX_SPAN_LINES:
+        start, end = _balanced(cut, *_window(words, weights, 0, len(cut), MAX_SPAN_LINES), 0, len(cut))
+        end = min(end, start + MAX_SPAN_LINES - 1)
+    first, last = _window(words, weights, start, end + 1, MAX_SHOWN_LINES)
+    first, last = _balanced(cut, first, last, start, end + 1)
+    first, last = _without_blanks(cut, first, last)
+    quoted = _telling(cut, words, weights, start, end)
+    covered = {term for found in words[start : end + 1] for term in found}
+    whole = sum(weights.values())
+    return Excerpt(
+        first_line + start,
+        first_line + end,
+        first_line + first,
+        first_line + last,
+        "\n".join(lines[first : last + 1]),
+        tuple(first_line + place for place in quoted),
+        tuple(lines[place].strip() for place in quoted),
+        round(sum(weights[term] for term in covered) / whole, 4) if whole else 0.0,
+        best_quote(lines, first_line, weights, is_document=is_document),
+    )
+
+
+def _window(
+    words: Sequence[Sequence[str]], weights: Mapping[str, float], low: int, high: int, most: int
+) -> tuple[int, int]:
+    """Return the first and last position, within low to high (exclusive), of the window that covers most."""
+    cost = LINE_COST * (sum(weights.values()) / len(weights) if weights else 1.0)
+    best, chosen = -1.0, (low, min(high, low + most) - 1)
+    for start in range(low, high):
+        if not words[start]:
+            continue
+        seen: set[str] = set()
+        gained = 0.0
+        for end in range(start, min(high, start + most)):
+            for term in words[end]:
+                gained += weights[term] * (REPEAT_SHARE if term in seen else 1.0)
+                seen.add(term)
+            if words[end] and gained - cost * (end - start) > best:
+                best, chosen = gained - cost * (end - start), (start, end)
+    return chosen
+
+
+def _balanced(lines: Sequence[str], start: int, end: int, low: int, high: int) -> tuple[int, int]:
+    """Widen a window by a few lines until it begins with a statement and closes the brackets that it opens."""
+    for _ in range(BALANCING_LINES):
+        if start > low and _CONTINUES.match(lines[start]):
+            start -= 1
+    for _ in range(BALANCING_LINES):
+        text = "".join(lines[start : end + 1])
+        opened = sum(map(text.count, _OPEN)) - sum(map(text.count, _CLOSE))
+        if opened <= 0 or end + 1 >= high:
+            break
+        end += 1
+    return start, end
+
+
+def _without_blanks(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
+    while start < end and not lines[start].strip():
+        start += 1
+    while end > start and not lines[end].strip():
+        end -= 1
+    return start, end
+
+
+def _telling(
+    lines: Sequence[str], words: Sequence[Sequence[str]], weights: Mapping[str, float], start: int, end: int
+) -> list[int]:
+    """Return the positions of the lines that together cover most of the question, in order, at most two."""
+    chosen: list[int] = []
+    covered: set[str] = set()
+    for _ in range(MAX_QUOTED):
+        best = _best_line(lines, words, weights, range(start, end + 1), covered)
+        if best is None or best in chosen:
+            break
+        chosen.append(best)
+        covered |= set(words[best])
+    if not chosen:
+        chosen = [place for place in range(start, end + 1) if not _NO_CONTENT.match(lines[place])][:1]
+    return sorted(chosen)
+
+
+def _best_line(
+    lines: Sequence[str],
+    words: Sequence[Sequence[str]],
+    weights: Mapping[str, float],
+    places: range,
+    covered: Collection[str],
+) -> int | None:
+    gains = {place: sum(weights[term] for term in set(words[place]) - set(covered)) for place in places}
+    useful = [place for place in places if gains[place] > 0 and not _NO_CONTENT.match(lines[place])]
+    return max(useful, key=lambda place: (gains[place], -place), default=None)
