@@ -78,8 +78,9 @@ def locate(
     the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`);
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
-    first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that could be compared by meaning, 0 to 1, None if words alone count.
-    Status `empty` if nothing matches, `denied` if the scope leads outside the root.
+    first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that
+    could be compared by meaning, 0 to 1, None if words alone count. Status `empty` if nothing matches, `denied` if the
+    scope leads outside the root.
     """
     log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()

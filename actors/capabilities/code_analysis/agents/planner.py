@@ -266,12 +266,11 @@ def _answer_steps(question: Question, goal: str) -> list[Step]:
         searches.append(_locate(f"{PART}{number}", "part", part, goals, ANSWERING_PLACES))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(_locate(f"name{number}", "find", name, goals, MAX_NAMED))
-    prose = _locate("prose", "prose", question.text, goals, MAX_DOCUMENTS, ["section"])
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     found_by = tuple(step.id for step in searches)
     why = "read the best places"
     read = Step("read", "read", "read_code", {"max_lines": READ_LINES}, goals, why, found_by, READ_PLACES, lines)
-    return [*searches, prose, msgspec.structs.replace(read, in_order=True)]
+    return [*searches, msgspec.structs.replace(read, in_order=True)]
 
 
 def _structure_steps(question: Question, goal: str) -> list[Step]:

@@ -12,6 +12,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.answers.comparison import differences, members_of_both
 from actors.capabilities.code_analysis.answers.confidence import confidence_in, features_of
+from actors.capabilities.code_analysis.answers.document_claims import document_claims
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
 from actors.capabilities.code_analysis.answers.extension import derived, left_open
 from actors.capabilities.code_analysis.answers.history import history, together
@@ -354,7 +355,11 @@ def _places_of_earlier_rounds(view: StageView) -> set[tuple[str, int]]:
 
 def _answer(evidence: Evidence) -> list[Claim]:
     places = in_answer_order(evidence.facts)
-    return answer_claims(places, first_of_each_part(evidence.facts, places))
+    claims = answer_claims(places, first_of_each_part(evidence.facts, places))
+    if not claims:
+        return document_claims(evidence.facts, "lead")
+    lead, *others = claims
+    return [lead, *document_claims(evidence.facts), *others]
 
 
 _WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {
