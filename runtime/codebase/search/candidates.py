@@ -1,4 +1,4 @@
-"""Gathers the candidates of a question by words and by meaning, each with the features that a ranker orders them by.
+"""Gathers the candidates of a question by words and by meaning, with the features for a ranker.
 
 Candidates are the union of the first 60 chunks by words and the first 60 by meaning, over code and documents. Passages
 count for the chunk in which they lie. `features_of` is a pure function of what was gathered; the names and the order of

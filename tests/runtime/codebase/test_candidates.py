@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from runtime.codebase.search.candidates import FEATURES, Candidate, QuestionFact
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.codebase.semantics.vector_maker import VectorMaker
 from runtime.codebase.semantics.vector_semantics import VectorSemantics
+from tests.benchmarks.candidate_features import write_features
 from tests.runtime.codebase.test_background_vectors import Embedder
 
 FILES = {
@@ -174,3 +176,16 @@ def test_meaning_fills_what_words_leave_open_but_finds_no_names(codebase: Codeba
     symbols = [hit.symbol for hit in codebase.search_chunks("painted zebra animals")]
     assert "stripes" in symbols
     assert codebase.search_chunks("zebrazz_of_quaggas") == []
+
+
+def test_features_and_labels_are_written_for_a_folder_of_checkouts(codebase: Codebase, tmp_path: Path) -> None:
+    cases, inputs, out = tmp_path / "cases.jsonl", tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    lead = [{"file": "src/depot.py", "start": 7, "end": 8}]
+    cases.write_text(json.dumps({"id": "a", "repo": "o/n", "question": "charge an order", "lead": lead}) + "\n")
+    inputs.write_text(json.dumps({"id": "a", "question": "charge an order", "repo": str(codebase.root)}) + "\n")
+    write_features(str(cases), str(inputs), tmp_path / "features", out, words=True)
+    [written] = [json.loads(line) for line in out.read_text().splitlines()]
+    assert written["names"] == list(FEATURES)
+    assert all(len(row) == len(FEATURES) for row in written["rows"])
+    [right] = [place for place, label in zip(written["places"], written["labels"], strict=True) if label]
+    assert right[0] == "src/depot.py"
