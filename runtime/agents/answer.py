@@ -19,6 +19,8 @@ class Answer(msgspec.Struct, frozen=True):
     - `commits`: {sha, author, date, subject} of each commit that the answer mentions.
     - `findings`: {goal, status, text, citations} of each goal. `files_examined`: paths.
     - `open_goals`: goals without an answer; without the key, those of the run that are not answered.
+    - `claims_dropped`: reason → number of a model's claims that its evidence did not bear; `claims_struck`: {text,
+      cited, verdict, why} of each that a judge struck.
     - `partial`: the answer lacks something. `bound`: the bound that left goals open. `ended_because`: why, in words.
     """
 
@@ -28,6 +30,8 @@ class Answer(msgspec.Struct, frozen=True):
     findings: list[dict[str, Any]] = []
     files_examined: list[str] = []
     open_goals: list[str] | None = None
+    claims_dropped: dict[str, int] = {}
+    claims_struck: list[dict[str, Any]] = []
     partial: bool = False
     bound: str | None = None
     ended_because: str | None = None

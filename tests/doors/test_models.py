@@ -20,7 +20,7 @@ from serve.cli.display import Drafts, with_text
 from serve.cli.inputs import with_models
 from serve.runtimes.answering import AskCallbacks, LocalRuntime, OnEvent, ignore_event
 from serve.wiring import load_named_pipeline
-from tests.capabilities.code_analysis.model_desk import OPENINGS
+from tests.capabilities.code_analysis.model_desk import OPENINGS, written
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.runtime.llm.endpoint import Endpoint, Handler, begins, event, hangs, refuses, says, sends
@@ -142,7 +142,7 @@ async def answers_well(request: web.Request, body: dict[str, Any]) -> web.Stream
     if agent == "planner":
         told["steps"] = [{"tool": "locate", "target": QUESTION, "goals": ["definition"], "why": "find it"}]
     if agent == "synthesizer":
-        told["claims"] = [{"goal": "definition", "fact": 1, "text": "This is the place that was asked for."}]
+        told["claims"] = [written("definition", "This is the place that was asked for.", (1, 0, 0))]
     if agent == "critic":
         told["goals"] = [{"goal": "definition", "status": "satisfied"}]
     return await says(json.dumps(told), usage=USAGE)(request, body)
@@ -172,8 +172,8 @@ async def test_what_the_model_writes_is_shown_before_it_is_whole_and_never_taken
     async def waits_until_seen(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         if OPENINGS_OF["synthesizer"] not in body["messages"][1]["content"]:
             return await answers_well(request, body)
-        made_up = {"goal": "definition", "fact": 1, "text": "It calls launch_rocket() [x.py:1]."}
-        told = json.dumps({"claims": [made_up], "open_questions": []})
+        made_up = written("definition", "It calls launch_rocket() [x.py:1].", (1, 0, 0))
+        told = json.dumps({"claims": [made_up], "contradictions": [], "open_questions": []})
         begun, rest = told[: told.index(")") + 1], told[told.index(")") + 1 :]
         response = await begins(request, begun)
         await is_seen.wait()

@@ -51,6 +51,12 @@ def by_agent(answers: Mapping[str, Any]) -> Callable[[ModelRequest], str]:
     return answer
 
 
+def written(goal: str, text: str, *facts: tuple[int, int, int]) -> dict[str, Any]:
+    """A claim as a model writes it: its goal, its text, and (fact, first line, last line) of what it rests on."""
+    cited = [{"fact": fact, "first_line": first, "last_line": last} for fact, first, last in facts]
+    return {"goal": goal, "text": text, "facts": cited}
+
+
 def any_instance(schema: Mapping[str, Any], chance: random.Random) -> Any:
     """A value that fits a bounded schema and means nothing: what a model without a mind gives under guided decoding."""
     if "enum" in schema:

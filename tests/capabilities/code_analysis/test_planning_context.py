@@ -10,7 +10,7 @@ import pytest
 
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.handover.passes import last_pass
-from actors.capabilities.code_analysis.models.agent_context import BUDGETS, record
+from actors.capabilities.code_analysis.models.agent_context import ROOM_TOKENS, budget_of, record
 from actors.capabilities.code_analysis.models.planning_context import MAX_LINE_CHARS, planner_context
 from runtime.codebase.knowledge.earlier_answers import CitedLines, EarlierAnswer
 from runtime.llm.messages import ModelRequest
@@ -58,12 +58,12 @@ def test_nothing_is_told_where_nothing_is_known() -> None:
 @pytest.mark.parametrize("more", [-1, 0, 1])
 def test_the_budget_of_what_went_before_is_exact(more: int) -> None:
     tokens_each = MAX_LINE_CHARS // 4
-    fits = BUDGETS["planner"].recent_tokens // tokens_each
+    fits = budget_of("planner", ROOM_TOKENS).recent_tokens // tokens_each
     files = [{"file": "x" * 400} for _ in range(fits + more)]
     shown = planner_context(knowing(understood=files), "why", [], None, ())
     assert len(shown.context.recent) == min(fits, fits + more)
     assert bool(shown.cut) is (more == 1)
-    assert shown.total_tokens <= BUDGETS["planner"].total_tokens
+    assert shown.total_tokens <= budget_of("planner", ROOM_TOKENS).total_tokens
 
 
 def test_what_reads_like_a_mark_or_steers_a_terminal_is_not_passed_on() -> None:

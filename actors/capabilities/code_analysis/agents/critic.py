@@ -30,10 +30,16 @@ from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.handover.critique import CritiqueOutput
 from actors.capabilities.code_analysis.handover.execution import execution_if_any, execution_of
 from actors.capabilities.code_analysis.handover.intent import intent_if_any, intent_of
-from actors.capabilities.code_analysis.handover.passes import PassRecord, PlanNote, pass_record, passes_of
+from actors.capabilities.code_analysis.handover.passes import (
+    ModelDraft,
+    PassRecord,
+    PlanNote,
+    pass_record,
+    passes_of,
+)
 from actors.capabilities.code_analysis.handover.plan import plan_of
 from actors.capabilities.code_analysis.handover.reading import read, written
-from actors.capabilities.code_analysis.handover.synthesis import synthesis_of
+from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput, synthesis_of
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.agents.capability import StageContext, StageInput, StageResult
@@ -203,7 +209,7 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
     synthesis, plan, execution = synthesis_of(view), plan_of(view), execution_of(view)
     return PassRecord(
         rules_took_over=judged.rules_took_over or [],
-        hints_for_goals=synthesis.hints_for_goals,
+        hints_for_goals=judged.judged_hints or synthesis.hints_for_goals,
         entities=synthesis.entities,
         ranges=execution.ranges,
         commits=execution.commits,
@@ -214,6 +220,18 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
         code_read=execution.code_read,
         context=execution.context,
         shown={"planner": plan.shown or {}, "synthesizer": synthesis.shown or {}},
+        struck=judged.struck,
+        draft=_draft(synthesis, judged) if synthesis.is_by_model else msgspec.UNSET,
+    )
+
+
+def _draft(synthesis: SynthesisOutput, judged: CritiqueOutput) -> ModelDraft:
+    return ModelDraft(
+        dropped=synthesis.claims_dropped or {},
+        open_questions=synthesis.open_questions,
+        contradictions=synthesis.contradictions,
+        seen=synthesis.seen or [],
+        hint=_hint_of(judged),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from actors.capabilities.code_analysis.handover.critique import StruckClaim
 from actors.capabilities.code_analysis.handover.reading import optional
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from runtime.run.stage_view import StageView
@@ -47,7 +48,8 @@ class AnswerFinding(msgspec.Struct, frozen=True):
 class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of integration.
 
-    `bound` names the bound that left goals open; `ended_because` gives the reason in words.
+    `bound` names the bound that left goals open; `ended_because` gives the reason in words. `claims_dropped` counts, by
+    reason, claims that a model wrote and that were left out, `claims_struck` are those that the judge struck.
     """
 
     final_response: str
@@ -60,6 +62,8 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     ended_because: str | None = None
     bound: str | None = None
     citations_dropped: dict[str, int] = {}
+    claims_dropped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    claims_struck: list[StruckClaim] | msgspec.UnsetType = msgspec.UNSET
     events_logged: int = 0
     memory_updated: bool = False
     traversal_state_persisted: bool = False

@@ -1,7 +1,7 @@
 """Defines the bounded answer schema of each agent's model.
 
-Goals, tools and facts are chosen from lists (`x-choices`, fact numbers): a model refers to a fact by its number and
-never to a file or line, so it cannot invent one.
+Goals, tools and facts are chosen from lists (`x-choices`, fact numbers): a model refers to a fact by its number and to
+lines within it, so that it can cite nothing that it was not shown.
 """
 
 from __future__ import annotations
@@ -15,10 +15,15 @@ from actors.capabilities.code_analysis.question.kinds import QuestionKind
 from runtime.llm.structured import chosen
 
 MOST_FACTS = 200
+MOST_CLAIMS = 16
+MOST_FACTS_OF_CLAIM = 4
+MOST_LINE = 10_000_000
 
-Sentence = Annotated[str, Field(max_length=300)]
-Phrase = Annotated[str, Field(max_length=160)]
+# One to three sentences.
+Statement = Annotated[str, Field(max_length=700)]
+Phrase = Annotated[str, Field(max_length=240)]
 GoalName = Annotated[str, Field(max_length=64, json_schema_extra=chosen("goals"))]
+Line = Annotated[int, Field(ge=0, le=MOST_LINE)]
 
 
 class _Shape(BaseModel):
@@ -57,19 +62,36 @@ class PlanAnswer(_Shape):
     feasibility: int = Field(ge=0, le=100)
 
 
+class CitedFact(_Shape):
+    """Names a fact and the lines of its code that carry a claim; both lines are 0 for a fact without code."""
+
+    fact: int = Field(ge=1, le=MOST_FACTS)
+    first_line: Line
+    last_line: Line
+
+
 class WrittenClaim(_Shape):
-    """Pairs a sentence with the number of the fact that supports it."""
+    """Pairs one to three sentences with the facts that support them."""
 
     goal: GoalName
-    fact: int = Field(ge=1, le=MOST_FACTS)
-    text: Sentence
+    text: Statement
+    facts: list[CitedFact] = Field(min_length=1, max_length=MOST_FACTS_OF_CLAIM)
 
 
 class SynthesisAnswer(_Shape):
-    """Lists the claims drawn from the facts, and questions that stay open."""
+    """Holds the whole answer as claims in order, what contradicts itself, and questions that stay open."""
 
-    claims: list[WrittenClaim] = Field(max_length=12)
-    open_questions: list[Phrase] = Field(max_length=4)
+    claims: list[WrittenClaim] = Field(max_length=MOST_CLAIMS)
+    contradictions: list[Phrase] = Field(max_length=4)
+    open_questions: list[Phrase] = Field(max_length=6)
+
+
+class JudgedClaim(_Shape):
+    """Tells whether the cited lines of a claim, known by its number, bear it out."""
+
+    claim: int = Field(ge=1, le=MOST_CLAIMS)
+    verdict: Literal["supported", "unsupported", "misread"]
+    why: Phrase
 
 
 class JudgedGoal(_Shape):
@@ -80,8 +102,9 @@ class JudgedGoal(_Shape):
 
 
 class CriticAnswer(_Shape):
-    """Judges whether the claims answer the question."""
+    """Judges each claim by its lines, and whether the claims together answer the question."""
 
+    claims: list[JudgedClaim] = Field(max_length=MOST_CLAIMS)
     verdict: Literal["approved", "next_stage", "reintent"]
     goals: list[JudgedGoal] = Field(max_length=8)
     confidence: float = Field(ge=0, le=1)
