@@ -20,7 +20,7 @@ from serve.cli.display import Drafts, with_text
 from serve.cli.inputs import with_models
 from serve.runtimes.answering import AskCallbacks, LocalRuntime, OnEvent, ignore_event
 from serve.wiring import load_named_pipeline
-from tests.capabilities.code_analysis.model_desk import OPENINGS, written
+from tests.capabilities.code_analysis.model_desk import OPENINGS, planned, written
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.runtime.llm.endpoint import Endpoint, Handler, begins, event, hangs, refuses, says, sends
@@ -138,9 +138,10 @@ async def answers_well(request: web.Request, body: dict[str, Any]) -> web.Stream
     agent = next(agent for opening, agent in OPENINGS.items() if opening in user)
     told = dict(GOOD[agent])
     if agent == "intent":
-        told["goals"] = [{"aspect": "definition", "text": "where it is"}]
+        told["goals"] = [{"aspect": "definition", "text": "where it is", "after": []}]
+        told["steps"] = [planned("locate", QUESTION, "definition")]
     if agent == "planner":
-        told["steps"] = [{"tool": "locate", "target": QUESTION, "goals": ["definition"], "why": "find it"}]
+        told["steps"] = [planned("locate", QUESTION, "definition")]
     if agent == "synthesizer":
         told["claims"] = [written("definition", "This is the place that was asked for.", (1, 0, 0))]
     if agent == "critic":
@@ -154,7 +155,7 @@ async def test_an_endpoint_reasons_for_all_four_agents_and_the_answer_tells_what
     assert "This is the place that was asked for. [" in document["answer"]
     assert (document["reasoner"], document["rules_took_over"]) == ("llm", [])
     usage = document["usage"]
-    assert (usage["llm_calls"], usage["tokens_in"], usage["tokens_out"]) == (4, 400, 40)
+    assert (usage["llm_calls"], usage["tokens_in"], usage["tokens_out"]) == (3, 300, 30)
     assert all("json_schema" in body["response_format"]["type"] for body in endpoint.bodies)
 
 
@@ -257,4 +258,4 @@ async def test_calling_off_a_run_drops_its_request_at_the_endpoint(asked: Asked)
 async def test_a_busy_endpoint_is_waited_for(asked: Asked) -> None:
     document, endpoint = await asked(refuses(429, Retry_After="0"), refuses(503, Retry_After="0"), answers_well)
     assert document["rules_took_over"] == []
-    assert len(endpoint.bodies) == 6
+    assert len(endpoint.bodies) == 5

@@ -42,7 +42,7 @@ def test_beyond_the_budget_excerpts_of_the_last_facts_go_first_and_the_facts_sta
     assert agent_context.record(shown, 20_000)["cut"][0]["part"] == "excerpts"
 
 
-@pytest.mark.parametrize(("room_tokens", "last_shown"), [(240, 0), (400, 14), (20_000, 100)])
+@pytest.mark.parametrize(("room_tokens", "last_shown"), [(40, 1), (400, 14), (20_000, 100)])
 def test_code_that_does_not_fit_whole_is_cut_between_lines_and_the_model_is_told_which_lines_it_lacks(
     room_tokens: int, last_shown: int
 ) -> None:

@@ -19,7 +19,7 @@ from runtime.run.goals import GoalBoard, RoundSummary
 from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.model_desk import ModelDesk, by_agent
 from tests.capabilities.code_analysis.support import AnalysisHarness, view
-from tests.capabilities.code_analysis.test_model_reasoners import GOOD
+from tests.capabilities.code_analysis.test_model_reasoners import GOALS_ALONE, GOOD
 
 QUESTION = "How does deliver_parcel carry a parcel?"
 CITED = CitedLines("relay/van.py", 6, 10, "")
@@ -45,7 +45,7 @@ def test_all_that_is_known_is_told_what_matters_most_first() -> None:
     assert told(given, "look for vans", MEASURED) == (
         "hint: look for vans",
         "pass 1 had results: locate ok 3, read_code empty 0",
-        "an answer to 'who?' rests on relay/van.py lines 6 to 10",
+        "for 'who?' these were read: relay/van.py lines 6 to 10",
         "file relay/van.py: Vans go. (defines deliver_parcel)",
         "tool locate: 3 of 4 calls found something, 10 ms each",
     )
@@ -90,11 +90,11 @@ async def test_a_model_that_plans_is_told_what_earlier_sessions_left_and_the_rec
         asked.append(request.messages[1].content)
         return GOOD["planner"]
 
-    script = by_agent({**GOOD, "planner": plan})
+    script = by_agent({**GOOD, "intent": GOALS_ALONE, "planner": plan})
     document = await ModelDesk(desk, ScriptedModel([script])).ask(QUESTION + " please", session_id="s", explain=True)
     assert document["terminal_reason"] == "completed"
     known = asked[0].partition("Known already:\n")[2]
-    assert f"an answer to '{QUESTION}' rests on relay/van.py" in known
+    assert f"for '{QUESTION}' these were read: relay/van.py" in known
     assert "file relay/van.py" in known
     assert "deliver_parcel" in known
     assert "tool locate: " in known

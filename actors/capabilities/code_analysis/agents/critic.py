@@ -27,6 +27,7 @@ from actors.capabilities.code_analysis.agents.routing_tables import (
 )
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.steps import call_text
 from actors.capabilities.code_analysis.handover.critique import CritiqueOutput
 from actors.capabilities.code_analysis.handover.execution import execution_if_any, execution_of
 from actors.capabilities.code_analysis.handover.intent import intent_if_any, intent_of
@@ -37,7 +38,7 @@ from actors.capabilities.code_analysis.handover.passes import (
     pass_record,
     passes_of,
 )
-from actors.capabilities.code_analysis.handover.plan import plan_of
+from actors.capabilities.code_analysis.handover.plan import PlanOutput, plan_of
 from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput, synthesis_of
 from actors.capabilities.code_analysis.question.analysis import Question
@@ -221,16 +222,18 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
         context=execution.context,
         shown={"planner": plan.shown or {}, "synthesizer": synthesis.shown or {}},
         struck=judged.struck,
-        draft=_draft(synthesis, judged) if synthesis.is_by_model else msgspec.UNSET,
+        next_steps=judged.next_steps,
+        draft=_draft(synthesis, judged, plan) if synthesis.is_by_model else msgspec.UNSET,
     )
 
 
-def _draft(synthesis: SynthesisOutput, judged: CritiqueOutput) -> ModelDraft:
+def _draft(synthesis: SynthesisOutput, judged: CritiqueOutput, plan: PlanOutput) -> ModelDraft:
     return ModelDraft(
         dropped=synthesis.claims_dropped or {},
         open_questions=synthesis.open_questions,
         contradictions=synthesis.contradictions,
         seen=synthesis.seen or [],
+        asked=[call_text(step) for step in plan.steps if not step.top_of],
         hint=_hint_of(judged),
     )
 

@@ -218,7 +218,10 @@ def _composed(
     ended += [f"This answer is partial: the run was ended by a bound ({ended_by})."] if ended_by is not None else []
     of_its_making = ended or (remarks(view) if claims else [])
     was_struck = bool(claims_struck(view)) or bool(collected.claims)
-    return told_answer(claims, draft.open_questions, draft.contradictions, was_struck, skipped, of_its_making)
+    understood = intent_if_any(view)
+    readings = [] if understood is None else understood.ambiguities
+    told = (claims, draft.open_questions, draft.contradictions, readings)
+    return told_answer(*told, was_struck, skipped, of_its_making)
 
 
 def _question(view: StageView) -> Question:

@@ -33,13 +33,15 @@ def told_answer(
     claims: Sequence[Claim],
     open_questions: Sequence[str],
     contradictions: Sequence[str],
+    other_readings: Sequence[str],
     was_struck: bool,
     skipped: Mapping[str, int],
     remarks: Sequence[str],
 ) -> str:
-    """Return the answer as Markdown. `was_struck`: claims were struck by the judge or not borne out by the files.
+    """Return the answer as Markdown. `other_readings` are those of the question that it does not go by.
 
-    `remarks`: what it must say of its own making, such as the bound that ended it.
+    `was_struck`: claims were struck by the judge or not borne out by the files. `remarks`: what it must say of its own
+    making, such as the bound that ended it.
     """
     parts = [render(claim) for claim in claims]
     if not claims:
@@ -48,6 +50,7 @@ def told_answer(
         parts.append("\n".join(("**Contradicts itself**", "", *(f"- {plain(said)}" for said in contradictions))))
     if open_questions:
         parts.append("\n".join(("**Open**", "", *(f"- {plain(question)}" for question in open_questions))))
+    parts += [f"The question may also mean: {plain(reading).rstrip('.')}." for reading in other_readings]
     if skipped:
         listed = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(skipped.items()))
         parts.append(f"Not looked at: {listed}.")

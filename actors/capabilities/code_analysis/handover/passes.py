@@ -32,20 +32,22 @@ class ModelDraft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Holds what a pass leaves behind whose claims a model wrote: they are the whole answer so far.
 
     `dropped`: its claims that the facts did not bear, by reason; `seen`: the facts that it was shown and that this pass
-    found. `hint`: what the critic wants looked at next.
+    found; `asked`: the tool calls of its plan. `hint`: what the critic wants looked at next.
     """
 
     dropped: dict[str, int] = {}
     open_questions: list[str] = []
     contradictions: list[str] = []
     seen: list[Fact] = []
+    asked: list[str] = []
     hint: str = ""
 
 
 class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Records a pass when the critic closes it. `hints_for_goals` is read claim by claim.
 
-    `draft`: only of a pass whose claims a model wrote. `struck`: the claims that a model struck as their judge.
+    `draft`: only of a pass whose claims a model wrote. `struck`: the claims that a model struck as their judge;
+    `next_steps`: the tool calls that it planned for the next pass.
     """
 
     hints_for_goals: Any = {}
@@ -65,6 +67,7 @@ class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     ended_because: str | None = None
     draft: ModelDraft | msgspec.UnsetType = msgspec.UNSET
     struck: list[StruckClaim] | msgspec.UnsetType = msgspec.UNSET
+    next_steps: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
 
 
 def pass_record(summary: RoundSummary) -> PassRecord:

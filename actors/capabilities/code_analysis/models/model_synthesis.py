@@ -18,7 +18,8 @@ from actors.capabilities.code_analysis.handover.reading import read
 from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.models.model_input import model_of, one_line, sanitised
-from actors.capabilities.code_analysis.models.prompt_layout import QUESTION_SHARE, render_prompt
+from actors.capabilities.code_analysis.models.planning_context import reading_of_question
+from actors.capabilities.code_analysis.models.prompt_layout import NOTHING, QUESTION_SHARE, render_prompt
 from actors.capabilities.code_analysis.models.reading_order import in_reading_order
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
 from actors.capabilities.code_analysis.models.schemas import MOST_FACTS, SynthesisAnswer
@@ -56,9 +57,12 @@ async def synthesis_by_model(context: StageContext, view: StageView, given: Stag
     asked_shown = model.counter.cut(question.text, int(model.room_tokens * QUESTION_SHARE))
     seen = agent_context.of_facts("synthesizer", asked_shown, texts, facts, view.goals.round_number, room, draft)
     listed = "\n".join(f"- {goal.id}: {one_line(goal.text, MAX_GOAL_CHARS)}" for goal in goals)
-    draft_shown = "\n".join(seen.context.recent) or "(none)"
+    reading = "\n".join(f"- {said}" for said in reading_of_question(view)) or NOTHING
+    draft_shown = "\n".join(seen.context.recent) or NOTHING
     lines = agent_context.numbered(seen, facts)
-    layout = render_prompt(context, "synthesizer", question.text, lines, goals=listed, draft=draft_shown)
+    layout = render_prompt(
+        context, "synthesizer", question.text, lines, goals=listed, draft=draft_shown, reading=reading
+    )
 
     def show(written: str) -> None:
         context.show("\n".join(sanitised(text, MAX_DRAFT_CHARS) for text in strings_so_far(written, "text")))
