@@ -12,6 +12,7 @@ import msgspec
 from runtime.agents.answer import Answer, answer_in
 from runtime.pipeline.config import Priority, RunMode
 from runtime.run.envelope import BOUND_REASONS, Envelope, Interrupt, Request
+from runtime.run.goals import RoundSummary
 from runtime.run.stage_view import handled_failures
 
 DOCUMENT_SCHEMA_VERSION = 1
@@ -110,6 +111,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         document["partial"] = True
     if reasoner != "rules":
         document["rules_took_over"] = _rules_took_over(envelope)
+        document["claims_dropped"] = answer.claims_dropped
+        document["claims_struck"] = answer.claims_struck
     if envelope.interrupt is not None and envelope.lifecycle == "waiting":
         document["interrupt"] = interrupt_document(envelope.interrupt)
     if ask.explain:
@@ -214,11 +217,18 @@ def _rounds(envelope: Envelope) -> list[dict[str, Any]]:
             "satisfied_goals": list(done.satisfied),
             "new_evidence": done.evidence,
             "context": done.synthesis.get("context", {}),
+            "claims_dropped": _draft_of(done).get("dropped", {}),
+            "claims_struck": done.synthesis.get("struck") or [],
             "route": done.synthesis.get("route"),
             "because": done.synthesis.get("because"),
         }
         for done in envelope.goals.finished_rounds
     ]
+
+
+def _draft_of(done: RoundSummary) -> dict[str, Any]:
+    draft = done.synthesis.get("draft")
+    return draft if isinstance(draft, dict) else {}
 
 
 def _explained(envelope: Envelope) -> dict[str, Any]:

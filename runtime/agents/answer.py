@@ -21,6 +21,8 @@ class Answer(msgspec.Struct, frozen=True):
     - `open_goals`: goals without an answer; without the key, those of the run that are not answered.
     - `confidence`: how far the answer can be trusted, 0 to 1.
     - `status`: `answered`, or `not_found` where the places that it cites are likely ones only.
+    - `claims_dropped`: reason → number of a model's claims that its evidence did not bear; `claims_struck`: {text,
+      cited, verdict, why} of each that a judge struck.
     - `partial`: the answer lacks something. `bound`: the bound that left goals open. `ended_because`: why, in words.
     """
 
@@ -30,6 +32,8 @@ class Answer(msgspec.Struct, frozen=True):
     findings: list[dict[str, Any]] = []
     files_examined: list[str] = []
     open_goals: list[str] | None = None
+    claims_dropped: dict[str, int] = {}
+    claims_struck: list[dict[str, Any]] = []
     partial: bool = False
     bound: str | None = None
     ended_because: str | None = None

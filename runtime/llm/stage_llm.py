@@ -84,6 +84,10 @@ class StageLlm:
         """The most tokens of a prompt that leave room for the longest answer and a second try at it."""
         return max(0, self._backend.max_model_len - 2 * self._max_tokens)
 
+    def shares_model_with(self, role: str) -> bool:
+        """Return whether calls of that role go to the same deployment as those of this agent."""
+        return self._client.role(role).deployment == self._client.role(self._role).deployment
+
     async def generate(
         self, messages: Sequence[Message], schema: dict[str, Any] | None = None, on_written: OnWritten | None = None
     ) -> Completion:

@@ -20,7 +20,7 @@ from serve.cli.inputs import with_models
 from serve.cli.output.display import Drafts, with_text
 from serve.pipeline_files import load_named_pipeline
 from serve.runtimes.answering import AskCallbacks, LocalRuntime, OnEvent, ignore_event
-from tests.capabilities.code_analysis.model_desk import OPENINGS
+from tests.capabilities.code_analysis.model_desk import OPENINGS, planned, written
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.runtime.llm.endpoint import Endpoint, Handler, begins, event, hangs, refuses, says, sends
@@ -138,11 +138,12 @@ async def answers_well(request: web.Request, body: dict[str, Any]) -> web.Stream
     agent = next(agent for opening, agent in OPENINGS.items() if opening in user)
     told = dict(GOOD[agent])
     if agent == "intent":
-        told["goals"] = [{"aspect": "definition", "text": "where it is"}]
+        told["goals"] = [{"aspect": "definition", "text": "where it is", "after": []}]
+        told["steps"] = [planned("locate", QUESTION, "definition")]
     if agent == "planner":
-        told["steps"] = [{"tool": "locate", "target": QUESTION, "goals": ["definition"], "why": "find it"}]
+        told["steps"] = [planned("locate", QUESTION, "definition")]
     if agent == "synthesizer":
-        told["claims"] = [{"goal": "definition", "fact": 1, "text": "This is the place that was asked for."}]
+        told["claims"] = [written("definition", "This is the place that was asked for.", (1, 0, 0))]
     if agent == "critic":
         told["goals"] = [{"goal": "definition", "status": "satisfied"}]
     return await says(json.dumps(told), usage=USAGE)(request, body)
@@ -154,7 +155,7 @@ async def test_an_endpoint_reasons_for_all_four_agents_and_the_answer_tells_what
     assert "This is the place that was asked for. [" in document["answer"]
     assert (document["reasoner"], document["rules_took_over"]) == ("llm", [])
     usage = document["usage"]
-    assert (usage["llm_calls"], usage["tokens_in"], usage["tokens_out"]) == (4, 400, 40)
+    assert (usage["llm_calls"], usage["tokens_in"], usage["tokens_out"]) == (3, 300, 30)
     assert all("json_schema" in body["response_format"]["type"] for body in endpoint.bodies)
 
 
@@ -172,8 +173,8 @@ async def test_what_the_model_writes_is_shown_before_it_is_whole_and_never_taken
     async def waits_until_seen(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         if OPENINGS_OF["synthesizer"] not in body["messages"][1]["content"]:
             return await answers_well(request, body)
-        made_up = {"goal": "definition", "fact": 1, "text": "It calls launch_rocket() [x.py:1]."}
-        told = json.dumps({"claims": [made_up], "open_questions": []})
+        made_up = written("definition", "It calls launch_rocket() [x.py:1].", (1, 0, 0))
+        told = json.dumps({"claims": [made_up], "contradictions": [], "open_questions": []})
         begun, rest = told[: told.index(")") + 1], told[told.index(")") + 1 :]
         response = await begins(request, begun)
         await is_seen.wait()
@@ -257,4 +258,4 @@ async def test_calling_off_a_run_drops_its_request_at_the_endpoint(asked: Asked)
 async def test_a_busy_endpoint_is_waited_for(asked: Asked) -> None:
     document, endpoint = await asked(refuses(429, Retry_After="0"), refuses(503, Retry_After="0"), answers_well)
     assert document["rules_took_over"] == []
-    assert len(endpoint.bodies) == 6
+    assert len(endpoint.bodies) == 5

@@ -12,7 +12,7 @@ from actors.capabilities.code_analysis.agents.perception import perceive
 from actors.capabilities.code_analysis.agents.traverser import gather_groups, traverse
 from actors.capabilities.code_analysis.models.model_critique import critique_by_model
 from actors.capabilities.code_analysis.models.model_intent import intent_by_model
-from actors.capabilities.code_analysis.models.model_plan import plan_by_model
+from actors.capabilities.code_analysis.models.model_plan import plan_anew_by_model, plan_by_model
 from actors.capabilities.code_analysis.models.model_synthesis import synthesis_by_model
 from actors.capabilities.code_analysis.models.rule_fallback import model_or_rules
 from actors.capabilities.code_analysis.tools.services import CodeAnalysisSettings, open_services
@@ -51,7 +51,7 @@ CAPABILITY = Capability(
             pre_process=planner.gather,
             reasoners={
                 "rules": planner.by_rules,
-                "llm": model_or_rules("planner_quick", plan_by_model, planner.by_rules),
+                "llm": model_or_rules("planner_quick", plan_anew_by_model, planner.by_rules),
             },
             post_process=planner.settle,
             profile=planner.PROFILE,
@@ -60,7 +60,7 @@ CAPABILITY = Capability(
             pre_process=planner.gather,
             reasoners={
                 "rules": planner.thoroughly,
-                "llm": model_or_rules("planner_thorough", plan_by_model, planner.thoroughly),
+                "llm": model_or_rules("planner_thorough", plan_anew_by_model, planner.thoroughly),
             },
             post_process=planner.settle,
             profile=planner.PROFILE,

@@ -75,7 +75,11 @@ def _find_symbol(codebase: Codebase, name: str, path: str | None, log: AttemptLo
     if path:
         wanted = codebase.relative(path)
         found = [item for item in found if item.file == wanted] or found
-    return found[0] if found else None
+    if not found:
+        return None
+    # Overloads and declarations stand before the definition of the same name, and are shorter.
+    alike = [item for item in found if (item.file, item.qualified_name) == (found[0].file, found[0].qualified_name)]
+    return max(alike, key=lambda item: item.end_line - item.start_line)
 
 
 def _read(

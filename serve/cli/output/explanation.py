@@ -34,4 +34,8 @@ def _round(done: dict[str, Any], tried: dict[str, Any]) -> Iterator[str]:
     if size.get("raw_tokens"):
         saved = 100 - round(100 * size["fact_tokens"] / size["raw_tokens"])
         yield f"- {size['fact_tokens']} tokens of facts for {size['raw_tokens']} of tool output: {saved} % saved"
+    for reason, count in done.get("claims_dropped", {}).items():
+        yield f"- {count} claims of the model were left out: {reason.replace('_', ' ')}"
+    for struck in done.get("claims_struck", []):
+        yield f"- struck by the judge, {struck['verdict']}: {struck['text']} ({struck['why'] or 'no reason given'})"
     yield f"- then: {done['route']} ({done['because']}), {done['new_evidence']} new places"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from runtime.llm.prompts import PromptRegistry
 from runtime.llm.protocol import ModelBackend
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock, SystemClock
+from runtime.run.envelope import Envelope
 from runtime.settings import shipped_config_dir
 from runtime.store.run_log import MemoryRunLog
 from serve.answer_document import Ask, document_of
@@ -49,6 +51,26 @@ def by_agent(answers: Mapping[str, Any]) -> Callable[[ModelRequest], str]:
         return told if isinstance(told, str) else json.dumps(told)
 
     return answer
+
+
+def written(goal: str, text: str, *facts: tuple[int, int, int]) -> dict[str, Any]:
+    """A claim as a model writes it: its goal, its text, and (fact, first line, last line) of what it rests on."""
+    cited = [{"fact": fact, "first_line": first, "last_line": last} for fact, first, last in facts]
+    return {"goal": goal, "text": text, "facts": cited}
+
+
+def fact_number(request: ModelRequest, name: str) -> int:
+    """The number under which a synthesizer is shown the code of a name."""
+    facts = request.messages[1].content.partition("\nFacts:\n")[2]
+    found = re.search(rf"^(\d+)\. code {re.escape(name)} ", f"\n{facts}", re.MULTILINE)
+    assert found is not None, facts
+    return int(found.group(1))
+
+
+def planned(tool: str, target: str, *goals: str, **options: str) -> dict[str, Any]:
+    """A step as a model plans it."""
+    given = [{"name": name, "value": value} for name, value in options.items()]
+    return {"tool": tool, "target": target, "options": given, "goals": list(goals), "why": "find it"}
 
 
 def any_instance(schema: Mapping[str, Any], chance: random.Random) -> Any:
@@ -100,13 +122,16 @@ class ModelDesk:
         config: PipelineConfig | None = None,
         models: ModelsFile | None = None,
         clock: Clock | None = None,
+        other: ModelBackend | None = None,
     ) -> None:
         self._desk = desk
         self._capability = capability
         self._config = config or desk.config
         self._clock = clock or SystemClock()
         retry = RetryRules(max_attempts=1)
-        self._client = ModelClient(models or models_file(), {"main": backend}, self._clock, retry)
+        backends = {"main": backend, **({} if other is None else {"other": other})}
+        self._client = ModelClient(models or models_file(), backends, self._clock, retry)
+        self.last: Envelope | None = None
 
     async def ask(self, question: str, **asked: Any) -> dict[str, Any]:
         """A whole run; its answer document."""
@@ -124,4 +149,5 @@ class ModelDesk:
             envelope = await runner.run(request_of(ask, self._desk.repository))
         finally:
             await runner.close()
+        self.last = envelope
         return document_of(ask, envelope, "llm")

@@ -83,7 +83,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> AnalysisHarness:
 
 def step(tool: str, target: str, *goals: str) -> dict[str, Any]:
     """One step as a model writes it; the planner names it `m0`, `m1`, …"""
-    return {"tool": tool, "target": target, "goals": list(goals), "why": ""}
+    return {"tool": tool, "target": target, "options": [], "goals": list(goals), "why": ""}
 
 
 async def asked(desk: AnalysisHarness, question: str, *steps: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.handover.passes import last_pass
-from actors.capabilities.code_analysis.models.agent_context import BUDGETS, record
+from actors.capabilities.code_analysis.models.agent_context import ROOM_TOKENS, budget_of, record
 from actors.capabilities.code_analysis.models.planning_context import MAX_LINE_CHARS, planner_context
 from runtime.codebase.knowledge.earlier_answers import CitedLines, EarlierAnswer
 from runtime.llm.messages import ModelRequest
@@ -19,7 +19,7 @@ from runtime.run.goals import GoalBoard, RoundSummary
 from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.model_desk import ModelDesk, by_agent
 from tests.capabilities.code_analysis.support import AnalysisHarness, view
-from tests.capabilities.code_analysis.test_model_reasoners import GOOD
+from tests.capabilities.code_analysis.test_model_reasoners import GOALS_ALONE, GOOD
 
 QUESTION = "How does deliver_parcel carry a parcel?"
 CITED = CitedLines("relay/van.py", 6, 10, "")
@@ -45,7 +45,7 @@ def test_all_that_is_known_is_told_what_matters_most_first() -> None:
     assert told(given, "look for vans", MEASURED) == (
         "hint: look for vans",
         "pass 1 had results: locate ok 3, read_code empty 0",
-        "an answer to 'who?' rests on relay/van.py lines 6 to 10",
+        "for 'who?' these were read: relay/van.py lines 6 to 10",
         "file relay/van.py: Vans go. (defines deliver_parcel)",
         "tool locate: 3 of 4 calls found something, 10 ms each",
     )
@@ -58,12 +58,12 @@ def test_nothing_is_told_where_nothing_is_known() -> None:
 @pytest.mark.parametrize("more", [-1, 0, 1])
 def test_the_budget_of_what_went_before_is_exact(more: int) -> None:
     tokens_each = MAX_LINE_CHARS // 4
-    fits = BUDGETS["planner"].recent_tokens // tokens_each
+    fits = budget_of("planner", ROOM_TOKENS).recent_tokens // tokens_each
     files = [{"file": "x" * 400} for _ in range(fits + more)]
     shown = planner_context(knowing(understood=files), "why", [], None, ())
     assert len(shown.context.recent) == min(fits, fits + more)
     assert bool(shown.cut) is (more == 1)
-    assert shown.total_tokens <= BUDGETS["planner"].total_tokens
+    assert shown.total_tokens <= budget_of("planner", ROOM_TOKENS).total_tokens
 
 
 def test_what_reads_like_a_mark_or_steers_a_terminal_is_not_passed_on() -> None:
@@ -90,11 +90,11 @@ async def test_a_model_that_plans_is_told_what_earlier_sessions_left_and_the_rec
         asked.append(request.messages[1].content)
         return GOOD["planner"]
 
-    script = by_agent({**GOOD, "planner": plan})
+    script = by_agent({**GOOD, "intent": GOALS_ALONE, "planner": plan})
     document = await ModelDesk(desk, ScriptedModel([script])).ask(QUESTION + " please", session_id="s", explain=True)
     assert document["terminal_reason"] == "completed"
     known = asked[0].partition("Known already:\n")[2]
-    assert f"an answer to '{QUESTION}' rests on relay/van.py" in known
+    assert f"for '{QUESTION}' these were read: relay/van.py" in known
     assert "file relay/van.py" in known
     assert "deliver_parcel" in known
     assert "tool locate: " in known

@@ -109,8 +109,9 @@ def test_a_fact_that_several_steps_found_is_for_all_that_they_are_for() -> None:
 
 def purposes(question: str, *calls: tuple[str, str, list[str]]) -> list[str]:
     """What the calls of a model are for, in a plan for a question."""
-    planned = [PlannedStep(tool=tool, target=target, goals=goals, why="") for tool, target, goals in calls]
-    steps = planned_steps(planned, analyse(question), goals_of(question), [tool.name for tool in TOOLS])
+    planned = [PlannedStep(tool=tool, target=target, options=[], goals=goals, why="") for tool, target, goals in calls]
+    tools = [tool.name for tool in TOOLS]
+    steps = planned_steps(planned, analyse(question), goals_of(question), tools, lambda target: "/" in target)
     return [step.purpose for step in steps]
 
 

@@ -27,13 +27,20 @@ from actors.capabilities.code_analysis.agents.routing_tables import (
 )
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.steps import call_text
 from actors.capabilities.code_analysis.handover.critique import CritiqueOutput
 from actors.capabilities.code_analysis.handover.execution import execution_if_any, execution_of
 from actors.capabilities.code_analysis.handover.intent import intent_if_any, intent_of
-from actors.capabilities.code_analysis.handover.passes import PassRecord, PlanNote, pass_record, passes_of
-from actors.capabilities.code_analysis.handover.plan import plan_of
+from actors.capabilities.code_analysis.handover.passes import (
+    ModelDraft,
+    PassRecord,
+    PlanNote,
+    pass_record,
+    passes_of,
+)
+from actors.capabilities.code_analysis.handover.plan import PlanOutput, plan_of
 from actors.capabilities.code_analysis.handover.reading import read, written
-from actors.capabilities.code_analysis.handover.synthesis import synthesis_of
+from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput, synthesis_of
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.agents.capability import StageContext, StageInput, StageResult
@@ -203,7 +210,7 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
     synthesis, plan, execution = synthesis_of(view), plan_of(view), execution_of(view)
     return PassRecord(
         rules_took_over=judged.rules_took_over or [],
-        hints_for_goals=synthesis.hints_for_goals,
+        hints_for_goals=judged.judged_hints or synthesis.hints_for_goals,
         entities=synthesis.entities,
         ranges=execution.ranges,
         commits=execution.commits,
@@ -216,6 +223,20 @@ def _record(view: StageView, judged: CritiqueOutput) -> PassRecord:
         confidence=synthesis.confidence,
         confidence_features=synthesis.confidence_features,
         shown={"planner": plan.shown or {}, "synthesizer": synthesis.shown or {}},
+        struck=judged.struck,
+        next_steps=judged.next_steps,
+        draft=_draft(synthesis, judged, plan) if synthesis.is_by_model else msgspec.UNSET,
+    )
+
+
+def _draft(synthesis: SynthesisOutput, judged: CritiqueOutput, plan: PlanOutput) -> ModelDraft:
+    return ModelDraft(
+        dropped=synthesis.claims_dropped or {},
+        open_questions=synthesis.open_questions,
+        contradictions=synthesis.contradictions,
+        seen=synthesis.seen or [],
+        asked=[call_text(step) for step in plan.steps if not step.top_of],
+        hint=_hint_of(judged),
     )
 
 

@@ -12,6 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from actors.capabilities.code_analysis.agents.collected_claims import (
+    Collected,
+    claims_dropped,
+    claims_struck,
+    collected_claims,
+)
 from actors.capabilities.code_analysis.agents.incomplete_reasons import (
     bound_reached,
     ended_because,
@@ -19,7 +25,6 @@ from actors.capabilities.code_analysis.agents.incomplete_reasons import (
     not_looked_for,
     remarks,
 )
-from actors.capabilities.code_analysis.agents.synthesizer import claims_from_facts
 from actors.capabilities.code_analysis.agents.unreadable_paths import folders_not_read, not_read
 from actors.capabilities.code_analysis.answers.composition import (
     Finding,
@@ -32,12 +37,12 @@ from actors.capabilities.code_analysis.answers.composition import (
 )
 from actors.capabilities.code_analysis.answers.confidence import ENOUGH
 from actors.capabilities.code_analysis.answers.reasoned_by import with_note
+from actors.capabilities.code_analysis.answers.told_answer import citations_in_order, in_order, told_answer
 from actors.capabilities.code_analysis.evidence.claims import (
     ROLES_OF_COMMITS,
     Claim,
     commit_text,
     plain,
-    read_claims,
     render,
 )
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, invented
@@ -50,7 +55,7 @@ from actors.capabilities.code_analysis.handover.answer import (
 )
 from actors.capabilities.code_analysis.handover.execution import execution_if_any
 from actors.capabilities.code_analysis.handover.intent import intent_if_any
-from actors.capabilities.code_analysis.handover.passes import PassRecord, last_pass, passes_of
+from actors.capabilities.code_analysis.handover.passes import last_pass, passes_of
 from actors.capabilities.code_analysis.handover.perception import perception_if_any, perception_of
 from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.handover.synthesis import synthesis_if_any
@@ -102,7 +107,7 @@ async def remember_all(
     if perceived is None or perceived.repository is None:
         return msgspec.structs.replace(answer, memory_updated=kept_turn, traversal_state_persisted=False)
     codebase = context.services.codebase(perceived.repository)
-    collected = _collected(view)
+    collected = collected_claims(view)
     held, _ = await context.run_blocking(_checked, codebase, collected, check_citation)
     cited = {citation.place for citation in answer.citations}
     checked = [
@@ -132,7 +137,7 @@ async def remember_all(
 def _explored(view: StageView, answer: AnswerOutput) -> Explored:
     """Summarise what this run touched, for the session's traversal state."""
     passes, execution, intent = passes_of(view), execution_if_any(view), intent_if_any(view)
-    claims = [claim for found in _collected(view).claims.values() for claim in found]
+    claims = [claim for found in collected_claims(view).claims.values() for claim in found]
     files_read = {file for done in passes for file in done.files_read}
     files_read |= set() if execution is None else set(execution.files_read)
     return Explored(
@@ -162,28 +167,19 @@ async def assemble(
     if perceived is None or perceived.repository is None:
         return without_answer(view, "Nothing was looked at: the run ended before the repository was opened."), None
     codebase = context.services.codebase(perceived.repository)
-    collected = _collected(view)
+    collected = collected_claims(view)
     checked, dropped = await context.run_blocking(_checked, codebase, collected, check, check_commits)
     if collected.unreadable:
         dropped["unreadable"] = collected.unreadable
     question = _question(view)
     goals = [goal for goal in view.goals.goals if goal.status != "dropped"]
     findings = [Finding(goal, tuple(checked.get(goal.id, ()))) for goal in goals]
-    citations = ranked_citations(findings)
+    citations = citations_in_order(in_order(findings)) if collected.draft else ranked_citations(findings)
     # When nothing was found, name a bound that forbade searching: «not found» would claim too much.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
-    confidence = _confidence(view) if citations else 0.0 if ended_by is None else None
+    confidence = _confidence(view, collected) if citations else 0.0 if ended_by is None else None
     is_found = confidence is None or confidence >= ENOUGH
-    answer = compose(
-        question,
-        findings,
-        perceived.stats.skipped,
-        ended_by,
-        remarks(view),
-        missing_reasons(view),
-        failure_in(view),
-        is_found=is_found,
-    )
+    answer = _composed(view, question, findings, perceived.stats.skipped, ended_by, collected, is_found=is_found)
     claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(not_read, codebase, question.text, claims_text)
@@ -203,18 +199,48 @@ async def assemble(
         ended_because=ended_because(view),
         bound=bound_reached(view),
         citations_dropped=dict(dropped),
+        claims_dropped=claims_dropped(view) or msgspec.UNSET,
+        claims_struck=claims_struck(view) or msgspec.UNSET,
         events_logged=len(view.goals.finished_rounds),
     )
     return output, _turn(context, view, question, findings)
 
 
-def _confidence(view: StageView) -> float | None:
+def _confidence(view: StageView, collected: Collected) -> float | None:
     """Return the confidence of the best round of a question in words; None for other questions, or with a model."""
+    if collected.draft is not None:
+        return None
     said = [done.confidence for done in passes_of(view)]
     synthesis = synthesis_if_any(view)
     if not said and synthesis is not None:
         said = [synthesis.confidence]
     return max((value for value in said if value is not None), default=None)
+
+
+def _composed(
+    view: StageView,
+    question: Question,
+    findings: Sequence[Finding],
+    skipped: Mapping[str, int],
+    ended_by: str | None,
+    collected: Collected,
+    *,
+    is_found: bool,
+) -> str:
+    """Word the answer: a model's as it wrote it, otherwise by the rules."""
+    draft, failure = collected.draft, failure_in(view)
+    if draft is None:
+        reasons = missing_reasons(view)
+        return compose(question, findings, skipped, ended_by, remarks(view), reasons, failure, is_found=is_found)
+    claims = in_order(findings)
+    ended = [f"This answer is partial: {failure}."] if failure is not None else []
+    ended += [f"This answer is partial: the run was ended by a bound ({ended_by})."] if ended_by is not None else []
+    of_its_making = ended or (remarks(view) if claims else [])
+    was_struck = bool(claims_struck(view)) or bool(collected.claims)
+    understood = intent_if_any(view)
+    readings = [] if understood is None else understood.ambiguities
+    told = (claims, draft.open_questions, draft.contradictions, readings)
+    return told_answer(*told, was_struck, skipped, of_its_making)
 
 
 def _question(view: StageView) -> Question:
@@ -234,40 +260,6 @@ def missing_reasons(view: StageView) -> dict[str, str]:
         if reports:
             reasons[aspect] = history_reason(reports)
     return reasons | not_looked_for(view)
-
-
-class Collected(msgspec.Struct, frozen=True):
-    """Holds the claims by goal, the tools' ranges and commits, and the number of unreadable claims, of all rounds."""
-
-    claims: dict[str, list[Claim]]
-    ranges: list[ProducedRange]
-    commits: list[CommitNote]
-    unreadable: int
-
-
-def _collected(view: StageView) -> Collected:
-    """Collect the results of all rounds.
-
-    A round cut short by a bound or a failure counts too; if it was finished before, its repeats are merged.
-    """
-    parts = passes_of(view)
-    execution, synthesis = execution_if_any(view), synthesis_if_any(view)
-    if (view.ended_by is not None or view.failures) and execution is not None:
-        hints = claims_from_facts(view) if synthesis is None else synthesis.hints_for_goals
-        parts.append(PassRecord(hints_for_goals=hints, ranges=execution.ranges, commits=execution.commits))
-    claims: dict[str, list[Claim]] = {}
-    ranges: dict[ProducedRange, None] = {}
-    commits: dict[CommitNote, None] = {}
-    unreadable = 0
-    for part in parts:
-        ranges |= dict.fromkeys(part.ranges)
-        commits |= dict.fromkeys(part.commits)
-        readable, bad = read_claims(part.hints_for_goals)
-        unreadable += bad
-        for goal, found in readable.items():
-            known = claims.setdefault(goal, [])
-            known += [claim for claim in found if claim not in known]
-    return Collected(claims, list(ranges), list(commits), unreadable)
 
 
 def _checked(

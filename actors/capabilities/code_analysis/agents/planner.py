@@ -270,7 +270,7 @@ def _answer_steps(question: Question, goal: str) -> list[Step]:
     found_by = tuple(step.id for step in searches)
     why = "read the best places"
     read = Step("read", "read", "read_code", {"max_lines": READ_LINES}, goals, why, found_by, READ_PLACES, lines)
-    return [*searches, msgspec.structs.replace(read, in_order=True)]
+    return [*searches, msgspec.structs.replace(read, as_ranked=True)]
 
 
 def _structure_steps(question: Question, goal: str) -> list[Step]:

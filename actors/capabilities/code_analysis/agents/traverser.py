@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.agents.context_limits import capped, forbids, may_read, slices_cut, tree_cut
+from actors.capabilities.code_analysis.agents.found_places import found_places
 from actors.capabilities.code_analysis.agents.retries import with_retries
 from actors.capabilities.code_analysis.answers.comparison import compared
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of
@@ -141,8 +142,11 @@ def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dic
     if not step.top_of:
         return [step.arguments]
     facts = [fact for step_id in step.top_of if step_id in done for fact in done[step_id].facts]
-    calls: list[dict[str, Any]] = []
     if step.in_order:
+        already = [fact for run in done.values() for fact in run.facts if fact.kind == "code"]
+        return [{**step.arguments, **place} for place in found_places(facts, already)][: step.count]
+    calls: list[dict[str, Any]] = []
+    if step.as_ranked:
         places = in_answer_order(distinct(facts))[: step.count]
         return [{**step.arguments, **_filled(step, _place_of(place.fact))} for place in places]
     ranked = ranked_places(question, distinct(facts))

@@ -47,6 +47,8 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     """Represents one statement of an answer. `code` is a verbatim excerpt shown below the sentence.
 
     `subject` is the entity it describes; `source`, of a step, the caller of the subject. `commits`: those it mentions.
+    `place`: its place in the answer that a model wrote, from 1; 0 for a claim of the rules. `judged`: whether a judge
+    that saw the cited lines found that they bear it out.
     """
 
     role: ClaimRole
@@ -56,6 +58,8 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     subject: str = ""
     source: str = ""
     commits: tuple[CommitNote, ...] = ()
+    place: int = 0
+    judged: bool = False
 
 
 def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:

@@ -56,7 +56,8 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `fill` maps a parameter to the field it takes from each place (`file`, `start_line`, `end_line` or `name`).
     `named_only`: where the question names something, only places of that name. `passed_on`: only the delegate of the
-    best place, if it has one. `in_order`: the places as the search ranked them.
+    best place, if it has one. `as_ranked`: the places as the searches for an answer ranked them. `in_order`: the places
+    are taken whole, in the order in which those steps found them.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     named_only: bool = False
     passed_on: bool = False
     in_order: bool = False
+    as_ranked: bool = False
 
 
 class StepReport(msgspec.Struct, frozen=True):
@@ -156,3 +158,8 @@ def _with_purpose(item: Any) -> Any:
     if isinstance(item, Step) or not isinstance(item, Mapping) or item.get("purpose") is not None:
         return item
     return {**item, "purpose": purpose_of_old(str(item.get("id", "")), str(item.get("tool", "")))}
+
+
+def call_text(step: Step) -> str:
+    """Format the tool call of a step for other agents: `locate query=retry`."""
+    return " ".join((step.tool, *(f"{name}={value}" for name, value in step.arguments.items())))

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from actors.capabilities.code_analysis.handover.critique import StruckClaim
 from actors.capabilities.code_analysis.handover.reading import optional
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from runtime.run.stage_view import StageView
@@ -51,7 +52,8 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
 
     `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an
     answer that lists likely places alone. `bound` names the bound that left goals open; `ended_because` gives the
-    reason in words.
+    reason in words. `claims_dropped` counts, by reason, claims that a model wrote and that were left out,
+    `claims_struck` are those that the judge struck.
     """
 
     final_response: str
@@ -66,6 +68,8 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     ended_because: str | None = None
     bound: str | None = None
     citations_dropped: dict[str, int] = {}
+    claims_dropped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    claims_struck: list[StruckClaim] | msgspec.UnsetType = msgspec.UNSET
     events_logged: int = 0
     memory_updated: bool = False
     traversal_state_persisted: bool = False

@@ -19,11 +19,19 @@ class WantedGoal(msgspec.Struct, frozen=True):
     priority: int = 0
 
 
+class HandedPlan(msgspec.Struct, frozen=True):
+    """Holds tool calls that another agent's model planned: `steps` in its words, for the pass after `passes_before`."""
+
+    steps: list[dict[str, Any]]
+    feasibility: int
+    passes_before: int
+
+
 class IntentOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of intent. `asked` is the question together with the user's clarification.
 
     `add_goals` and `drop_goals` are those of the critic's proposals that intent accepts. `add_goals` holds texts, or
-    goals as mappings, and is read goal by goal.
+    goals as mappings, and is read goal by goal. `plan`: the tool calls that its model planned along with the goals.
     """
 
     intent: str
@@ -42,6 +50,7 @@ class IntentOutput(msgspec.Struct, frozen=True, kw_only=True):
     is_wider: bool = False
     add_goals: list[Any] = []
     drop_goals: list[str] = []
+    plan: HandedPlan | msgspec.UnsetType = msgspec.UNSET
     reasoned_by: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     rules_took_over: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
 

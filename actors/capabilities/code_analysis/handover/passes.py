@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
-from actors.capabilities.code_analysis.evidence.facts import ProducedRange
+from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.evidence.steps import StepReport
+from actors.capabilities.code_analysis.handover.critique import StruckClaim
 from actors.capabilities.code_analysis.handover.execution import CodeRead, ContextSize
 from actors.capabilities.code_analysis.handover.reading import read
 from actors.capabilities.code_analysis.handover.synthesis import PlaceNote
@@ -26,8 +28,27 @@ class PlanNote(msgspec.Struct, frozen=True):
     risk_factors: list[str] | None = None
 
 
+class ModelDraft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Holds what a pass leaves behind whose claims a model wrote: they are the whole answer so far.
+
+    `dropped`: its claims that the facts did not bear, by reason; `seen`: the facts that it was shown and that this pass
+    found; `asked`: the tool calls of its plan. `hint`: what the critic wants looked at next.
+    """
+
+    dropped: dict[str, int] = {}
+    open_questions: list[str] = []
+    contradictions: list[str] = []
+    seen: list[Fact] = []
+    asked: list[str] = []
+    hint: str = ""
+
+
 class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Records a pass when the critic closes it. `hints_for_goals` is read claim by claim."""
+    """Records a pass when the critic closes it. `hints_for_goals` is read claim by claim.
+
+    `draft`: only of a pass whose claims a model wrote. `struck`: the claims that a model struck as their judge;
+    `next_steps`: the tool calls that it planned for the next pass.
+    """
 
     hints_for_goals: Any = {}
     entities: list[PlaceNote] = []
@@ -46,6 +67,9 @@ class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
     route: str = ""
     because: str = ""
     ended_because: str | None = None
+    draft: ModelDraft | msgspec.UnsetType = msgspec.UNSET
+    struck: list[StruckClaim] | msgspec.UnsetType = msgspec.UNSET
+    next_steps: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
 
 
 def pass_record(summary: RoundSummary) -> PassRecord:
@@ -67,3 +91,9 @@ def last_pass(view: StageView) -> PassRecord:
     """Return the record of the last finished pass; an empty record before there is one."""
     finished = view.goals.finished_rounds
     return pass_record(finished[-1]) if finished else PassRecord()
+
+
+def last_draft(passes: Sequence[PassRecord]) -> tuple[PassRecord, ModelDraft] | None:
+    """Return the last pass whose claims a model wrote, with its draft; None without one."""
+    drafted = ((done, done.draft) for done in reversed(passes) if isinstance(done.draft, ModelDraft))
+    return next(drafted, None)

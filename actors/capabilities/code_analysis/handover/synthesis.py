@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.handover.reading import optional, required
 from runtime.run.stage_view import StageView
 
@@ -26,7 +27,9 @@ class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
 
     `confidence`: of the answer to a question in words, 0 to 1, from its features; None for other questions.
     `hints_for_goals` maps a goal to its claims. They are read one by one (`read_claims`), so an unreadable claim is
-    counted and left out without losing the others.
+    counted and left out without losing the others. `claims_dropped` counts, by reason, claims of a model that its facts
+    do not bear; `seen` are the facts that it was shown, for later rounds. `passes_before`: the number of passes that
+    were over when a model wrote.
     """
 
     hints_for_goals: dict[str, Any]
@@ -40,10 +43,16 @@ class SynthesisOutput(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float | None = None
     confidence_features: dict[str, float] = {}
     claims_dropped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
-    filled_by_rules: list[str] | msgspec.UnsetType = msgspec.UNSET
+    seen: list[Fact] | msgspec.UnsetType = msgspec.UNSET
+    passes_before: int | msgspec.UnsetType = msgspec.UNSET
     shown: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     reasoned_by: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     rules_took_over: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def is_by_model(self) -> bool:
+        """True when a model wrote the claims: then they are the whole answer, in its order."""
+        return isinstance(self.reasoned_by, dict) and self.reasoned_by.get("reasoner") == "llm"
 
 
 def synthesis_of(view: StageView) -> SynthesisOutput:

@@ -1,30 +1,42 @@
 """Builds each model agent's context: facts, excerpts and goals within the agent's token budget.
 
-Agents never see tool output. The record notes what was cut, and how much smaller the context is than that output.
+Agents never see tool output. Budgets are shares of the room that the model has for a prompt. The record notes what was
+cut, and how much smaller the context is than that output.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import commit_text
 from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
-from runtime.context.budget import Budget, FittedContext, fit_context
+from runtime.context.budget import Budget, Count, FittedContext, estimated_tokens, fit_context
 from runtime.context.models import AgentContext, Excerpt, FactCategory, Understanding
 from runtime.context.models import Fact as Conclusion
 
-FACT_DOC_CHARS = 160
-MAX_EXCERPT_CHARS = 1_200
+FACT_DOC_CHARS = 200
 
-# Tokens of each agent: in all, facts, excerpts, what others wrote before (turns, claims).
-BUDGETS: dict[str, Budget] = {
-    "intent": Budget(1_500, 0, 0, 1_000),
-    "planner": Budget(2_500, 0, 0, 1_500),
-    "synthesizer": Budget(9_000, 5_000, 5_000, 0),
-    "critic": Budget(4_000, 0, 0, 3_000),
+# The room of a prompt where no model says how much it has.
+ROOM_TOKENS = 12_000
+
+
+class Shares(NamedTuple):
+    """Divides the room of a prompt: in all, facts in a line each, code, what others wrote before (turns, claims)."""
+
+    total: float
+    facts: float
+    excerpts: float
+    recent: float
+
+
+SHARES: dict[str, Shares] = {
+    "intent": Shares(0.6, 0, 0, 0.5),
+    "planner": Shares(0.6, 0, 0, 0.5),
+    "synthesizer": Shares(0.9, 0.35, 0.8, 0.2),
+    "critic": Shares(0.9, 0, 0, 0.85),
 }
 
 _CATEGORIES: dict[FactKind, FactCategory] = {"change": FactCategory.PATTERN, "together": FactCategory.PATTERN}
@@ -33,32 +45,54 @@ _CONFIDENCE: dict[FactKind, float] = {"excerpt": 0.7, "reference": 0.8, "callee"
 _SURE = 1.0
 
 
-def of_facts(agent: str, task: str, goals: Sequence[str], facts: Sequence[Fact], round_number: int) -> FittedContext:
+class Room(NamedTuple):
+    """Tells how many tokens a prompt may have, and how they are counted."""
+
+    tokens: int = ROOM_TOKENS
+    count: Count = estimated_tokens
+
+
+def budget_of(agent: str, room_tokens: int) -> Budget:
+    """Return the budget of an agent in a prompt of that room."""
+    return Budget(*(int(share * room_tokens) for share in SHARES[agent]))
+
+
+def of_facts(
+    agent: str,
+    task: str,
+    goals: Sequence[str],
+    facts: Sequence[Fact],
+    round_number: int,
+    room: Room | None = None,
+    recent: Sequence[str] = (),
+) -> FittedContext:
     """Build the context of an agent that reads facts, best first; ids are `f1`, `f2`, … in that order."""
+    room = room or Room()
+    budget = budget_of(agent, room.tokens)
     named = [(f"f{number}", fact) for number, fact in enumerate(facts, 1)]
     context = AgentContext(
         agent=agent,
         task=task or "-",
         goals=tuple(goal for goal in goals if goal),
         understanding=Understanding(facts=tuple(conclusion(name, fact, round_number) for name, fact in named)),
-        excerpts=tuple(
-            Excerpt(place=fact.citation.mark, text=fact.text[:MAX_EXCERPT_CHARS], fact=name)
-            for name, fact in named
-            if fact.kind == "code" and fact.text
-        ),
+        excerpts=_excerpts(named, budget.excerpts_tokens, room.count),
+        recent=tuple(line for line in recent if line),
     )
-    return fit_context(context, BUDGETS[agent])
+    return fit_context(context, budget, room.count)
 
 
-def of_lines(agent: str, task: str, goals: Sequence[str], lines: Sequence[str]) -> FittedContext:
+def of_lines(
+    agent: str, task: str, goals: Sequence[str], lines: Sequence[str], room: Room | None = None
+) -> FittedContext:
     """Build the context of an agent that reads other agents' text, the most important lines first."""
+    room = room or Room()
     context = AgentContext(
         agent=agent,
         task=task or "-",
         goals=tuple(goal for goal in goals if goal),
         recent=tuple(line for line in lines if line),
     )
-    return fit_context(context, BUDGETS[agent])
+    return fit_context(context, budget_of(agent, room.tokens), room.count)
 
 
 def conclusion(name: str, fact: Fact, round_number: int) -> Conclusion:
@@ -73,13 +107,56 @@ def conclusion(name: str, fact: Fact, round_number: int) -> Conclusion:
     )
 
 
-def numbered(fitted: FittedContext) -> list[str]:
-    """Render the facts as a numbered list for a model, each followed by its excerpt when that fitted the budget."""
-    code = {excerpt.fact: excerpt.text for excerpt in fitted.context.excerpts}
-    return [
-        f"{number}. {fact.statement}" + (f"\n{code[fact.id]}" if fact.id in code else "")
-        for number, fact in enumerate(fitted.context.understanding.facts, 1)
-    ]
+def numbered(fitted: FittedContext, facts: Sequence[Fact]) -> list[str]:
+    """Render the facts as a numbered list, each followed by its numbered lines of code; say what is cut."""
+    code = {excerpt.fact: excerpt for excerpt in fitted.context.excerpts}
+    shown = fitted.context.understanding.facts
+    lines = []
+    for number, (said, fact) in enumerate(zip(shown, facts, strict=False), 1):
+        excerpt = code.get(said.id)
+        last = last_line_of(excerpt)
+        end = fact.citation.end_line
+        cut = "" if not fact.text or fact.kind != "code" or last >= end else _left_out(last, fact)
+        lines.append(f"{number}. {said.statement}" + (f"\n{excerpt.text}" if excerpt is not None else "") + cut)
+    if len(facts) > len(shown):
+        lines.append(f"({len(facts) - len(shown)} more facts are not shown: there is no room for them.)")
+    return lines
+
+
+def _left_out(last: int, fact: Fact) -> str:
+    first = last + 1 if last else fact.citation.start_line
+    return f"\n(lines {first} to {fact.citation.end_line} of it are not shown)"
+
+
+def last_line_of(excerpt: Excerpt | None) -> int:
+    """Return the last line of code that a numbered excerpt shows, 0 without one."""
+    return 0 if excerpt is None else int(excerpt.text.rpartition("\n")[2].partition("|")[0])
+
+
+def _excerpts(named: Sequence[tuple[str, Fact]], room_tokens: int, count: Count) -> tuple[Excerpt, ...]:
+    """Return the code of facts with numbered lines, the first that does not fit whole cut to what does."""
+    made: list[Excerpt] = []
+    left = room_tokens
+    for name, fact in named:
+        if fact.kind != "code" or not fact.text:
+            continue
+        lines = with_numbers(fact.text.split("\n"), fact.citation.start_line)
+        kept: list[str] = []
+        left -= count(fact.citation.mark) + 1
+        is_full = left < 0
+        for line in lines:
+            left -= count(line) + 1
+            if left < 0 and not is_full:
+                break
+            kept.append(line)
+        if kept:
+            made.append(Excerpt(place=fact.citation.mark, text="\n".join(kept), fact=name))
+    return tuple(made)
+
+
+def with_numbers(lines: Sequence[str], first: int) -> list[str]:
+    """Put the number of each line in front of it, from `first`."""
+    return [f"{number}| {line}" for number, line in enumerate(lines, first)]
 
 
 def record(fitted: FittedContext, raw_tokens: int) -> dict[str, Any]:
@@ -99,7 +176,11 @@ def _statement(fact: Fact) -> str:
     place = f"{fact.citation.file}:{fact.citation.start_line}-{fact.citation.end_line}"
     about = f" uses {fact.about}" if fact.about and fact.kind in {"caller", "reference", "importer", "test"} else ""
     description = _one_line(fact.docstring or fact.citation.quote, FACT_DOC_CHARS)
-    return f"{fact.kind} {fact.signature or fact.name}{about} ({place}) {description}".rstrip()
+    # A signature has the bare name; the qualified one tells namesakes apart.
+    named = fact.signature if fact.signature and (not fact.name or "." not in fact.name) else ""
+    if not named:
+        named = f"{fact.name}: {fact.signature}" if fact.signature else fact.name
+    return f"{fact.kind} {named}{about} ({place}) {description}".rstrip()
 
 
 def _one_line(text: str, most: int) -> str:

@@ -26,9 +26,9 @@ def best_first(question: Question, facts: list[Fact]) -> list[Fact]:
     return sorted(facts, key=lambda fact: order.get((fact.citation.file, fact.citation.start_line), len(order)))
 
 
-def sanitised(text: str) -> str:
-    """Put a model's text on one line, without anything that reads like a citation mark."""
-    return plain(one_line("".join(char for char in text if char.isprintable() or char.isspace()), 300))
+def sanitised(text: str, most: int = 300) -> str:
+    """Put a model's text on one line of at most `most` characters, without anything that reads like a citation mark."""
+    return plain(one_line("".join(char for char in text if char.isprintable() or char.isspace()), most))
 
 
 def one_line(text: str, most: int) -> str:

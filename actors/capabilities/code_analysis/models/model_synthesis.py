@@ -1,131 +1,180 @@
-"""Writes claims by a model, and keeps those whose facts show what they name.
+"""Writes the whole answer as claims by a model, from the facts of all passes and the draft so far.
 
-A model selects, orders and words; it never creates evidence. Its claims refer to facts by number and take their
-citations from those; a claim that names code which its fact does not show is dropped and counted.
+What a later round writes takes the place of the draft. Claims that are dropped go back to the model once, with the
+reasons.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-
 import msgspec
 
 from actors.capabilities.code_analysis.agents import synthesizer
-from actors.capabilities.code_analysis.answers.wording import change_claim, together_claim
-from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
-from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind
+from actors.capabilities.code_analysis.evidence.claims import read_claims
+from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.handover.execution import execution_if_any
+from actors.capabilities.code_analysis.handover.passes import ModelDraft, PassRecord, last_draft, passes_of
+from actors.capabilities.code_analysis.handover.plan import plan_of
 from actors.capabilities.code_analysis.handover.reading import read
 from actors.capabilities.code_analysis.handover.synthesis import SynthesisOutput
 from actors.capabilities.code_analysis.models import agent_context
-from actors.capabilities.code_analysis.models.model_input import best_first, model_of, one_line, sanitised
-from actors.capabilities.code_analysis.models.prompt_layout import render_prompt
+from actors.capabilities.code_analysis.models.model_input import model_of, one_line, sanitised
+from actors.capabilities.code_analysis.models.planning_context import reading_of_question
+from actors.capabilities.code_analysis.models.prompt_layout import NOTHING, QUESTION_SHARE, render_prompt
+from actors.capabilities.code_analysis.models.reading_order import in_reading_order
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
-from actors.capabilities.code_analysis.models.schemas import (
-    MOST_FACTS,
-    SynthesisAnswer,
-    WrittenClaim,
-)
+from actors.capabilities.code_analysis.models.schemas import MOST_FACTS, SynthesisAnswer
+from actors.capabilities.code_analysis.models.written_claims import ReadClaims, ShownFact, claims_of
 from actors.capabilities.code_analysis.question.analysis import Question
 from runtime.agents.capability import StageContext, StageInput
-from runtime.codebase.files.words import looks_like_identifier
+from runtime.context.budget import FittedContext
+from runtime.errors import BudgetExhaustedError, InvalidOutputError, ModelFailedError
+from runtime.llm.messages import Message
+from runtime.llm.stage_llm import Answered
 from runtime.llm.structured import strings_so_far
+from runtime.run.goals import Goal
 from runtime.run.stage_view import StageView
 
-_ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
-    "definition": "lead",
-    "code": "lead",
-    "excerpt": "item",
-    "caller": "caller",
-    "reference": "caller",
-    "callee": "step",
-    "importer": "importer",
-    "test": "test",
-    "module": "module",
-    "trace": "step",
-}
-
-_NAMED = re.compile(r"`([^`]+)`|([A-Za-z_][\w.]*)")
+MAX_GOAL_CHARS = 240
+MAX_DRAFT_CHARS = 700
+# In the place of the step that found a fact in an earlier pass.
+EARLIER = "earlier"
 
 
 async def synthesis_by_model(context: StageContext, view: StageView, given: StageInput) -> ModelOutput:
-    """Ask the model for claims about the facts; goals without a usable claim keep those of the rules."""
+    """Ask the model for the whole answer; rules add nothing to it.
+
+    Raises InvalidOutputError if it wrote claims and none can be used: the rules then write in its place.
+    """
     base = read("synthesizer", await synthesizer.by_rules(context, view, given), SynthesisOutput)
     question = msgspec.convert(given.facts["question"], Question)
-    facts = best_first(question, msgspec.convert(given.facts["facts"], list[Fact]))[:MOST_FACTS]
-    targets = [str(goal) for goal in given.facts["target_goals"]]
-    texts = {str(goal.id): goal.text for goal in view.goals.goals}
-    seen = agent_context.of_facts(
-        "synthesizer", question.text, [texts.get(goal, goal) for goal in targets], facts, view.goals.round_number
-    )
+    goals = [goal for goal in view.goals.goals if goal.status != "dropped"]
+    drafted = last_draft(passes_of(view))
+    facts = _facts(view, question, msgspec.convert(given.facts["facts"], list[Fact]), goals, drafted)
+    model = model_of(context)
+    draft = [] if drafted is None else _draft_lines(*drafted)
+    room = agent_context.Room(model.room_tokens, model.counter.count)
+    texts = [goal.text for goal in goals]
+    asked_shown = model.counter.cut(question.text, int(model.room_tokens * QUESTION_SHARE))
+    seen = agent_context.of_facts("synthesizer", asked_shown, texts, facts, view.goals.round_number, room, draft)
+    listed = "\n".join(f"- {goal.id}: {one_line(goal.text, MAX_GOAL_CHARS)}" for goal in goals)
+    reading = "\n".join(f"- {said}" for said in reading_of_question(view)) or NOTHING
+    draft_shown = "\n".join(seen.context.recent) or NOTHING
+    lines = agent_context.numbered(seen, facts)
     layout = render_prompt(
-        context,
-        "synthesizer",
-        question.text,
-        agent_context.numbered(seen),
-        goals="\n".join(f"- {goal}: {one_line(texts.get(goal, goal), 160)}" for goal in targets),
+        context, "synthesizer", question.text, lines, goals=listed, draft=draft_shown, reading=reading
     )
 
     def show(written: str) -> None:
-        context.show("\n".join(sanitised(text) for text in strings_so_far(written, "text")))
+        context.show("\n".join(sanitised(text, MAX_DRAFT_CHARS) for text in strings_so_far(written, "text")))
 
-    answered = await model_of(context).generate_object(layout.messages, SynthesisAnswer, {"goals": targets}, show)
-    claims, dropped = claims_of(answered.object.claims, facts[: layout.line_count], targets)
-    hints = {goal: msgspec.to_builtins(claims[goal]) or base.hints_for_goals.get(goal, []) for goal in targets}
+    names = [str(goal.id) for goal in goals]
+    shown = _shown(seen, facts)[: layout.line_count]
+    asked = "\n".join((question.text, *texts))
+    answered = await model.generate_object(layout.messages, SynthesisAnswer, {"goals": names}, show)
+    claims = claims_of(answered.object.claims, shown, names, asked)
+    calls = answered.calls
+    if claims.dropped:
+        again = await _sent_back(context, layout.messages, answered, claims, names)
+        calls += again.calls if again is not None else 0
+        mended = claims if again is None else claims_of(again.object.claims, shown, names, asked)
+        if again is not None and mended.count >= claims.count:
+            answered, claims = again, mended
+    if answered.object.claims and not claims.count:
+        told = "; ".join(claim.told for claim in claims.dropped)
+        raise InvalidOutputError(f"no claim that the model wrote can be used: {told}", problem=told)
     execution = execution_if_any(view)
+    raw_tokens = 0 if execution is None else execution.context.raw_tokens
     output = msgspec.structs.replace(
+        _output(base, answered.object, claims, _places_of_earlier_passes(view)),
+        seen=[fact for fact in facts[: len(shown)] if fact.step != EARLIER],
+        shown=agent_context.record(seen, raw_tokens),
+        passes_before=len(view.goals.finished_rounds),
+    )
+    return ModelOutput(output, layout.prompt, calls)
+
+
+def _facts(
+    view: StageView,
+    question: Question,
+    found: list[Fact],
+    goals: list[Goal],
+    drafted: tuple[PassRecord, ModelDraft] | None,
+) -> list[Fact]:
+    """Return the facts of this pass and of earlier ones, in the order in which the model is to read them."""
+    reads = [step.id for step in plan_of(view).steps if step.tool == "read_code" and not step.top_of]
+    cited: set[str] = set()
+    earlier: list[Fact] = []
+    if drafted is not None:
+        claims = [claim for of_goal in read_claims(drafted[0].hints_for_goals)[0].values() for claim in of_goal]
+        cited = {citation.file for claim in claims for citation in claim.citations}
+        drafts = [done.draft for done in passes_of(view) if isinstance(done.draft, ModelDraft)]
+        # A step id means something in its own plan only.
+        seen = (fact for draft in drafts for fact in draft.seen)
+        earlier = [msgspec.structs.replace(fact, step=EARLIER, also_by=()) for fact in seen]
+    aspects = {str(goal.id).partition(":")[0] for goal in goals}
+    wants_uses = "usage" in aspects or question.kind == "who_calls"
+    return in_reading_order(question, [*found, *earlier], reads, cited, wants_uses)[:MOST_FACTS]
+
+
+def _draft_lines(done: PassRecord, draft: ModelDraft) -> list[str]:
+    """Return the draft so far: its claims with their marks, what was struck and why, and what is open."""
+    claims = [claim for of_goal in read_claims(done.hints_for_goals)[0].values() for claim in of_goal]
+    return [
+        *(
+            f"- {one_line(claim.text, MAX_DRAFT_CHARS)} ({', '.join(c.mark[1:-1] for c in claim.citations)})"
+            for claim in sorted(claims, key=lambda claim: claim.place)
+        ),
+        *(f"- struck by the judge, {struck.verdict}: {struck.text} ({struck.why})" for struck in done.struck or ()),
+        *(f"- open: {question}" for question in draft.open_questions),
+    ]
+
+
+def _shown(seen: FittedContext, facts: list[Fact]) -> list[ShownFact]:
+    last = {excerpt.fact: agent_context.last_line_of(excerpt) for excerpt in seen.context.excerpts}
+    said = seen.context.understanding.facts
+    return [ShownFact(fact, last.get(one.id, 0)) for one, fact in zip(said, facts, strict=False)]
+
+
+async def _sent_back(
+    context: StageContext,
+    messages: tuple[Message, ...],
+    answered: Answered[SynthesisAnswer],
+    claims: ReadClaims,
+    goals: list[str],
+) -> Answered[SynthesisAnswer] | None:
+    """Ask once more with the reasons for which claims were dropped; None if there is no answer to that."""
+    said = "\n".join(f"- {claim.told}" for claim in claims.dropped)
+    wanted = (
+        f"These claims cannot be used:\n{said}\nGive the whole JSON object again: mend them by what is shown, or leave "
+        "them out, and keep the others as they are."
+    )
+    asked = [*messages, Message("assistant", answered.completion.text), Message("user", wanted)]
+    try:
+        return await model_of(context).generate_object(asked, SynthesisAnswer, {"goals": goals})
+    except (ModelFailedError, BudgetExhaustedError):
+        return None  # the claims that can be used are there
+
+
+def _output(
+    base: SynthesisOutput, answer: SynthesisAnswer, claims: ReadClaims, earlier: set[tuple[str, int]]
+) -> SynthesisOutput:
+    made = sorted((claim for found in claims.by_goal.values() for claim in found), key=lambda claim: claim.place)
+    places = {(citation.file, citation.start_line) for claim in made for citation in claim.citations}
+    places |= {(commit.hash, 0) for claim in made for commit in claim.commits}
+    return msgspec.structs.replace(
         base,
-        hints_for_goals=hints,
-        key_flows=[claim["text"] for found in hints.values() for claim in found if claim["role"] == "step"],
-        open_questions=[sanitised(text) for text in answered.object.open_questions],
-        claims_dropped=dict(dropped),
-        shown=agent_context.record(seen, 0 if execution is None else execution.context.raw_tokens),
-        filled_by_rules=[goal for goal in targets if not claims[goal] and hints[goal]],
+        hints_for_goals={goal: msgspec.to_builtins(found) for goal, found in claims.by_goal.items()},
+        key_flows=[claim.text for claim in made if claim.role == "step"],
+        open_questions=[text for said in answer.open_questions if (text := sanitised(said))],
+        contradictions=[text for said in answer.contradictions if (text := sanitised(said))],
+        accumulated_evidence=len(places | earlier),
+        new_evidence=len(places - earlier),
+        claims_dropped=claims.reasons,
     )
-    return ModelOutput(output, layout.prompt, answered.calls)
 
 
-def claims_of(
-    written: list[WrittenClaim], facts: list[Fact], goals: list[str]
-) -> tuple[dict[str, list[Claim]], Counter[str]]:
-    """Build claims by goal with the citations of their facts; count the dropped ones by reason."""
-    claims: dict[str, list[Claim]] = {goal: [] for goal in goals}
-    dropped: Counter[str] = Counter()
-    for claim in written:
-        text = sanitised(claim.text)
-        if claim.goal not in claims:
-            dropped["no_such_goal"] += 1
-        elif claim.fact > len(facts):
-            dropped["no_such_fact"] += 1
-        elif not text:
-            dropped["no_text"] += 1
-        elif unsupported_names(text, facts[claim.fact - 1]):
-            dropped["names_what_is_not_there"] += 1
-        else:
-            fact = facts[claim.fact - 1]
-            made = _claim_of(fact, text)
-            claims[claim.goal] += [] if made in claims[claim.goal] else [made]
-    return claims, dropped
-
-
-def _claim_of(fact: Fact, text: str) -> Claim:
-    """Build the claim for a fact in the model's words; claims about commits use fixed wording."""
-    if fact.kind == "change":
-        return change_claim(fact)
-    if fact.kind == "together":
-        return together_claim(fact)
-    return Claim(_ROLE_OF_FACT[fact.kind], text, (fact.citation,), subject=fact.name)
-
-
-def unsupported_names(text: str, fact: Fact) -> list[str]:
-    """Return the code names in a sentence that the fact behind it does not show."""
-    shown = "\n".join(
-        (
-            *(fact.name, fact.signature, fact.docstring, fact.text, fact.about),
-            *(fact.citation.quote, fact.citation.symbol or "", fact.citation.file),
-        )
-    )
-    words = [(quoted, word.rstrip(".")) for quoted, word in _NAMED.findall(text)]
-    named = [quoted or word for quoted, word in words if quoted or looks_like_identifier(word)]
-    return [name for name in named if not all(part in shown for part in re.findall(r"\w+", name))]
+def _places_of_earlier_passes(view: StageView) -> set[tuple[str, int]]:
+    found = (read_claims(done.hints_for_goals)[0] for done in passes_of(view))
+    claims = [claim for by_goal in found for of_goal in by_goal.values() for claim in of_goal]
+    places = {(citation.file, citation.start_line) for claim in claims for citation in claim.citations}
+    return places | {(commit.hash, 0) for claim in claims for commit in claim.commits}

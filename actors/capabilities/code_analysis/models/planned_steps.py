@@ -10,16 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from actors.capabilities.code_analysis.agents.planner import (
-    LISTED_PER_STEP,
-    LOCATED_PER_STEP,
-    READ_LINES,
-    READ_PLACES,
-    serving_deed,
-)
+from actors.capabilities.code_analysis.agents.planner import LISTED_PER_STEP, serving_deed
 from actors.capabilities.code_analysis.answers.listing import type_name
 from actors.capabilities.code_analysis.evidence.steps import PURPOSE_OF_TOOL, Purpose, Step
 from actors.capabilities.code_analysis.models.schemas import PlannedStep
+from actors.capabilities.code_analysis.models.step_arguments import IsFile, arguments_of
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.listing_scope import ALL, kinds_listed
@@ -28,18 +23,9 @@ from runtime.codebase.files.words import query_terms
 from runtime.primitives.dotted_names import last_part
 from runtime.run.goals import Goal
 
-# Which parameter of a tool takes what a model wrote as the target.
-TARGET_OF_TOOL: dict[str, str] = {
-    "locate": "query",
-    "explore_symbol_usage": "symbol",
-    "map_module": "path",
-    "read_code": "path",
-}
-
-_MORE_ARGUMENTS: dict[str, dict[str, Any]] = {
-    "locate": {"max_results": LOCATED_PER_STEP},
-    "read_code": {"max_lines": READ_LINES},
-}
+# Of what one search found, the places that are read without being asked for.
+READ_OF_SEARCH = {"locate": 5, "explore_symbol_usage": 3}
+FOUND_LINES = 240
 
 # Words of a search for what serves requests.
 _SERVING = frozenset(query_terms("handle dispatch http request serve route").counts)
@@ -97,24 +83,24 @@ _PURPOSES: tuple[tuple[str, Callable[[_Call], bool], Purpose], ...] = (
 
 
 def planned_steps(
-    planned: Sequence[PlannedStep], question: Question, goals: Sequence[Goal], tools: Collection[str]
+    planned: Sequence[PlannedStep], question: Question, goals: Sequence[Goal], tools: Collection[str], is_file: IsFile
 ) -> list[Step]:
-    """Convert a model's plan to steps, without repeats; add a step that reads the places found by the searches."""
+    """Convert a model's plan to steps, without repeats; what a search finds is read after all that it asks for."""
     aspect_of_goal = {str(goal.id): aspect_of(goal) for goal in goals}
-    steps: dict[tuple[str, str], Step] = {}
+    steps: dict[bytes, Step] = {}
     for number, wanted in enumerate(planned):
-        target = wanted.target.strip()
-        if wanted.tool not in tools or not target:
+        given = arguments_of(wanted.tool, wanted.target, wanted.options, is_file)
+        if wanted.tool not in tools or given is None:
             continue
         named = tuple(goal for goal in dict.fromkeys(wanted.goals) if goal in aspect_of_goal)
-        call = _Call(question, target, [aspect_of_goal[goal] for goal in named])
+        call = _Call(question, wanted.target.strip(), [aspect_of_goal[goal] for goal in named])
         purpose = _purpose_of(wanted.tool, call)
-        arguments = _arguments(wanted.tool, purpose, call)
+        arguments = _all_of_kind(call) if purpose == "all_of_kind" else given
         step = Step(f"m{number}", purpose, wanted.tool, arguments, named or tuple(aspect_of_goal), wanted.why)
-        steps.setdefault((wanted.tool, target), step)
-    searches = tuple(step.id for step in steps.values() if step.tool == "locate")
-    read = [_reading(question, tuple(aspect_of_goal), searches)] if searches and "read_code" in tools else []
-    return [*steps.values(), *read]
+        steps.setdefault(msgspec.msgpack.encode((wanted.tool, arguments)), step)
+    made = list(steps.values())
+    reads = [_reading(question, step) for step in made if step.tool in READ_OF_SEARCH] if "read_code" in tools else []
+    return [*made, *reads]
 
 
 def _purpose_of(tool: str, call: _Call) -> Purpose:
@@ -122,17 +108,16 @@ def _purpose_of(tool: str, call: _Call) -> Purpose:
     return next(rows, PURPOSE_OF_TOOL.get(tool, "find"))
 
 
-def _arguments(tool: str, purpose: Purpose, call: _Call) -> dict[str, Any]:
-    if purpose == "all_of_kind":
-        # No search by words finds these.
-        all_of_it: dict[str, Any] = {"query": ALL, "max_results": LISTED_PER_STEP}
-        all_of_it["kinds"] = sorted(kinds_listed(call.question))
-        return {**all_of_it, **({"scope": call.question.paths[0]} if call.question.paths else {})}
-    return {TARGET_OF_TOOL[tool]: call.target, **_MORE_ARGUMENTS.get(tool, {})}
+def _all_of_kind(call: _Call) -> dict[str, Any]:
+    """Build the arguments of a search for all of a kind, which no search by words finds."""
+    all_of_it: dict[str, Any] = {"query": ALL, "max_results": LISTED_PER_STEP}
+    all_of_it["kinds"] = sorted(kinds_listed(call.question))
+    return {**all_of_it, **({"scope": call.question.paths[0]} if call.question.paths else {})}
 
 
-def _reading(question: Question, goals: tuple[str, ...], searches: tuple[str, ...]) -> Step:
-    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
+def _reading(question: Question, search: Step) -> Step:
+    """Build the step that reads the best places of one search, in the order in which it found them."""
     purpose: Purpose = "guidance" if question.asks_for_guidance else "read"
-    limit, why = {"max_lines": READ_LINES}, "read what was found"
-    return Step("read", purpose, "read_code", limit, goals, why, searches, READ_PLACES, lines)
+    limit, why = {"max_lines": FOUND_LINES}, f"read what {search.id} found"
+    count = READ_OF_SEARCH[search.tool]
+    return Step(f"{search.id}_read", purpose, "read_code", limit, search.goals, why, (search.id,), count, in_order=True)

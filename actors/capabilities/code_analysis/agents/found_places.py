@@ -1,0 +1,34 @@
+"""Chooses the places of a search to read, in the order in which it found them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from actors.capabilities.code_analysis.evidence.facts import Fact
+
+# Facts whose lines are all of a thing, and facts of one line in something that is read by its name.
+_WHOLE = frozenset({"definition", "excerpt"})
+_WITHIN = frozenset({"caller", "reference", "test"})
+
+
+def found_places(facts: Sequence[Fact], already: Sequence[Fact]) -> list[dict[str, Any]]:
+    """Return the arguments of `read_code` for each place, without lines that were read already."""
+    places: list[dict[str, Any]] = []
+    read = [(fact.citation.file, fact.citation.start_line, fact.citation.end_line) for fact in already]
+    for file, first, last, arguments in _places(facts):
+        is_read = any(file == known and start <= first and last <= end for known, start, end in read)
+        if not is_read and arguments not in places:
+            places.append(arguments)
+            read.append((file, first, last))
+    return places
+
+
+def _places(facts: Sequence[Fact]) -> Iterator[tuple[str, int, int, dict[str, Any]]]:
+    for fact in facts:
+        cited = fact.citation
+        lines = {"path": cited.file, "start_line": cited.start_line, "end_line": cited.end_line}
+        if fact.kind in _WHOLE:
+            yield cited.file, cited.start_line, cited.end_line, lines
+        elif fact.kind in _WITHIN and fact.name:
+            yield cited.file, cited.start_line, cited.end_line, {"path": cited.file, "symbol": fact.name}
