@@ -100,11 +100,13 @@ class ImportRecord:
 class CallsOf:
     """Lists the calls that are proven to mean a definition.
 
-    `unproven` counts the other calls of its name that may mean it: their receiver is not known.
+    `unproven` counts the other calls of its name that may mean it: their receiver is not known. `unproven_in_tests`:
+    those of them that stand in test files.
     """
 
     calls: list[ReferenceRecord]
     unproven: int
+    unproven_in_tests: int = 0
 
     def __len__(self) -> int:
         return len(self.calls)

@@ -363,7 +363,7 @@ class _EcmascriptWalker(FactsWalker):
         parts = node.named_children
         kinds = {child.type for child in parts}
         kinds |= {value.type for child in parts if (value := child.child_by_field_name("value")) is not None}
-        if not kinds & _TELLING or len(parts) > MAX_OBJECT_KEYS:
+        if (parts and not kinds & _TELLING) or len(parts) > MAX_OBJECT_KEYS:
             self.children(node, scope)
             return NOTHING
         inner = self.add_scope("class", "", scope, node)

@@ -40,6 +40,9 @@ class FactsWalker:
 
     handlers: ClassVar[dict[str, Handler]] = {}
     blocks: ClassVar[frozenset[str]] = frozenset()
+    loops: ClassVar[frozenset[str]] = frozenset(
+        {"for_statement", "while_statement", "do_statement", "for_in_statement"}
+    )
 
     def __init__(self) -> None:
         self.facts = FileFacts(
@@ -72,6 +75,9 @@ class FactsWalker:
         self._depth += 1
         try:
             kind = node.type
+            if kind in self.loops:
+                holder = self.facts.scopes[self.scope_above(scope, "function")]
+                holder.loops.append((line_of(node), node.end_point[0] + 1))
             handler = self.handlers.get(kind)
             if handler is not None:
                 return handler(self, node, scope)
@@ -126,7 +132,21 @@ class FactsWalker:
         place = len(self.facts.scopes)
         line = line_of(name_node if name_node is not None else node)
         self.facts.scopes.append(
-            Scope(kind, name[:MAX_NAME_CHARS], parent, line, node.end_point[0] + 1, {}, {}, [], NOTHING, [], [])
+            Scope(
+                kind,
+                name[:MAX_NAME_CHARS],
+                parent,
+                line,
+                node.end_point[0] + 1,
+                {},
+                {},
+                [],
+                NOTHING,
+                [],
+                [],
+                (0, TO_THE_END),
+                [],
+            )
         )
         return place
 

@@ -54,7 +54,7 @@ class Scope(msgspec.Struct, array_like=True):
     `bases`: expressions of a class's bases; for an extension, the type that it extends. `returns`: the declared type of
     a function's result, or the type that a class is another name of; `results`: the expressions that a function
     returns, each with the scope in which it stands. `marks`: words such as static, property, async, interface, stub.
-    `arity`: the least and the greatest number of arguments.
+    `arity`: the least and the greatest number of arguments; `loops`: first and last lines of the loops in a scope.
     """
 
     kind: ScopeKind
@@ -69,6 +69,7 @@ class Scope(msgspec.Struct, array_like=True):
     results: list[tuple[int, int]] = []
     marks: list[str] = []
     arity: tuple[int, int] = (0, TO_THE_END)
+    loops: list[tuple[int, int]] = []
 
 
 class Call(msgspec.Struct, array_like=True, frozen=True):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from runtime.codebase.language_facts.c_facts import c_facts
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
+from runtime.codebase.language_parts.type_rules import TypeRules
 
 TAGS = """
 (struct_specifier name: (type_identifier) @name body: (_)) @definition.struct
@@ -54,6 +56,8 @@ def included_file(repository: RepositoryPaths, importer: str, module: str, _name
     return beside if beside in repository.paths else repository.ending(module.lstrip("./"), importer)
 
 
+_TYPE_RULES = TypeRules(extract=c_facts, imports="text")
+
 LANGUAGES = (
     Language(
         name="c",
@@ -67,6 +71,7 @@ LANGUAGES = (
         resolve_import=included_file,
         family="c",
         builtin_methods=BUILTIN_METHODS,
+        types=_TYPE_RULES,
         branch_words="switch case",
         failures=(r"\babort\b",),
     ),

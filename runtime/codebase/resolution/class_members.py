@@ -55,16 +55,15 @@ def bases_of(evaluator: Evaluator, one: Value) -> list[Value | None]:
 
 def extension_members(evaluator: Evaluator, one: Value, name: str) -> list[Value]:
     """Return the functions of a name that extensions of a class define, by file and line."""
+    # An object that a variable holds has no name of its own.
     held = _scope_name(evaluator, one)
-    if not held:
-        return []
     index, rules = evaluator.store.index, evaluator.store.rules(one.file)
     # A prototype that another file changes is not what the class defines.
     in_one_file = rules is None or rules.imports == "exports"
     found: list[Value] = []
     by_trait: list[Value] = []
     for symbol in index.symbols("s.name = ?", (name,), MAX_NAMESAKES):
-        if last_part(symbol.owner) != held or (in_one_file and symbol.file != one.file):
+        if (held and last_part(symbol.owner) != held) or (in_one_file and symbol.file != one.file):
             continue
         facts = evaluator.store.facts(symbol.file)
         for place in facts.places(name, symbol.name_line) if facts is not None else ():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from runtime.codebase.language_parts.type_facts import FactImport, FileFacts
 from runtime.codebase.language_parts.type_rules import ImportStyle, TypeRules
+from runtime.codebase.resolution.linked_names import linked
 from runtime.codebase.resolution.module_paths import crate, path_import, path_member
 from runtime.codebase.resolution.type_values import Step, Value, agreed
 
@@ -43,6 +44,8 @@ def unbound(evaluator: Evaluator, file: str, name: str) -> Value | None:
     facts, rules = evaluator.store.facts(file), evaluator.store.rules(file)
     if facts is None or rules is None:
         return None
+    if rules.imports == "text":
+        return linked(evaluator, file, name)
     if rules.shares_package:
         found = _of_package(evaluator, file, facts, rules, name)
         if found is not None:

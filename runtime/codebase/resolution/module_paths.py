@@ -30,7 +30,7 @@ def path_import(evaluator: Evaluator, file: str, item: FactImport) -> Value | No
         if found is None:
             return None
         if found.kind == "external":
-            return Value("external", name="::".join(parts))
+            return Value("external", name=".".join(parts))
         found = evaluator.member(found, part)
     return found and found.after(step)
 

@@ -22,7 +22,7 @@ def callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit:
     """
     names = _called_names(index, symbol)
     found: list[ReferenceRecord] = []
-    unproven = 0
+    unproven: list[str] = []
     seen: set[tuple[str, int, int]] = set()
     for name in names:
         for file, uses in _by_file(index, name).items():
@@ -31,7 +31,7 @@ def callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit:
             if not proofs.has_facts(file):
                 told = [use for use in uses if _is_told(index, use, symbol)]
                 found += told
-                unproven += len(uses) - len(told)
+                unproven += [file] * (len(uses) - len(told))
                 continue
             around = {use.line: use for use in uses}
             for call in proofs.calls(file, name=name):
@@ -43,10 +43,11 @@ def callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit:
                 if hit is not None:
                     found.append(_record(index, file, call, around.get(call.line), hit))
                 elif meaning.state == "unknown" and (file, call.line) != (symbol.file, symbol.name_line):
-                    unproven += 1
+                    unproven.append(file)
     once = {(call.file, call.line): call for call in reversed(found)}
     kept = sorted(once.values(), key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
-    return CallsOf(kept[:limit], unproven)
+    in_tests = sum(kind_of_path(file) == "test" for file in unproven)
+    return CallsOf(kept[:limit], len(unproven), in_tests)
 
 
 def _called_names(index: IndexReader, symbol: SymbolRecord) -> list[str]:
@@ -93,17 +94,28 @@ def _enclosing(index: IndexReader, file: str, line: int) -> str | None:
 
 
 def _is_told(index: IndexReader, use: ReferenceRecord, symbol: SymbolRecord) -> bool:
-    """Return True if a bare call can only mean a function: of its own file, or of the one imported file that has it.
+    """Return True if a call can only mean a definition: this is the proof for languages without type facts.
 
-    This is the proof for languages without type facts.
+    A bare call means a function of its own file, or of the one imported file that has it; a call of a method on the
+    object itself means the one of the class around it, if that has exactly one.
     """
-    if use.qualifier or symbol.owner:
+    language = language_at(symbol.file)
+    if symbol.owner and symbol.kind != "function":
+        is_own = not use.qualifier or use.qualifier in language.own_object.split()
+        inside = (use.enclosing or "").rpartition(".")[0]
+        own = [one for one in index.symbols_of_name(symbol.name, 200) if _is_method_of(one, symbol.name, symbol.owner)]
+        return is_own and inside == symbol.owner and use.file == symbol.file and len(own) == 1
+    if use.qualifier or (symbol.owner and not language.has_namespaced_functions):
         return False
     others = {other.file for other in index.symbols_of_name(symbol.name, 200) if other.name == symbol.name}
     if use.file in others:
         return use.file == symbol.file
     targets = {item.target for item in index.imports("f.path = ?", (use.file,))}
     return {file for file in others if file in targets} == {symbol.file}
+
+
+def _is_method_of(one: SymbolRecord, name: str, owner: str) -> bool:
+    return one.name == name and one.owner == owner and one.kind != "prototype"
 
 
 def callees(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit: int) -> list[Callee]:

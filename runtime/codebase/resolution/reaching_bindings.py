@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from runtime.codebase.language_parts.type_facts import Binding
 
 
-def reaching(bindings: Sequence[Binding], line: int) -> list[Binding]:
+def reaching(bindings: Sequence[Binding], line: int, loops: Sequence[tuple[int, int]] = ()) -> list[Binding]:
     """Return the bindings that can hold at a line; all of them without a line (0), as in a nested function.
 
     The latest binding whose block contains the line replaces those before it. Bindings in blocks between it and the
-    line may replace it, and so may later ones in deeper blocks, if these are repeated.
+    line may replace it, and so may later ones in deeper blocks, if a loop leads from them to the line.
     """
     if line <= 0 or len(bindings) < 2:
         return list(bindings)
@@ -22,7 +22,12 @@ def reaching(bindings: Sequence[Binding], line: int) -> list[Binding]:
         return list(bindings)
     last = max(certain, key=lambda binding: binding.after)
     between = [one for one in bindings if last.after < one.after < line and one.until < line]
-    repeated = [one for one in bindings if one.after >= line and one.until < last.until]
+    around = [loop for loop in loops if loop[0] <= line <= loop[1]]
+    repeated = [
+        one
+        for one in bindings
+        if one.after >= line and one.until < last.until and any(start <= one.line <= end for start, end in around)
+    ]
     return [last, *between, *repeated]
 
 

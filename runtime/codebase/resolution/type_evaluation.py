@@ -139,12 +139,18 @@ class Evaluator:
 
     def bound(self, file: str, scope: int, bindings: Sequence[Binding], line: int = 0) -> Value | None:
         """Return what the bindings of a name mean at a line."""
-        usable = declared_first(reaching(bindings, line))
+        usable = declared_first(reaching(bindings, line, self._loops(file, scope) if line else ()))
         if not usable or len(usable) > MAX_BINDINGS:
             return None
         if all(binding.kind == "scope" for binding in usable):
             return self._defined(file, [binding.ref for binding in usable])
         return agreed([self.binding_value(file, scope, binding) for binding in usable])
+
+    def _loops(self, file: str, scope: int) -> Sequence[tuple[int, int]]:
+        facts = self.store.facts(file)
+        while facts is not None and scope > 0 and facts.scopes[scope].kind != "function":
+            scope = facts.scopes[scope].parent
+        return facts.scopes[max(scope, 0)].loops if facts is not None else ()
 
     def _defined(self, file: str, scopes: list[int]) -> Value | None:
         facts = self.store.facts(file)

@@ -54,11 +54,11 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     """Find definitions, callers, references, importers, tests and callees of a symbol, at most `max_results` of each.
 
     Accepts `name`, `Class.method`, `module.name`. `data`: symbol, definitions [{file, start_line, end_line, symbol,
-    kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, where mentions
-    are told by name alone), callers (proven calls) and references and tests [{file, line, kind, enclosing, text,
+    kind, signature, docstring}], namesakes (like those: methods of other types of that name, at most 3, that unproven
+    calls may mean), callers (proven calls) and references and tests [{file, line, kind, enclosing, text,
     proof [{kind, file, line}]}], unproven (how many further calls of that name may mean it: their receiver is not
-    known), importers [{file, line, module, name, text}], callees [{name, line, symbol, kind, docstring, file,
-    start_line, end_line, state (proven, external, unknown), proof}],
+    known; unproven_in_tests: those in test files), importers [{file, line, module, name, text}], callees [{name, line,
+    symbol, kind, docstring, file, start_line, end_line, state (proven, external, unknown), proof}],
     remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from before, in files
     that are unchanged since, that are in none of the other parts.
     If nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are its
@@ -127,9 +127,10 @@ def _usage(
     references = [use for use in others if not _is_test(use)]
     parts: dict[str, Any] = {
         "definitions": [sheet.definition(symbol) for symbol in found],
-        "namesakes": [sheet.definition(symbol) for symbol in _namesakes(codebase, main)],
+        "namesakes": [sheet.definition(symbol) for symbol in (_namesakes(codebase, main) if told.unproven else ())],
         "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
         "unproven": told.unproven,
+        "unproven_in_tests": told.unproven_in_tests,
         "references": sheet.rows(references, lambda item: sheet.reference(item, f"mentions {main.name}")),
         "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
         "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),

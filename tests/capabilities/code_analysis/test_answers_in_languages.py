@@ -96,10 +96,15 @@ async def test_a_list_has_what_is_of_the_kind_and_not_what_speaks_of_it(desk: An
     assert listed == ["Plain", "Colour", "TinyPrinter"]
 
 
-async def test_calls_that_are_told_by_name_alone_are_told_as_such(desk: AnalysisHarness) -> None:
+async def test_a_call_whose_receiver_has_a_type_is_told_without_doubt(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Who calls `Plain.matched`?")
     assert "- `ask`: `colour.matched() || thing.matched()` [press/output.rs:22]" in told
-    assert "some of them may mean `Colour.matched` [press/output.rs:18]" in told
+    assert "receiver unknown" not in told
+
+
+async def test_calls_that_are_told_by_name_alone_are_counted_and_no_caller(desk: AnalysisHarness) -> None:
+    told = await answer(desk, "Who calls `Office.Counter.route!`?")
+    assert "No use of it was found" not in told
 
 
 async def test_the_flow_of_a_named_thing_is_no_list(desk: AnalysisHarness) -> None:

@@ -28,13 +28,13 @@ from actors.capabilities.code_analysis.answers.wording import (
     module_claims,
     named_line_claim,
     related_claim,
-    same_name_claim,
     sets_a_value,
     setting_claim,
     setting_line_claim,
     step_claim,
     test_claim,
     test_entity_claim,
+    unproven_claim,
 )
 from actors.capabilities.code_analysis.evidence.call_flow import is_common, reached
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
@@ -251,9 +251,12 @@ def _usage(evidence: Evidence) -> list[Claim]:
         others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
         callers += [fact for fact in others if not any(_overlap(fact.citation, e.citation) for e in evidence.leads)]
     claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
-    if claims and (caveat := same_name_claim(evidence.about_leads("namesake"), evidence.leads)) is not None:
-        claims.append(caveat)
-    return claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
+    claims = claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
+    # Nobody says that a thing is not used while a call may mean it.
+    defined = next((fact for fact in evidence.about_leads("definition") if fact.unproven), None)
+    if defined is not None:
+        claims.append(unproven_claim(defined, defined.unproven, evidence.about_leads("namesake"), evidence.leads))
+    return claims
 
 
 def _tests(evidence: Evidence) -> list[Claim]:
@@ -263,13 +266,20 @@ def _tests(evidence: Evidence) -> list[Claim]:
         if fact.symbol_kind != "file":
             each.setdefault((fact.citation.file, fact.name), fact)
     if not evidence.question.asks("tested"):
-        return [test_claim(fact) for fact in list(each.values())[:MAX_TESTS]]
+        return [test_claim(fact) for fact in list(each.values())[:MAX_TESTS]] or _unproven_tests(evidence)
     named = [entity for entity in evidence.entities if entity.is_test and entity.name and entity.kind != "module"]
     fitting = [entity for entity in named if shares_name(entity, evidence.question)]
     known = {(fact.citation.file, fact.name) for fact in each.values()}
     more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
     files = [] if each or more else [fact for fact in evidence.of("test") if fact.symbol_kind == "file"]
-    return [*map(test_claim, each.values()), *more, *map(test_claim, files)][:MAX_TESTS_ASKED_FOR]
+    claims = [*map(test_claim, each.values()), *more, *map(test_claim, files)][:MAX_TESTS_ASKED_FOR]
+    return claims or _unproven_tests(evidence)
+
+
+def _unproven_tests(evidence: Evidence) -> list[Claim]:
+    """Return how many calls in tests may mean it: nobody says that it is not tested while there are any."""
+    defined = next((fact for fact in evidence.about_leads("definition") if fact.unproven_in_tests), None)
+    return [] if defined is None else [unproven_claim(defined, defined.unproven_in_tests, (), ())]
 
 
 def _is_named_after(fact: Fact) -> bool:

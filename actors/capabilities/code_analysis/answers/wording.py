@@ -83,15 +83,15 @@ def named_line_claim(fact: Fact) -> Claim:
     return Claim("lead", text, (fact.citation,), subject=fact.about)
 
 
-def same_name_claim(namesakes: Sequence[Fact], leads: Sequence[Entity]) -> Claim | None:
-    """That other types have a method of that name, which calls may mean as well; None where there are none."""
+def unproven_claim(definition: Fact, count: int, namesakes: Sequence[Fact], leads: Sequence[Entity]) -> Claim:
+    """That further calls of its name have a receiver that is not known, and what else they may mean."""
     own = {lead.name for lead in leads}
     others = list({fact.name: fact for fact in namesakes if fact.name not in own}.values())[:MAX_SAME_NAMES]
-    if not others:
-        return None
-    named = " or ".join(code_span(fact.name) for fact in others)
-    text = f"These calls are told by their name alone; some of them may mean {named}"
-    return Claim("caveat", text, tuple(fact.citation for fact in others))
+    name = code_span(last_part(definition.name))
+    text = f"{count} more {'call' if count == 1 else 'calls'} of {name} by name, receiver unknown"
+    if others:
+        text += f"; {'it' if count == 1 else 'they'} may mean {' or '.join(code_span(fact.name) for fact in others)}"
+    return Claim("caveat", text, (definition.citation, *(fact.citation for fact in others)))
 
 
 def importer_claim(fact: Fact) -> Claim:

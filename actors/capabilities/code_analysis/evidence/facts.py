@@ -57,9 +57,10 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     the caller's file, 0 when unknown. `also_by`: other steps that found it. `purpose`: the purpose of the step that
     found it, and `also_for` those of the other steps. `commit` and `deed` (the commit's role) are set for facts about
     changes; lines are cited as those of a commit only where it `wrote` them. `count`: the number of commits in which
-    two files changed together, or of definitions with the same name. `excerpt`: the lines that speak of the query.
-    `branch`: the first and last line of the code for
-    the case that the question asks about. `by_name`: only its name identifies the callee of a call.
+    two files changed together, or of definitions with the same name. `branch`: the first and last line of the code for
+    the case that the question asks about. `by_name`: only its name identifies the callee of a call. `unproven`: for a
+    definition, how many calls of its name may mean it without a proof, and how many of these are in tests.
+    `excerpt`: the lines that speak of the query.
     """
 
     kind: FactKind
@@ -80,6 +81,8 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     also_by: tuple[str, ...] = ()
     branch: tuple[int, ...] = ()
     by_name: bool = False
+    unproven: int = 0
+    unproven_in_tests: int = 0
     purpose: Purpose | None = None
     also_for: tuple[Purpose, ...] = ()
     excerpt: Excerpt | None = None
@@ -227,6 +230,10 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,
                 by_name=row.get("by_name", False),
+                unproven=result.data.get("unproven", 0) if part == "definitions" and place == 0 else 0,
+                unproven_in_tests=result.data.get("unproven_in_tests", 0)
+                if part == "definitions" and place == 0
+                else 0,
             )
     yield from _remembered(result)
 
