@@ -88,7 +88,7 @@ def _bare(line: str) -> str:
 def _paragraphs(lines: Sequence[str], first_line: int, *, is_document: bool) -> list[list[_Line]]:
     """Group the prose lines that stand together; a list entry begins a paragraph of its own."""
     paragraphs: list[list[_Line]] = [[]]
-    prose = _document_lines(lines) if is_document else _comment_lines(lines)
+    prose = _document_lines(lines) if is_document else comment_lines(lines)
     for place, line in enumerate(lines):
         if not prose[place] or not line.strip() or _RULE.match(line) or not _bare(line):
             paragraphs.append([])
@@ -112,7 +112,7 @@ def _document_lines(lines: Sequence[str]) -> list[bool]:
     return marked
 
 
-def _comment_lines(lines: Sequence[str]) -> list[bool]:
+def comment_lines(lines: Sequence[str]) -> list[bool]:
     """Mark the lines of code that are comments, or lie within a triple-quoted string that begins a line."""
     marked: list[bool] = []
     closing: str | None = None

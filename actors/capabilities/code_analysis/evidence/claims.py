@@ -47,6 +47,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     """Represents one statement of an answer. `code` is a verbatim excerpt shown below the sentence.
 
     `subject` is the entity it describes; `source`, of a step, the caller of the subject. `commits`: those it mentions.
+    `quotes`: the sentences and lines that its text quotes; the cited lines must hold each.
     """
 
     role: ClaimRole
@@ -56,6 +57,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     subject: str = ""
     source: str = ""
     commits: tuple[CommitNote, ...] = ()
+    quotes: tuple[str, ...] = ()
 
 
 def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:
