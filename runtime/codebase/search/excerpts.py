@@ -72,7 +72,7 @@ def excerpt_of(
     first, last = _window(of_code, weights, start, end + 1, MAX_SHOWN_LINES)
     first, last = _balanced(cut, first, last, start, end + 1, MAX_SHOWN_LINES)
     first, last = _without_blanks(cut, first, last)
-    quoted = _telling(cut, words, weights, start, end)
+    quoted = _telling(cut, of_code, weights, start, end)
     covered = {term for found in words[start : end + 1] for term in found}
     whole = sum(weights.values())
     return Excerpt(
@@ -123,12 +123,21 @@ def _balanced(lines: Sequence[str], start: int, end: int, low: int, high: int, m
         if start > low and end - start + 1 < most and _CONTINUES.match(lines[start]):
             start -= 1
     for _ in range(BALANCING_LINES):
-        text = "".join(lines[start : end + 1])
-        opened = sum(map(text.count, _OPEN)) - sum(map(text.count, _CLOSE))
-        if opened <= 0 or end + 1 >= high or end - start + 1 >= most:
+        if not _left_open(lines[start : end + 1]) or end + 1 >= high or end - start + 1 >= most:
             break
         end += 1
     return start, end
+
+
+def _left_open(lines: Sequence[str]) -> int:
+    """Return the number of brackets that lines open and do not close; what closes earlier ones does not count."""
+    depth = 0
+    for mark in "".join(lines):
+        if mark in _OPEN:
+            depth += 1
+        elif mark in _CLOSE:
+            depth = max(0, depth - 1)
+    return depth
 
 
 def _without_blanks(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
