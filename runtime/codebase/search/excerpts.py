@@ -14,7 +14,7 @@ import msgspec
 
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.search.prose_quotes import ProseQuote, best_quote
+from runtime.codebase.search.prose_quotes import ProseQuote, best_quote, comment_lines
 
 MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 10
@@ -33,8 +33,9 @@ _NO_CONTENT = re.compile(r"[\W_]*$")
 class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     """Holds the chosen lines of a place; line numbers are inclusive and count from 1 in the file.
 
-    `shown_start` to `shown_end` lie within the span, `text` holds them verbatim; `quoted` are the numbers of the most
-    telling lines, `quotes` those lines, stripped. `share`: the part of the question's weight that the span covers, 0
+    `shown_start` to `shown_end` lie within the span, `text` holds them, lines of code before comments and docstrings;
+    `quoted` are the numbers of the most telling lines, `quotes` those lines, stripped. Lines are verbatim, cut at 400
+    characters. `share`: the part of the question's weight that the span covers, 0
     to 1. `said`: the sentence of a comment, docstring or document, anywhere in the place, that speaks most of it.
     """
 
@@ -65,12 +66,13 @@ def excerpt_of(
     words = [[term for term in index_terms(line).split() if term in weights] for line in cut]
     start, end = (0, len(cut) - 1)
     if len(cut) > MAX_SPAN_LINES:
-        start, end = _balanced(cut, *_window(words, weights, 0, len(cut), MAX_SPAN_LINES), 0, len(cut))
-        end = min(end, start + MAX_SPAN_LINES - 1)
-    first, last = _window(words, weights, start, end + 1, MAX_SHOWN_LINES)
-    first, last = _balanced(cut, first, last, start, end + 1)
+        start, end = _window(words, weights, 0, len(cut), MAX_SPAN_LINES)
+        start, end = _balanced(cut, start, end, 0, len(cut), MAX_SPAN_LINES)
+    of_code = words if is_document else _without_prose(cut, words, start, end)
+    first, last = _window(of_code, weights, start, end + 1, MAX_SHOWN_LINES)
+    first, last = _balanced(cut, first, last, start, end + 1, MAX_SHOWN_LINES)
     first, last = _without_blanks(cut, first, last)
-    quoted = _telling(cut, words, weights, start, end)
+    quoted = _telling(cut, of_code, weights, start, end)
     covered = {term for found in words[start : end + 1] for term in found}
     whole = sum(weights.values())
     return Excerpt(
@@ -78,9 +80,9 @@ def excerpt_of(
         first_line + end,
         first_line + first,
         first_line + last,
-        "\n".join(lines[first : last + 1]),
+        "\n".join(cut[first : last + 1]),
         tuple(first_line + place for place in quoted),
-        tuple(lines[place].strip() for place in quoted),
+        tuple(cut[place].strip() for place in quoted),
         round(sum(weights[term] for term in covered) / whole, 4) if whole else 0.0,
         best_quote(lines, first_line, weights, is_document=is_document),
     )
@@ -106,18 +108,36 @@ def _window(
     return chosen
 
 
-def _balanced(lines: Sequence[str], start: int, end: int, low: int, high: int) -> tuple[int, int]:
-    """Widen a window by a few lines until it begins with a statement and closes the brackets that it opens."""
+def _without_prose(
+    lines: Sequence[str], words: Sequence[Sequence[str]], start: int, end: int
+) -> Sequence[Sequence[str]]:
+    """Return the words of the lines of code; all words where those lines have none of the question's."""
+    is_prose = comment_lines(lines)
+    of_code = [[] if prose else found for found, prose in zip(words, is_prose, strict=True)]
+    return of_code if any(of_code[start : end + 1]) else words
+
+
+def _balanced(lines: Sequence[str], start: int, end: int, low: int, high: int, most: int) -> tuple[int, int]:
+    """Widen a window, up to `most` lines, until it begins with a statement and closes the brackets that it opens."""
     for _ in range(BALANCING_LINES):
-        if start > low and _CONTINUES.match(lines[start]):
+        if start > low and end - start + 1 < most and _CONTINUES.match(lines[start]):
             start -= 1
     for _ in range(BALANCING_LINES):
-        text = "".join(lines[start : end + 1])
-        opened = sum(map(text.count, _OPEN)) - sum(map(text.count, _CLOSE))
-        if opened <= 0 or end + 1 >= high:
+        if not _left_open(lines[start : end + 1]) or end + 1 >= high or end - start + 1 >= most:
             break
         end += 1
     return start, end
+
+
+def _left_open(lines: Sequence[str]) -> int:
+    """Return the number of brackets that lines open and do not close; what closes earlier ones does not count."""
+    depth = 0
+    for mark in "".join(lines):
+        if mark in _OPEN:
+            depth += 1
+        elif mark in _CLOSE:
+            depth = max(0, depth - 1)
+    return depth
 
 
 def _without_blanks(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:

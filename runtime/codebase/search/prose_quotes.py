@@ -30,6 +30,8 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _DISABLES = re.compile(
     r"\b(?:noqa|nolint|eslint|pylint|type: ignore|prettier-ignore|SPDX|copyright|licen[cs]ed?|istanbul|rubocop)\b", re.I
 )
+# A comment that neither begins like a sentence nor ends like one is a note: «the rest of it».
+_SENTENCE = re.compile(r"[\"'(\[`*@]*[A-Z0-9]|.*[.!?:][\"')\]`*]*$", re.DOTALL)
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -58,7 +60,8 @@ def best_quote(
         return None
     for paragraph in _paragraphs(lines, first_line, is_document=is_document):
         for text, start, end in _sentences(paragraph):
-            if len(_LETTERS.findall(text)) < MIN_WORDS or _DISABLES.search(text):
+            is_note = not is_document and not _SENTENCE.match(text)
+            if is_note or len(_LETTERS.findall(text)) < MIN_WORDS or _DISABLES.search(text):
                 continue
             covered = weights.keys() & set(index_terms(text).split())
             share = sum(weights[term] for term in covered) / whole
@@ -88,12 +91,13 @@ def _bare(line: str) -> str:
 def _paragraphs(lines: Sequence[str], first_line: int, *, is_document: bool) -> list[list[_Line]]:
     """Group the prose lines that stand together; a list entry begins a paragraph of its own."""
     paragraphs: list[list[_Line]] = [[]]
-    prose = _document_lines(lines) if is_document else _comment_lines(lines)
+    prose = _document_lines(lines) if is_document else comment_lines(lines)
     for place, line in enumerate(lines):
-        if not prose[place] or not line.strip() or _RULE.match(line) or not _bare(line):
+        is_note = not is_document and _DISABLES.search(line) is not None
+        if not prose[place] or is_note or not line.strip() or _RULE.match(line) or not _bare(line):
             paragraphs.append([])
             continue
-        if _LIST_MARK.match(line):
+        if _LIST_MARK.match(line if is_document else _COMMENT.sub("", line, count=1)):
             paragraphs.append([])
         paragraphs[-1].append(_Line(first_line + place, _bare(line)))
     return [paragraph for paragraph in paragraphs if paragraph]
@@ -112,7 +116,7 @@ def _document_lines(lines: Sequence[str]) -> list[bool]:
     return marked
 
 
-def _comment_lines(lines: Sequence[str]) -> list[bool]:
+def comment_lines(lines: Sequence[str]) -> list[bool]:
     """Mark the lines of code that are comments, or lie within a triple-quoted string that begins a line."""
     marked: list[bool] = []
     closing: str | None = None

@@ -75,11 +75,37 @@ WORDINGS = [
 ]
 
 
+# Questions about names, files, relations, lists and the whole are asked for what their kind asks for; others are in
+# words, and asked for the places that answer them, and for the relations that they ask for besides.
+NOT_IN_WORDS = {
+    "  where is `RunTable` defined",
+    "What is BackgroundTask?",
+    "What does decide do?",
+    "What does runtime/bounds.py do?",
+    *(text for kind, text in WORDINGS if kind in {"who_calls", "changed", "tested", "compare", "list_all", "overview"}),
+}
+BESIDES = {
+    "Where are the timers used?": ("usage",),
+    "What's the reason for max_retries?": ("history",),
+    "How has the router changed?": ("history",),
+    "How old is the retry logic?": ("history",),
+    "What else changes with decide?": ("together",),
+    "Which files usually change together with the router?": ("together",),
+    "Route vs. Mount": (),
+}
+
+
+def aspects_of(kind: str, text: str) -> tuple[str, ...]:
+    if text in NOT_IN_WORDS and text not in BESIDES:
+        return ASPECTS[kind]  # type: ignore[index]
+    return ("answer", *BESIDES.get(text, ()))
+
+
 @pytest.mark.parametrize(("kind", "text"), WORDINGS, ids=[text[:40] for _, text in WORDINGS])
 def test_the_kind_of_a_question_is_read_off_its_wording(kind: str, text: str) -> None:
     question = analyse(text)
     assert question.kind == kind
-    assert question.aspects == ASPECTS[question.kind]
+    assert question.aspects == aspects_of(kind, text)
     assert question.intelligible
 
 
@@ -95,10 +121,33 @@ def test_every_kind_has_a_wording_here() -> None:
         "Explain the cache and its settings",
     ],
 )
-def test_a_question_for_mechanism_and_configuration_is_asked_both(text: str) -> None:
+def test_a_question_for_mechanism_and_configuration_in_words_is_one_for_an_answer(text: str) -> None:
     question = analyse(text)
     assert question.kind == "how"
+    assert question.aspects == ("answer",)
+
+
+def test_a_question_for_mechanism_and_configuration_of_a_name_is_asked_both() -> None:
+    question = analyse("How does `Login` work and where is it configured?")
+    assert question.kind == "how"
     assert question.aspects == (*ASPECTS["how"], "configuration")
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("How do I extend `Vehicle`?", "definition"),
+        ("How do I extend the retries of `Vehicle`?", "answer"),
+        ("Show the call chain of `Till`", "definition"),
+        ("Show the call chain of a till", "answer"),
+        ("Explain runtime/bounds.py", "definition"),
+        ("Explain the limits in runtime/bounds.py", "answer"),
+        ("Why was `SkipWeighing` added?", "definition"),
+        ("Why does `SkipWeighing` skip heavy parcels?", "answer"),
+    ],
+)
+def test_a_question_about_a_name_or_file_is_none_in_words(text: str, first: str) -> None:
+    assert analyse(text).aspects[0] == first
 
 
 @pytest.mark.parametrize(
@@ -219,7 +268,8 @@ def test_any_text_gives_a_question(text: str) -> None:
     question = analyse(text)
     assert question.text == text
     assert question.kind in ASPECTS
-    assert question.aspects[: len(ASPECTS[question.kind])] == ASPECTS[question.kind]
+    asked = ASPECTS[question.kind]
+    assert question.aspects[0] == "answer" or question.aspects[: len(asked)] == asked
     assert len(set(question.identifiers)) == len(question.identifiers)
     assert len(set(question.paths)) == len(question.paths)
     assert all(name in text for name in (*question.identifiers, *question.paths))

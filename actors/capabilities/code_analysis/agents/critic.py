@@ -25,6 +25,7 @@ from actors.capabilities.code_analysis.agents.routing_tables import (
     ended_because,
     next_step,
 )
+from actors.capabilities.code_analysis.answers.confidence import ENOUGH
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import call_text
@@ -65,6 +66,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
             "question": intent_of(view).question,
             "hints_for_goals": synthesis.hints_for_goals,
             "coverage": synthesis.coverage,
+            "confidence": synthesis.confidence,
             "contradictions": synthesis.contradictions,
             "target_goals": plan_of(view).target_goals,
             "remaining": view.goals.remaining,
@@ -78,13 +80,15 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     """Rate the goals that the plan aimed at by their claims and the coverage of the question.
 
     With claims a goal is satisfied, or partial at low coverage; without, an optional goal is blocked and another
-    pending.
+    pending. An answer in words below the confidence that one needs is blocked: another round would find the same.
     """
     remaining = msgspec.convert(given.facts["remaining"], list[Goal])
     claims: dict[str, list[Any]] = given.facts["hints_for_goals"]
     aimed_at = set(given.facts["target_goals"])
     status: dict[str, GoalStatus] = {
-        goal.id: _status(goal, claims, given.facts["coverage"]) if goal.id in aimed_at else goal.status
+        goal.id: _status(goal, claims, given.facts["coverage"], given.facts["confidence"])
+        if goal.id in aimed_at
+        else goal.status
         for goal in remaining
     }
     satisfied = [goal for goal, state in status.items() if state == "satisfied"]
@@ -107,8 +111,10 @@ def _blocking(given: Mapping[str, Any]) -> list[str]:
     return blocking_issues(question, msgspec.convert(given["facts"], list[Fact]), _texts(given["contradictions"]))
 
 
-def _status(goal: Goal, claims: dict[str, list[Any]], coverage: float) -> GoalStatus:
+def _status(goal: Goal, claims: dict[str, list[Any]], coverage: float, confidence: float | None) -> GoalStatus:
     if claims.get(goal.id):
+        if aspect_of(goal) == "answer" and confidence is not None:
+            return "satisfied" if confidence >= ENOUGH else "blocked"
         return "satisfied" if coverage >= _SATISFIED_COVERAGE or aspect_of(goal) in OPTIONAL_ASPECTS else "partial"
     return "blocked" if aspect_of(goal) in OPTIONAL_ASPECTS else "pending"
 

@@ -20,15 +20,26 @@ _BOUND_OF_ROW = {
 }
 # The aspects that each tool serves: a forbidden call affects these alone.
 _ASPECTS_OF_TOOL: dict[str, tuple[Aspect, ...]] = {
-    "locate": ("definition", "mechanism", "usage", "tests", "configuration", "listing", "history", "together"),
+    "locate": (
+        "answer",
+        "definition",
+        "mechanism",
+        "usage",
+        "tests",
+        "configuration",
+        "listing",
+        "history",
+        "together",
+    ),
     "explore_symbol_usage": ("usage", "tests"),
     "map_module": ("structure", "listing"),
     "trace_entry_point": ("mechanism",),
-    "read_code": ("mechanism", "structure"),
+    "read_code": ("answer", "mechanism", "structure"),
 }
 MAX_FAILURE_CHARS = 300
 _NOT_LOOKED_FOR = "Not all was looked at that could tell {of}: the run had {bound} {limit}."
 _OF: dict[Aspect, str] = {
+    "answer": "what answers it",
     "definition": "where it is defined",
     "mechanism": "how it works",
     "usage": "who uses it",

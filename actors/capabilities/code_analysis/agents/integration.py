@@ -33,6 +33,7 @@ from actors.capabilities.code_analysis.answers.composition import (
     commit_document,
     compose,
     history_reason,
+    likely_places,
     ranked_citations,
 )
 from actors.capabilities.code_analysis.answers.confidence import ENOUGH
@@ -68,6 +69,7 @@ from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.citation import Citation
 from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, check_citation
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.search.prose_quotes import holds
 from runtime.errors import JeevesError
 from runtime.run.stage_view import StageView
 
@@ -118,7 +120,7 @@ async def remember_all(
         and all(commit.short in answer.final_response for commit in claim.commits)
     ]
     kept_answer = False
-    if with_answer and view.ended_by is None and not answer.partial:
+    if with_answer and view.ended_by is None and not answer.partial and answer.status != "not_found":
         kept_answer = await recall.keep_answer(context, codebase, _question(view).text, checked)
     execution = execution_if_any(view)
     found = [] if execution is None else execution.facts
@@ -177,15 +179,18 @@ async def assemble(
     citations = citations_in_order(in_order(findings)) if collected.draft else ranked_citations(findings)
     # When nothing was found, name a bound that forbade searching: «not found» would claim too much.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
-    confidence = _confidence(view, collected) if citations else 0.0 if ended_by is None else None
+    notes = cited_commits(findings)
+    confidence = _confidence(view, collected) if citations or notes else 0.0 if ended_by is None else None
     is_found = confidence is None or confidence >= ENOUGH
+    if citations and not is_found:
+        citations, notes = [place for _, place in likely_places(findings)], []
     answer = _composed(view, question, findings, perceived.stats.skipped, ended_by, collected, is_found=is_found)
     claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(not_read, codebase, question.text, claims_text)
     if unread:
         answer = "\n\n".join((answer, *unread))
-    commits = [commit_document(commit) for commit in cited_commits(findings)]
+    commits = list(map(commit_document, notes))
     output = AnswerOutput(
         final_response=with_note(answer, view.outputs),
         citations=read("integration", list(map(citation_document, citations)), list[AnswerCitation]),
@@ -279,6 +284,8 @@ def _checked(
                 bad.append("name_like_a_mark")
             if not bad and claim.code and not _shows_its_lines(codebase, claim):
                 bad = ["code_missing"]
+            if not bad and not _holds_its_quotes(codebase, claim):
+                bad = ["quote_missing"]
             if not bad and not (check_commits or tells_true_commits)(codebase, claim, collected.commits):
                 bad = ["commit_not_produced"]
             if not claim.citations and not (claim.commits and claim.role in ROLES_OF_COMMITS):
@@ -326,9 +333,24 @@ def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[Commi
 
 def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
     """Return whether the excerpt occurs in the lines that the claim cites, line by line and in order."""
-    sources = [(citation, codebase.try_source(citation.file)) for citation in claim.citations]
-    cited = iter([line for c, source in sources if source for line in source.lines[c.start_line - 1 : c.end_line]])
+    cited = iter([line for lines in _cited_lines(codebase, claim) for line in lines])
     return all(any(shown.strip() in line for line in cited) for shown in claim.code.split("\n"))
+
+
+def _holds_its_quotes(codebase: Codebase, claim: Claim) -> bool:
+    """Return whether each quote stands in lines that the claim cites, as one of them or as a sentence."""
+    if not claim.quotes:
+        return True
+    cited = _cited_lines(codebase, claim)
+    return all(
+        any(holds(lines, quote) or any(quote in line for line in lines) for lines in cited) for quote in claim.quotes
+    )
+
+
+def _cited_lines(codebase: Codebase, claim: Claim) -> list[Sequence[str]]:
+    """Return the lines of each citation whose file can be read."""
+    sources = [(citation, codebase.try_source(citation.file)) for citation in claim.citations]
+    return [source.lines[c.start_line - 1 : c.end_line] for c, source in sources if source]
 
 
 def _turn(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> SessionTurn | None:

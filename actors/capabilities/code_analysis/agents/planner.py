@@ -236,7 +236,7 @@ def plan_steps(question: Question, goals: list[Goal], pass_number: int, is_wider
     by_aspect = {aspect_of(goal): goal.id for goal in goals}
     steps: list[Step] = []
     if "answer" in by_aspect:
-        steps += _answer_steps(question, by_aspect["answer"])
+        steps += _answer_steps(question, by_aspect["answer"], pass_number, is_wider)
     if "structure" in by_aspect:
         steps += _structure_steps(question, by_aspect["structure"])
     if "listing" in by_aspect:
@@ -258,7 +258,7 @@ def independent_groups(steps: Sequence[Step]) -> list[list[Step]]:
     return sorted(in_order, key=lambda group: order[group[0].id])
 
 
-def _answer_steps(question: Question, goal: str) -> list[Step]:
+def _answer_steps(question: Question, goal: str, pass_number: int, is_wider: bool) -> list[Step]:
     """Build steps that search for the whole question, its parts, its names and its documents, and read the best."""
     goals = (goal,)
     searches = [_locate("answer", "answer", question.text, goals, ANSWERING_PLACES)]
@@ -266,6 +266,9 @@ def _answer_steps(question: Question, goal: str) -> list[Step]:
         searches.append(_locate(f"{PART}{number}", "part", part, goals, ANSWERING_PLACES))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         searches.append(_locate(f"name{number}", "find", name, goals, MAX_NAMED))
+    if pass_number > 1:
+        for number, term in enumerate(_words(question, is_wider)):
+            searches.append(_locate(f"word{number}", "part", term, goals, MAX_NAMED))
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     found_by = tuple(step.id for step in searches)
     why = "read the best places"
@@ -338,8 +341,7 @@ def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number:
         goal = (by_aspect["configuration"],)
         searches.append(_locate("values", "values", question.subject, goal, LOCATED_PER_STEP, sorted(VALUES)))
     if pass_number > 1:
-        words = question.terms[:MAX_WORDS] if not is_wider else _parts_of(question)
-        for number, term in enumerate(words):
+        for number, term in enumerate(_words(question, is_wider)):
             searches.append(_locate(f"word{number}", "find", term, goals, LOCATED_PER_STEP))
     maps = [
         Step(f"map{number}", "structure", "map_module", {"path": path}, goals, f"the question names {path}")
@@ -361,6 +363,11 @@ def _guide_steps(question: Question, goals: tuple[str, ...]) -> list[Step]:
     short, why = {"max_lines": GUIDE_LINES}, "what the documentation says"
     found = _locate("guides", "documents", question.topic or question.text, goals, MAX_GUIDES, ["section"])
     return [found, Step("guide", "guidance", "read_code", short, goals, why, (found.id,), READ_GUIDES, lines)]
+
+
+def _words(question: Question, is_wider: bool) -> tuple[str, ...]:
+    """Return the words that a later pass searches for one by one."""
+    return _parts_of(question) if is_wider else question.terms[:MAX_WORDS]
 
 
 def _parts_of(question: Question) -> tuple[str, ...]:

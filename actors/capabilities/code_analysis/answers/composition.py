@@ -168,7 +168,7 @@ def compose(
     elif not claims:
         parts.append(_NOTHING_YET if was_cut else _nothing_found(question))
     if claims and not is_found:
-        return "\n\n".join((_likely(claims), *_endings(skipped, remarks, failure, ended_by)))
+        return "\n\n".join((_likely(findings), *_endings(skipped, remarks, failure, ended_by)))
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
@@ -182,11 +182,20 @@ def compose(
     return "\n\n".join((*parts, *_endings(skipped, remarks if claims else (), failure, ended_by)))
 
 
-def _likely(claims: Sequence[Claim]) -> str:
+def likely_places(findings: Sequence[Finding]) -> list[tuple[str, Citation]]:
+    """Return the subject and first place of the first claims, each place once, at most five."""
+    found: dict[tuple[str, int, int], tuple[str, Citation]] = {}
+    for claim in (claim for finding in findings for claim in finding.claims if claim.citations):
+        place = claim.citations[0]
+        found.setdefault((place.file, place.start_line, place.end_line), (claim.subject, place))
+    return list(found.values())[:MAX_LIKELY]
+
+
+def _likely(findings: Sequence[Finding]) -> str:
     """Say that the answer was not found, and list the places where it may be, without saying more of them."""
-    cited = list(dict.fromkeys((claim.subject, claim.citations[0]) for claim in claims if claim.citations))
     listed = [
-        f"- {plain(code_span(subject or citation.file))} {citation.mark}" for subject, citation in cited[:MAX_LIKELY]
+        f"- {plain(code_span(subject or citation.file))} {citation.mark}"
+        for subject, citation in likely_places(findings)
     ]
     return "\n".join((NOT_FOUND, "", *listed))
 

@@ -31,4 +31,5 @@ def document_claims(facts: Sequence[Fact], role: ClaimRole = "said") -> list[Cla
 
 
 def _claim(fact: Fact, role: ClaimRole) -> Claim:
-    return Claim(role, f"{code_span(fact.citation.file)} says: «{fact.text}»", (fact.citation,))
+    text = f"{code_span(fact.citation.file)} says: «{fact.text}»"
+    return Claim(role, text, (fact.citation,), quotes=(fact.text,))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
+from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.citation import Citation
@@ -31,6 +31,8 @@ def answer_claims(places: Sequence[Place], of_parts: Sequence[Place] = ()) -> li
     `of_parts`: the best places of the parts of the question, in order; they stand before the other ones.
     """
     told = [place for place in places if place.fact.excerpt is not None]
+    if not told:
+        return [_place(place.fact, "point" if number else "lead") for number, place in enumerate(places[:MAX_POINTS])]
     code = [place for place in told if not place.is_prose]
     prose = [place for place in told if place.is_prose][:MAX_DOCUMENTS]
     if not code:
@@ -44,6 +46,12 @@ def answer_claims(places: Sequence[Place], of_parts: Sequence[Place] = ()) -> li
     return [_lead(lead.fact), *said, *points]
 
 
+def _place(fact: Fact, role: ClaimRole) -> Claim:
+    """Return a claim that names a place found by a name alone, of which no lines were chosen."""
+    where = f"{_named(fact)} in {code_span(fact.citation.file)}" if fact.name else code_span(fact.citation.file)
+    return Claim(role, where, (fact.citation,), subject=fact.name)
+
+
 def _lead(fact: Fact) -> Claim:
     """Return the claim about the best place, with its deciding lines as code."""
     excerpt = _excerpt(fact)
@@ -51,8 +59,11 @@ def _lead(fact: Fact) -> Claim:
     said = _own_words(excerpt)
     text = where if said is None else f"{where}: {_quoted(said.text)}"
     start, end = _around(excerpt, said)
-    code = excerpt.text if start <= excerpt.shown_start and excerpt.shown_end <= end else ""
-    return Claim("lead", text, (_lines(fact, start, end),), code=_dedented(code), subject=fact.name)
+    is_within = start <= excerpt.shown_start and excerpt.shown_end <= end
+    is_repeat = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
+    code = excerpt.text if is_within and not is_repeat else ""
+    cited = (_lines(fact, start, end),)
+    return Claim("lead", text, cited, code=_dedented(code), subject=fact.name, quotes=_quotes(said))
 
 
 def _point(fact: Fact) -> Claim:
@@ -60,21 +71,27 @@ def _point(fact: Fact) -> Claim:
     excerpt = _excerpt(fact)
     said = _own_words(excerpt)
     if said is not None:
-        start, end = _around(excerpt, said)
-        return Claim("point", f"{_named(fact)}: {_quoted(said.text)}", (_lines(fact, start, end),), subject=fact.name)
+        cited = (_lines(fact, *_around(excerpt, said)),)
+        text = f"{_named(fact)}: {_quoted(said.text)}"
+        return Claim("point", text, cited, subject=fact.name, quotes=_quotes(said))
     lines = " … ".join(code_span(_cut(line)) for line in excerpt.quotes)
-    cited = _lines(fact, excerpt.start_line, excerpt.end_line)
-    return Claim("point", f"{_named(fact)}: {lines}", (cited,), subject=fact.name)
+    cited = (_lines(fact, excerpt.start_line, excerpt.end_line),)
+    text = f"{_named(fact)}: {lines}" if lines else _named(fact)
+    return Claim("point", text, cited, subject=fact.name, quotes=excerpt.quotes)
 
 
-def _document_claim(fact: Fact, role: str) -> Claim | None:
+def _document_claim(fact: Fact, role: ClaimRole) -> Claim | None:
     """Return what a document says in one sentence; None where no sentence of it speaks of the question."""
     said = _excerpt(fact).said
     if said is None:
         return None
     text = f"{code_span(fact.citation.file)} says: {_quoted(said.text)}"
     cited = (_lines(fact, said.start_line, said.end_line),)
-    return Claim("lead", text, cited) if role == "lead" else Claim("said", text, cited)
+    return Claim(role, text, cited, quotes=_quotes(said))
+
+
+def _quotes(said: ProseQuote | None) -> tuple[str, ...]:
+    return () if said is None else (said.text,)
 
 
 def _own_words(excerpt: Excerpt) -> ProseQuote | None:

@@ -49,6 +49,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     `subject` is the entity it describes; `source`, of a step, the caller of the subject. `commits`: those it mentions.
     `place`: its place in the answer that a model wrote, from 1; 0 for a claim of the rules. `judged`: whether a judge
     that saw the cited lines found that they bear it out.
+    `quotes`: the sentences and lines that its text quotes; the cited lines must hold each.
     """
 
     role: ClaimRole
@@ -60,6 +61,7 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     commits: tuple[CommitNote, ...] = ()
     place: int = 0
     judged: bool = False
+    quotes: tuple[str, ...] = ()
 
 
 def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:

@@ -103,6 +103,9 @@ PURPOSE_OF_TOOL: dict[str, Purpose] = {
 
 # Purposes by step id without its number, for logs from before steps had a purpose.
 PURPOSE_OF_OLD_ID: dict[str, Purpose] = {
+    "answer": "answer",
+    "part": "part",
+    "prose": "prose",
     "find": "find",
     "thing": "find",
     "open": "find",

@@ -221,9 +221,9 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_of_names(self) -> bool:
-        """True when it names things of the code and says nothing else of them."""
-        own = {term for name in self.identifiers for term in index_terms(name).split()} | _ABOUT_NAMES
-        return bool(self.identifiers) and own.issuperset(self.terms)
+        """True when it names things of the code, or files, and says nothing else of them."""
+        own = {term for name in (*self.identifiers, *self.paths) for term in index_terms(name).split()}
+        return bool(self.identifiers or self.paths) and own.union(_ABOUT_NAMES, self.deed_terms).issuperset(self.terms)
 
     @property
     def asks_for_origin(self) -> bool:
@@ -298,15 +298,19 @@ def analyse(text: str) -> Question:
 
 def _is_open(asked: Question) -> bool:
     """True for a question in words, which the places that speak of it answer, and not the relations of one name."""
+    if asked.identifiers and asked.kind == "what_happens" and _FLOW.search(asked.text) is not None:
+        return False
     if asked.kind in _OF_RELATIONS:
         has_subject = bool(asked.identifiers or asked.paths) or asked.kind in {"list_all", "overview"}
         return not has_subject or len(asked.text.split()) > MOST_WORDS_OF_RELATIONS[bool(asked.identifiers)]
-    return not (asked.paths and not asked.terms) and not asked.is_of_names
+    return not asked.is_of_names
 
 
 def _open_aspects(asked: Question) -> tuple[Aspect, ...]:
-    """The answer itself, then what the question asks for besides: uses, tests, history."""
+    """The answer itself, then what the question asks for besides: uses, tests, history, the reason of a name."""
     wanted = [aspect for kind in (asked.kind, *asked.further) for aspect in _BESIDES.get(kind, ())]
+    if asked.kind == "why" and asked.identifiers:
+        wanted.append("history")
     return tuple(dict.fromkeys(("answer", *wanted)))
 
 

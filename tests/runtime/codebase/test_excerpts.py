@@ -1,0 +1,93 @@
+"""Which lines of a found place are cited, shown and quoted."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.codebase.files.words import index_terms
+from runtime.codebase.search.excerpts import (
+    MAX_LINE_CHARS,
+    MAX_QUOTED,
+    MAX_SHOWN_LINES,
+    MAX_SPAN_LINES,
+    excerpt_of,
+)
+
+LINE = st.text("abc rout()[]{}#/*\"'.,:;_=-\t`«»", max_size=40) | st.sampled_from(
+    ["def route(request):", "    return route", '    """Routes a request to its handler."""', "}", "", "# the route"]
+)
+WEIGHTS = st.dictionaries(st.sampled_from(["rout", "request", "handl", "abc", "nowher"]), st.floats(0.1, 9), max_size=5)
+
+
+def weights_of(words: str) -> dict[str, float]:
+    return dict.fromkeys(index_terms(words).split(), 1.0)
+
+
+@given(st.lists(LINE, min_size=1, max_size=80), st.integers(1, 10_000), WEIGHTS, st.booleans())
+def test_what_is_shown_lies_in_the_span_and_the_span_in_the_lines(
+    lines: list[str], first: int, weights: dict[str, float], is_document: bool
+) -> None:
+    chosen = excerpt_of(lines, first, weights, is_document=is_document)
+    assert first <= chosen.start_line <= chosen.shown_start <= chosen.shown_end <= chosen.end_line
+    assert chosen.end_line < first + len(lines)
+    assert chosen.end_line - chosen.start_line < MAX_SPAN_LINES
+    assert chosen.shown_end - chosen.shown_start < MAX_SHOWN_LINES
+    assert chosen.text == "\n".join(lines[chosen.shown_start - first : chosen.shown_end - first + 1])
+    assert len(chosen.quoted) == len(chosen.quotes) <= MAX_QUOTED
+    assert all(chosen.start_line <= line <= chosen.end_line for line in chosen.quoted)
+    assert chosen.quotes == tuple(lines[line - first].strip() for line in chosen.quoted)
+    assert 0 <= chosen.share <= 1
+    assert chosen == excerpt_of(list(lines), first, dict(weights), is_document=is_document)
+
+
+def test_without_weights_the_first_lines_are_chosen() -> None:
+    chosen = excerpt_of([f"line {number}" for number in range(60)], 1, {})
+    assert (chosen.start_line, chosen.end_line, chosen.share, chosen.said) == (1, MAX_SPAN_LINES, 0.0, None)
+    assert (chosen.shown_start, chosen.shown_end) == (1, MAX_SHOWN_LINES)
+
+
+def test_one_line_is_its_own_excerpt() -> None:
+    chosen = excerpt_of(["route = 1"], 7, weights_of("route"))
+    assert (chosen.start_line, chosen.end_line, chosen.text, chosen.quotes) == (7, 7, "route = 1", ("route = 1",))
+    assert chosen.share == 1.0
+
+
+def test_a_span_has_at_most_so_many_lines() -> None:
+    for count in (MAX_SPAN_LINES - 1, MAX_SPAN_LINES, MAX_SPAN_LINES + 1, 3 * MAX_SPAN_LINES):
+        chosen = excerpt_of(["route"] * count, 1, weights_of("route"))
+        assert chosen.end_line - chosen.start_line + 1 <= min(count, MAX_SPAN_LINES)
+
+
+def test_a_very_long_line_is_cut() -> None:
+    for length in (MAX_LINE_CHARS - 1, MAX_LINE_CHARS, MAX_LINE_CHARS + 1, 200_000):
+        chosen = excerpt_of(["route " + "x" * (length - 6)], 1, weights_of("route"))
+        assert len(chosen.text) == len(chosen.quotes[0]) == min(length, MAX_LINE_CHARS)
+
+
+def test_brackets_that_are_opened_are_closed() -> None:
+    lines = ["before()"] * 30 + ["route(", "    one,", "    two,", ")", *(["after()"] * 30)]
+    assert excerpt_of(lines, 1, weights_of("route")).text == "route(\n    one,\n    two,\n)"
+
+
+def test_a_bracket_that_closes_an_earlier_block_closes_none_that_is_opened_later() -> None:
+    lines = [*["before();"] * 30, "route = 1;", "}", "light() {", "  return route;", "}", *["after();"] * 30]
+    assert excerpt_of(lines, 1, weights_of("route light")).text.endswith("  return route;\n}")
+
+
+def test_a_statement_is_not_begun_in_its_middle() -> None:
+    lines = [*["before()"] * 30, "value = (", "    one", "    .route())", *["after()"] * 30]
+    assert excerpt_of(lines, 1, weights_of("route")).text.startswith("    one\n    .route())")
+
+
+def test_code_is_shown_rather_than_the_words_above_it() -> None:
+    lines = ["def pick(rules):", '    """Route a request to a handler."""', "    return rules.route(request)"]
+    chosen = excerpt_of(lines, 1, weights_of("route request handler"))
+    assert "return rules.route(request)" in chosen.text
+    assert chosen.said is not None
+    assert chosen.quotes == ("return rules.route(request)",)
+
+
+def test_words_are_shown_where_no_line_of_code_has_one() -> None:
+    lines = ["def pick(rules):", '    """Route a request to a handler."""', "    return rules[0]"]
+    assert "Route a request" in excerpt_of(lines, 1, weights_of("route request handler")).text
