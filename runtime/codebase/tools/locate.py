@@ -70,7 +70,8 @@ def locate(
     `kinds` keeps only definitions of those kinds (class, function, method …); with the query `*` it selects all of
     them; `scope` is a file or folder to search; `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}], with `branch` [first line, last line] of the branch that answers «what happens when …?»;
+    score, source}], with the `ranker` of ranked code (words, vectors), and `branch` [first line, last line] of the
+    branch that answers «what happens when …?»;
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results; `meaning`: the share of the pieces that could be compared by meaning, 0 to 1, None if words alone count.
     Status `empty` if nothing matches, `denied` if the scope leads outside the root.
@@ -271,6 +272,7 @@ class _Search:
             "docstring": symbol.docstring if symbol else "",
             "score": hit.score,
             "source": hit.source,
+            "ranker": hit.ranker,
         }
         return row, citation
 
