@@ -153,6 +153,7 @@ class RowWriter:
             self._rows["chunk_text"].append(row)
 
     def _add_passages(self, file_id: int, path: str, lines: Sequence[str], spans: Iterable[PassageSpan]) -> None:
+        path_terms = index_terms(path.rpartition(".")[0] or path)
         for kind, start, end, heading, names in spans:
             passage_id = self._next_passage
             self._next_passage += 1
@@ -160,7 +161,7 @@ class RowWriter:
             key = piece_key(passage_text(path, heading, text))
             self._rows["passages"].append((passage_id, file_id, kind, start, end, heading, "\n".join(names), key))
             self._rows["passage_text"].append(
-                (passage_id, index_terms(text[:MAX_CHUNK_CHARS]), index_terms(f"{heading} {path}"))
+                (passage_id, index_terms(text[:MAX_CHUNK_CHARS]), f"{index_terms(heading)} {path_terms}")
             )
 
     def touch(self, file_id: int, entry: FileEntry) -> None:

@@ -26,6 +26,8 @@ LEAST_DOCUMENT_WORDS = 4
 LEAST_HELP_WORDS = 3
 _LEAST_TEST_WORDS = 2
 _OPTION_LINES = 6
+# A word has two letters and a blank at least.
+_SURELY_SHORT_CHARS = 3 * MAX_WORDS
 _HEAD_LINES = 30
 
 _BLANK = re.compile(r"^[\s#/*>=~\-_`|+.:;]*$")
@@ -40,6 +42,7 @@ _HELP = re.compile(
     (?:f|r|rf)?(?P<quote>["'`])(?P<text>.{8,400}?)(?P=quote)""",
     re.VERBOSE | re.IGNORECASE,
 )
+_HELP_KEY = re.compile("elp|escription|sage|hort|ong|bout|option|Var")
 _OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]+")
 _TEST_CALL = re.compile(r"\b(?:it|test|describe|context|specify|scenario|t\.Run|Run)\(\s*([\"'`])(?P<name>.{8,200}?)\1")
 _TEST_NAME = re.compile(r"^(?:test|should|it)[_A-Z]|_test$|Test[A-Z]|^Test")
@@ -49,6 +52,7 @@ _PATH = re.compile(r"(?<![\w/.])[\w.-]+(?:/[\w.-]+)*\.(?!\d)[A-Za-z]\w{0,6}\b(?!
 _DISTINCTIVE = re.compile(
     r"(?<![\w/.-])(?:[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|\w*[a-zA-Z]_\w+)(?:\(\))?"
 )
+_MAY_HAVE_NAMES = re.compile(r"\w[._:/]+\w|[a-z][A-Z]|-\w")
 _ABBREVIATION = re.compile(r"\w(?:\.\w)*\.?")
 
 
@@ -90,8 +94,9 @@ def plain_text(lines: Iterable[str]) -> str:
 def names_in(text: str) -> tuple[str, ...]:
     """Return what a text says in backticks, and its distinctive identifiers, options and paths, each once."""
     found = [match.group(1).strip().removesuffix("()") for match in _TICKED.finditer(text)]
-    for pattern in (_OPTION, _PATH, _DISTINCTIVE):
-        found += [match.group().removesuffix("()") for match in pattern.finditer(text)]
+    if _MAY_HAVE_NAMES.search(text):
+        for pattern in (_OPTION, _PATH, _DISTINCTIVE):
+            found += [match.group().removesuffix("()") for match in pattern.finditer(text)]
     usable = (name for name in found if " " not in name and _ABBREVIATION.fullmatch(name) is None and len(name) > 2)
     return tuple(dict.fromkeys(usable))[:MAX_NAMES]
 
@@ -187,6 +192,11 @@ def _of_code(
 
 def _spans(kind: PassageKind, lines: Sequence[str], start: int, end: int, heading: str) -> Iterator[PassageSpan]:
     """Yield the parts of a range that have at most 120 words each."""
+    whole = "\n".join(lines[start - 1 : end])
+    if len(whole) < _SURELY_SHORT_CHARS:
+        if word_count(whole) >= LEAST_HELP_WORDS:
+            yield PassageSpan(kind, start, end, heading, names_in(whole))
+        return
     for first, last in _paragraphs(lines[start - 1 : end], set()):
         text = "\n".join(lines[start + first - 2 : start + last - 1])
         if word_count(text) >= LEAST_HELP_WORDS:
@@ -200,11 +210,15 @@ def _name_at(symbols: Sequence[Symbol], line: int) -> str:
 
 
 def _comment_blocks(lines: Sequence[str], marks: tuple[str, ...], taken: set[int]) -> Iterator[tuple[int, int]]:
+    beginnings = {mark[0] for mark in marks}
     start = 0
     for number, line in enumerate(lines, 1):
         stripped = line.lstrip()
         is_comment = (
-            stripped.startswith(marks) and number not in taken and not stripped.startswith(("#include", "#def"))
+            stripped[:1] in beginnings
+            and stripped.startswith(marks)
+            and number not in taken
+            and not stripped.startswith(("#include", "#def"))
         )
         if is_comment and not start:
             start = number
@@ -225,7 +239,9 @@ def _has_weight(text: str, lines: Sequence[str], start: int) -> bool:
 
 def _help_texts(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterator[PassageSpan]:
     for number, line in enumerate(lines, 1):
-        found = _HELP.search(line[:1_000])
+        # The expression is slow on the many lines without any string.
+        is_told = ('"' in line or "'" in line or "`" in line) and _HELP_KEY.search(line) is not None
+        found = _HELP.search(line[:1_000]) if is_told else None
         if found is None or word_count(found["text"]) < LEAST_HELP_WORDS:
             continue
         start = number
@@ -233,8 +249,8 @@ def _help_texts(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterator[Pas
             if _OPTION.search(lines[above - 1].replace(found["text"], "")):
                 start = above
                 break
-        text = "\n".join(lines[start - 1 : number])
-        yield PassageSpan("help", start, number, _name_at(symbols, number), names_in(text))
+        said = "\n".join(lines[start - 1 : number])
+        yield PassageSpan("help", start, number, _name_at(symbols, number), names_in(said))
 
 
 def _test_names(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterator[PassageSpan]:
