@@ -15,7 +15,7 @@ from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.features import features
 from runtime.codebase.search.gathering import Meaning, gather
-from runtime.codebase.search.ranking import MAX_QUERY_CHARS
+from runtime.codebase.search.report import lines_about_code
 from tests.ranking.cases import Case, Place
 
 # A mark has at most so many lines; a longer piece is judged by those that share most with the question.
@@ -47,7 +47,8 @@ def open_clone(clones: Path, indexes: Path, name: str) -> Codebase:
 
 def example(case: Case, codebase: Codebase, meaning: Meaning | None) -> Example | None:
     """Return the example of a case; None if nothing was found for it."""
-    gathered = gather(codebase.index, case.question[:MAX_QUERY_CHARS], None, meaning)
+    question = lines_about_code(case.question, codebase.index.defined_names)
+    gathered = gather(codebase.index, question, None, meaning)
     if gathered is None or not gathered.candidates:
         return None
     hits = [candidate.words.hit for candidate in gathered.candidates]

@@ -9,7 +9,7 @@ import math
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +214,18 @@ class IndexReader:
         sql = """SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id
             WHERE f.path = ? AND c.start_line <= ? AND c.end_line >= ?"""
         return next((int(found) for (found,) in self.rows(sql, (path, line, line))), None)
+
+    def defined_names(self, names: Collection[str]) -> frozenset[str]:
+        """Return those names that a symbol of the index has."""
+        wanted = sorted(names)
+        found: set[str] = set()
+        for at in range(0, len(wanted), _IDS_PER_QUERY):
+            part = wanted[at : at + _IDS_PER_QUERY]
+            marks = ", ".join("?" * len(part))
+            # The column's index ignores case; without it the whole table would be read.
+            sql = f"SELECT DISTINCT name FROM symbols WHERE name COLLATE NOCASE IN ({marks}) AND name IN ({marks})"
+            found.update(name for (name,) in self.rows(sql, (*part, *part)))
+        return frozenset(found)
 
     def symbol_kinds(self, symbol_ids: Sequence[int]) -> dict[int, str]:
         """Return the kind of each symbol that exists."""

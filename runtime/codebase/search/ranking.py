@@ -15,8 +15,8 @@ from runtime.codebase.search.features import features
 from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, Scored, joined, spread, widened
 from runtime.codebase.search.gathering import Gathered, Meaning, gather
 from runtime.codebase.search.ranker import Ranker, ranker
+from runtime.codebase.search.report import lines_about_code
 
-MAX_QUERY_CHARS = 8_000
 # Scores of hits behind the candidates, relative to the last candidate's.
 FURTHER_FACTOR = 0.99
 
@@ -32,10 +32,11 @@ def rank_chunks(
 ) -> list[ChunkHit]:
     """Return the best chunks for a question, at most `limit`; `scope` limits them to a file or folder.
 
-    With `join`, chunks that nearly touch become one hit of at most 80 lines, and behind the first ten new files
-    alternate with known ones. Scores are 1 for the best and above 0 for all. Empty for a question without terms.
+    A long report is cut to the lines that speak of the code. With `join`, chunks that nearly touch become one hit of at
+    most 80 lines, and behind the first ten new files alternate with known ones. Scores are 1 for the best and above 0
+    for all. Empty for a question without terms.
     """
-    gathered = gather(index, query[:MAX_QUERY_CHARS], scope, meaning) if limit >= 1 else None
+    gathered = gather(index, lines_about_code(query, index.defined_names), scope, meaning) if limit >= 1 else None
     if gathered is None:
         return []
     by = ranker("vectors" if gathered.by_meaning else "words")

@@ -24,13 +24,14 @@ from runtime.codebase.index.records import ChunkHit, SymbolRecord, TextHit
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.search.named_values import VALUES, values_for
+from runtime.codebase.search.report import MAX_REPORT_CHARS
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
 
 MAX_RESULTS = 100
-MAX_QUERY_CHARS = 20_000
+MAX_QUERY_CHARS = MAX_REPORT_CHARS
 MAX_COUNTED = 5_000
 ALL_OF_KINDS = "*"
 # A branch that matches the whole case gains this share of the best score.
