@@ -270,7 +270,7 @@ class LimitSettings(_Section):
     `rates` for the principals that it names, of whatever kind; `rates_by_endpoint` overrides both.
     """
 
-    max_question_chars: int = Field(default=20_000, ge=1)
+    max_question_chars: int = Field(default=100_000, ge=1)
     limited: LimitedKinds = ("token", "address")
     quotas: QuotaSettings = QuotaSettings()
     rates: RateSettings = RateSettings()

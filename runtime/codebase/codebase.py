@@ -20,7 +20,6 @@ import copy
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -32,7 +31,6 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
 from runtime.codebase.files.walk import resolve_root, unmoved_root
-from runtime.codebase.files.words import query_terms
 from runtime.codebase.git.head import head_commit
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import (
@@ -51,7 +49,6 @@ from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.resolution import proven_links, symbol_links
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
-from runtime.codebase.search.candidates import Candidate, gather_candidates, near_chunks
 from runtime.codebase.search.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
@@ -61,8 +58,6 @@ from runtime.errors import RepositoryError
 
 TEXT_SEARCH_TIMEOUT_S = 5.0
 # What meaning alone may find: unrelated texts of this model have cosines up to some 0.25.
-LEAST_COSINE = 0.35
-LEAST_TERMS = 3
 _CACHED_SOURCES = 64
 
 _SourceKey = tuple[str, int, int]
@@ -296,19 +291,7 @@ class Codebase:
         the first 60 get theirs first. Where words find too few, those that are near in meaning follow.
         """
         within = None if scope in (None, ".") else self.relative(scope or ".")
-        meaning = self._compared(query, wait=wait)
-        if meaning is None:
-            ordered = rank_chunks(self.index, query, limit, scope=within, join=join)
-        else:
-            ordered = rank_chunks(self.index, query, limit, scope=within, similar=meaning.similar, join=join)
-            if len(ordered) < limit and _is_in_words(query):
-                ordered = _filled(ordered, near_chunks(self.index, meaning, within))
-        return ordered[:limit]
-
-    def candidates(self, question: str, *, scope: str | None = None, wait: bool = False) -> list[Candidate]:
-        """Return the candidates of a question by words and by meaning, in the order by words, with their features."""
-        within = None if scope in (None, ".") else self.relative(scope or ".")
-        return gather_candidates(self.index, question, self._compared(question, wait=wait), scope=within)
+        return rank_chunks(self.index, query, limit, scope=within, meaning=self._compared(query, wait=wait), join=join)
 
     def passages(self, question: str, limit: int = 10, *, wait: bool = False) -> list[Passage]:
         """Find passages of documents, documentation strings and comments that speak of a question, best first.
@@ -349,27 +332,3 @@ class Codebase:
 def open_elsewhere(root: str, index_path: str, allow_secrets: bool) -> Codebase:
     """Open the codebase that `Codebase.portable` describes."""
     return Codebase.open(unmoved_root(Path(root)), Path(index_path), allow_secrets=allow_secrets)
-
-
-def _is_in_words(query: str) -> bool:
-    """Return True for a question that meaning may answer alone: not for names, which are there or are not."""
-    terms = query_terms(query)
-    return len(terms.counts) >= LEAST_TERMS and not terms.identifiers
-
-
-def _filled(ordered: Sequence[ChunkHit], near: Sequence[ChunkHit]) -> list[ChunkHit]:
-    """Append the chunks that meaning alone has found, with scores below those of the others."""
-    least = min((hit.score for hit in ordered), default=1.0)
-    added = [
-        replace(hit, score=round(least * hit.score, 6))
-        for hit in near
-        if hit.score >= LEAST_COSINE and not _is_among(hit, ordered)
-    ]
-    return [*ordered, *added]
-
-
-def _is_among(hit: ChunkHit, others: Sequence[ChunkHit]) -> bool:
-    return any(
-        other.file == hit.file and other.start_line <= hit.start_line and hit.end_line <= other.end_line
-        for other in others
-    )

@@ -22,7 +22,7 @@ from runtime.tools.registry import Isolation, Tool, ToolRegistry
 
 ENTRY_POINT_GROUP = "jeeves.code_tools"
 
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
 Path = Annotated[str, msgspec.Meta(max_length=4_096)]
 Line = Annotated[int, msgspec.Meta(ge=1)]
 

@@ -9,7 +9,7 @@ import math
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +203,45 @@ class IndexReader:
             JOIN chunks c ON c.id = t.rowid JOIN files f ON f.id = c.file_id LEFT JOIN symbols s ON s.id = c.symbol_id
             ORDER BY t.score DESC, c.id"""
         return iter(self.rows(sql, (*weights, match, *values, limit)))
+
+    def chunk_places(self, chunk_ids: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Return (chunk id, path, start, end, symbol id, qualified name) of chunks, by id, of those that exist."""
+        found: list[tuple[Any, ...]] = []
+        for at in range(0, len(chunk_ids), _IDS_PER_QUERY):
+            ids = chunk_ids[at : at + _IDS_PER_QUERY]
+            found += self.rows(
+                f"""SELECT c.id, f.path, c.start_line, c.end_line, c.symbol_id, s.qualified_name FROM chunks c
+                JOIN files f ON f.id = c.file_id LEFT JOIN symbols s ON s.id = c.symbol_id
+                WHERE c.id IN ({", ".join("?" * len(ids))}) ORDER BY c.id""",
+                ids,
+            )
+        return found
+
+    def chunk_at(self, path: str, line: int) -> int | None:
+        """Return the id of the chunk that holds a line of a file, or None."""
+        sql = """SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id
+            WHERE f.path = ? AND c.start_line <= ? AND c.end_line >= ?"""
+        return next((int(found) for (found,) in self.rows(sql, (path, line, line))), None)
+
+    def defined_names(self, names: Collection[str]) -> frozenset[str]:
+        """Return those names that a symbol of the index has."""
+        wanted = sorted(names)
+        found: set[str] = set()
+        for at in range(0, len(wanted), _IDS_PER_QUERY):
+            part = wanted[at : at + _IDS_PER_QUERY]
+            marks = ", ".join("?" * len(part))
+            # The column's index ignores case; without it the whole table would be read.
+            sql = f"SELECT DISTINCT name FROM symbols WHERE name COLLATE NOCASE IN ({marks}) AND name IN ({marks})"
+            found.update(name for (name,) in self.rows(sql, (*part, *part)))
+        return frozenset(found)
+
+    def symbol_kinds(self, symbol_ids: Sequence[int]) -> dict[int, str]:
+        """Return the kind of each symbol that exists."""
+        kinds: dict[int, str] = {}
+        for at in range(0, len(symbol_ids), _IDS_PER_QUERY):
+            ids = symbol_ids[at : at + _IDS_PER_QUERY]
+            kinds.update(self.rows(f"SELECT id, kind FROM symbols WHERE id IN ({', '.join('?' * len(ids))})", ids))
+        return kinds
 
     def chunk_texts(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, str, str, str]]:
         """Return the indexed terms of chunks: body, names, path, doc."""

@@ -143,7 +143,7 @@ class TextHit:
 class ChunkHit:
     """Records a ranked chunk; `symbol` is the qualified name that it belongs to; higher scores are better.
 
-    `chunk_id` is None for a definition that was found by its name.
+    `chunk_id` is None for a definition that was found by its name; `ranker` is the state whose ranker ordered it.
     """
 
     file: str
@@ -154,3 +154,4 @@ class ChunkHit:
     symbol_id: int | None = None
     source: str = "chunk"
     chunk_id: int | None = None
+    ranker: str | None = None

@@ -54,11 +54,15 @@ class FieldWeights:
 
 @dataclass(frozen=True, slots=True)
 class ScoredChunk:
-    """Holds a candidate's score: the share of the question's weight that it covers, 0 to 1, and each term's part."""
+    """Holds a candidate's score, 0 to 1, and the terms of the question that each of its fields contains.
 
+    `fields`: body, names, path and doc, as in the index.
+    """
+
+    chunk_id: int
     hit: ChunkHit
     score: float
-    by_term: Mapping[str, float]
+    fields: tuple[frozenset[str], ...]
 
 
 def weigh_terms(
@@ -97,33 +101,37 @@ def score_chunks(
     weights: FieldWeights,
     scope: str | None,
     related: Related,
+    others: Sequence[int] = (),
 ) -> list[ScoredChunk]:
-    """Return scored chunks with any of the terms or their forms, unordered; `scope` limits them to a file or folder."""
+    """Return scored chunks with any of the terms or their forms, unordered; `scope` limits them to a file or folder.
+
+    `others`: ids of chunks that are scored as well, whatever their words.
+    """
     meant = {term: (term, 1.0) for term in term_weights}
     for term in term_weights:
         meant.update({form: (term, factor) for form, factor in related.get(term, {}).items() if form not in meant})
     match = " OR ".join(f'"{word}"' for word in meant)
-    if not match:
-        return []
-    rows = list(index.ranked_chunks(match, _FIRST_STAGE, CANDIDATES, scope))
+    rows = [row[:6] for row in index.ranked_chunks(match, _FIRST_STAGE, CANDIDATES, scope)] if match else []
+    found = len(rows)
+    known = {row[0] for row in rows}
+    rows += index.chunk_places([chunk_id for chunk_id in dict.fromkeys(others) if chunk_id not in known])
     if not rows:
         return []
     texts = index.chunk_texts([row[0] for row in rows])
     # All chunks of a file have the same path, and many the same names.
     count = functools.cache(functools.partial(_count, meant))
     counted = {chunk_id: [count(text) for text in texts[chunk_id]] for chunk_id, *_ in rows}
-    mean_lengths = [max(1.0, sum(fields[place][1] for fields in counted.values()) / len(rows)) for place in range(4)]
+    usual = [counted[row[0]] for row in rows[:found]] or list(counted.values())
+    mean_lengths = [max(1.0, sum(fields[place][1] for fields in usual) / len(usual)) for place in range(4)]
     whole = sum(term_weights.values())
     scored = []
-    for chunk_id, path, start, end, symbol_id, name, _ in rows:
-        found = _occurrences(counted[chunk_id], mean_lengths, weights)
-        by_term = {
-            term: term_weights[term] * count / (count + weights.saturation) / whole for term, count in found.items()
-        }
-        score = sum(by_term.values())
-        scored.append(
-            ScoredChunk(ChunkHit(path, start, end, name, score, symbol_id, chunk_id=chunk_id), score, by_term)
-        )
+    for chunk_id, path, start, end, symbol_id, name in rows:
+        occurring = _occurrences(counted[chunk_id], mean_lengths, weights)
+        parts = (term_weights[term] * count / (count + weights.saturation) for term, count in occurring.items())
+        score = sum(parts) / whole if whole else 0.0
+        fields = tuple(frozenset(counts) for counts, _ in counted[chunk_id])
+        hit = ChunkHit(path, start, end, name, score, symbol_id, chunk_id=chunk_id)
+        scored.append(ScoredChunk(chunk_id, hit, score, fields))
     return scored
 
 

@@ -1,11 +1,10 @@
-"""Applies the last steps of a ranking: adds similarity, joins near chunks, limits chunks per file.
+"""Applies the last steps of a ranking: joins near chunks, limits chunks per file.
 
 Pure functions over (score, hit) pairs, best first.
 """
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,34 +18,8 @@ MAX_JOINED_PER_FILE_IN_FRONT = 7
 MAX_JOINED_LINES = 80
 MAX_GAP_LINES = 8
 JOINING_PLACES = 40
-MAX_DEVIATIONS = 2.5
 
 Scored = tuple[float, ChunkHit]
-
-
-def with_similarity(ranked: Sequence[Scored], similarities: Sequence[float | None], weight: float) -> list[Scored]:
-    """Reorder the hits by score and similarity; hits that were compared (the first ones) stay ahead of all others.
-
-    Similarities count by their distance from their mean in standard deviations, so that the range of a model's
-    cosines does not matter; one deviation is worth `weight` of the best score. One that is not known counts as average.
-    """
-    count = len(similarities)
-    known = [similarity for similarity in similarities if similarity is not None]
-    if len(known) < 2:
-        return list(ranked)
-    mean, deviation = statistics.fmean(known), statistics.pstdev(known)
-    if deviation < 1e-6:
-        return list(ranked)
-    unit = weight * max(score for score, _ in ranked)
-    moved = []
-    for (score, hit), similarity in zip(ranked[:count], similarities, strict=True):
-        deviations = 0.0 if similarity is None else (similarity - mean) / deviation
-        off = max(-MAX_DEVIATIONS, min(MAX_DEVIATIONS, deviations))
-        moved.append((score + unit * off, hit))
-    moved.sort(key=lambda pair: -pair[0])
-    # Hits that were not compared keep their order behind the rest, so their scores must not be greater.
-    least = moved[-1][0]
-    return moved + [(min(score, least), hit) for score, hit in ranked[count:]]
 
 
 def joined(ranked: Sequence[Scored]) -> list[Scored]:

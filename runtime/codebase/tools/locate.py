@@ -26,13 +26,14 @@ from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.search.excerpts import excerpt_of, informative_terms
 from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.search.passages import Passage
+from runtime.codebase.search.report import MAX_REPORT_CHARS
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
 
 MAX_RESULTS = 100
-MAX_QUERY_CHARS = 20_000
+MAX_QUERY_CHARS = MAX_REPORT_CHARS
 MAX_COUNTED = 5_000
 MAX_EXCERPTS = 12
 MAX_PASSAGES = 8
@@ -74,8 +75,9 @@ def locate(
     `kinds` keeps only definitions of those kinds (class, function, method …); with the query `*` it selects all of
     them; `scope` is a file or folder to search; `join` and `wait` are those of `Codebase.search_chunks`.
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
-    score, source}], with `branch` [first line, last line] of the branch that answers «what happens when …?», and for
-    the first twelve answers to a question in words `excerpt`, the lines that speak most of it (`excerpts.Excerpt`);
+    score, source}], with the `ranker` of ranked code (words, vectors), `branch` [first line, last line] of the branch
+    that answers «what happens when …?», and for the first twelve answers to a question in words `excerpt`, the lines
+    that speak most of it (`excerpts.Excerpt`);
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
     first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that
@@ -310,6 +312,7 @@ class _Search:
             "docstring": symbol.docstring if symbol else "",
             "score": hit.score,
             "source": hit.source,
+            "ranker": hit.ranker,
         }
         return row, citation
 

@@ -16,7 +16,6 @@ from runtime.codebase.search.fusion import (
     joined,
     spread,
     widened,
-    with_similarity,
 )
 
 
@@ -59,25 +58,10 @@ def test_only_the_first_places_take_others_in_from_however_far_down(before: int,
     assert (("a.py", 1, 12) in found) is is_joined
 
 
-def test_likeness_moves_what_is_alike_and_nothing_that_was_not_compared() -> None:
-    ranked = [hit(1.0, 1, 2), hit(0.95, 11, 12), hit(0.9, 21, 22)]
-    moved = with_similarity(ranked, [0.1, 0.6], 0.1)
-    assert [found.start_line for _, found in moved] == [11, 1, 21]
-    scores = [score for score, _ in moved]
-    assert scores == sorted(scores, reverse=True)
-
-
-@pytest.mark.parametrize("similarities", [[], [0.3], [0.3, 0.3, 0.3]])
-def test_likeness_that_tells_nothing_changes_nothing(similarities: list[float]) -> None:
-    ranked = [hit(1.0, 1, 2), hit(0.95, 11, 12), hit(0.9, 21, 22)]
-    assert with_similarity(ranked, similarities, 0.1) == ranked
-
-
-@given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 60), st.sampled_from("ab")), max_size=60), st.randoms())
-def test_nothing_found_is_lost(places: list[tuple[int, int, str]], chance: object) -> None:
+@given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 60), st.sampled_from("ab")), max_size=60))
+def test_nothing_found_is_lost(places: list[tuple[int, int, str]]) -> None:
     ranked = [hit(1 - 0.01 * rank, start, start + more, file) for rank, (start, more, file) in enumerate(places)]
-    similarities = [((17 * rank) % 11) / 11 for rank in range(len(ranked) // 2)]
-    for found in (joined(ranked), spread(ranked), widened(ranked), with_similarity(ranked, similarities, 0.1)):
+    for found in (joined(ranked), spread(ranked), widened(ranked)):
         for file, start, end in spans(ranked):
             assert any(f == file and a <= start and end <= b for f, a, b in spans(found))
         assert len(found) <= len(ranked)

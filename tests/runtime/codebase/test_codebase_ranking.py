@@ -79,16 +79,6 @@ def test_an_attribute_of_a_name_leaves_the_function_of_that_name_what_it_gains(
     assert all(alone.score > 2 * other.score for other in others)
 
 
-def test_joined_places_hold_what_the_best_piece_calls(root: Path, opened: Callable[[Path], Codebase]) -> None:
-    far = "\n\n".join(f"def other_{n}(x):\n    y = x\n    z = y\n    return z" for n in range(30))
-    write_files(
-        root, {"menu.py": f"def serve_guest(order):\n    return plate(order)\n\n\n{far}\n\n\ndef plate(x):\n    1\n"}
-    )
-    codebase = opened(root)
-    assert [hit.symbol for hit in codebase.search_chunks("serve the guest")] == ["serve_guest"]
-    assert [hit.symbol for hit in codebase.search_chunks("serve the guest", join=True)] == ["serve_guest", "plate"]
-
-
 def test_of_joined_places_more_of_one_file_come_in_front(root: Path, opened: Callable[[Path], Codebase]) -> None:
     long = "\n".join(f"    step_{n}()" for n in range(50))
     many = "\n\n".join(f"def redirect_{n}(response):\n{long}\n    return response.redirect({n})" for n in range(30))

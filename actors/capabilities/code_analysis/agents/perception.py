@@ -18,6 +18,7 @@ from actors.capabilities.code_analysis.session.remembered import KnownFile, Sess
 from actors.capabilities.code_analysis.session.traversal_state import TraversalState, read_state
 from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
+from runtime.codebase.search.report import LONG_CHARS, lines_about_code
 from runtime.run.stage_view import StageView
 
 INDEX_TIMEOUT_S = 280.0
@@ -27,10 +28,10 @@ MAX_SESSION_TOKENS = 10_000
 
 async def perceive(context: StageContext, view: StageView) -> StageResult:
     """Normalise the question, refresh the index unless the entry point has, and load the session's earlier turns."""
-    question = normalise(view.raw_input)
     repository = view.metadata.get("repository")
     if repository is None:
         repository = await context.queries.query("index.refresh", {"root": view.metadata["repo"]}, INDEX_TIMEOUT_S)
+    question = normalise(_about_code(context, repository, view.raw_input))
     recalled = await recall.recall_session(context, view.session_id)
     limit_tokens = view.context_bounds.get("max_session_context_tokens", MAX_SESSION_TOKENS)
     turns = recall.within_tokens(msgspec.convert(recalled["turns"], list[SessionTurn]), limit_tokens)
@@ -55,6 +56,13 @@ async def _persistent(
     codebase = context.services.codebase(repository)
     answers = await recall.recall_answers(context, codebase, question)
     return answers, await recall.recall_summaries(context, codebase, state.explored_files)
+
+
+def _about_code(context: StageContext, repository: dict[str, Any], text: str) -> str:
+    """Cut a long report to the lines that speak of the code, while it still has lines."""
+    if len(text) <= LONG_CHARS or context.services is None:
+        return text
+    return lines_about_code(text, context.services.codebase(repository).index.defined_names)
 
 
 def normalise(text: str) -> str:

@@ -1,0 +1,189 @@
+"""Gathers the candidates for a question: pieces by words, by meaning, by name and by path.
+
+Meaning brings pieces that share no word with the question, words those whose names the question spells out; no more
+than a fixed number of each is ordered by the ranker.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from runtime.codebase.files.path_kinds import kinds_asked_for
+from runtime.codebase.files.words import query_terms
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.records import ChunkHit
+from runtime.codebase.language_parts.language import PathKind
+from runtime.codebase.parsing.syntax import VALUE_KINDS
+from runtime.codebase.resolution.symbol_links import symbols_named
+from runtime.codebase.search.features import Asked, Candidate, kind_asked
+from runtime.codebase.search.full_text import FieldWeights, ScoredChunk, score_chunks, weigh_terms
+from runtime.codebase.search.query_expansion import related_terms
+
+MAX_BY_WORDS = 100
+MAX_BY_MEANING = 60
+READ_BY_MEANING = 200
+MAX_NAMED = 20
+MAX_DEFINITIONS = 8
+# Pieces by words that get a vector now if a caller waits for it.
+MAX_MADE = 60
+READ_IN_SCOPE = 5_000
+# Below this cosine, pieces that share no word with a question have nothing to do with it.
+LEAST_COSINE = 0.2
+LEAST_TERMS = 3
+LEAST_COMPARED = 0.5
+# Share of its score that a piece keeps that is not source code, as a candidate by words.
+ASIDE_FACTOR = 0.3
+
+_PATH = re.compile(
+    r"[\w./\\-]*\w\.(?:py|pyi|go|js|jsx|ts|tsx|java|rs|c|h|cc|cpp|hpp|rb|php|cs|kt|md|rst|toml|ya?ml|json|cfg|ini)\b"
+)
+
+
+class Meaning(Protocol):
+    """Compares one question with the chunks of one index; None where nothing can be compared."""
+
+    def nearest(self, limit: int, *, passages: bool) -> Sequence[tuple[int, float]] | None:
+        """Return the ids and cosines of the nearest chunks, best first."""
+        ...
+
+    def cosines(self, chunk_ids: Sequence[int]) -> Mapping[int, float] | None:
+        """Return the cosine of each chunk that has a vector."""
+        ...
+
+    def similar(self, hits: Sequence[ChunkHit]) -> Sequence[float | None] | None:
+        """Return the cosine of each chunk; what has no vector may get one first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Holds the question, the candidates to be ordered, and further hits by words alone, best first.
+
+    `by_meaning`: vectors took part.
+    """
+
+    asked: Asked
+    candidates: list[Candidate]
+    further: list[ChunkHit]
+    by_meaning: bool
+
+
+def gather(index: IndexReader, query: str, scope: str | None = None, meaning: Meaning | None = None) -> Gathered | None:
+    """Return the candidates for a question within a file or folder; None if there are none."""
+    terms = query_terms(query)
+    if not terms.counts:
+        return None
+    fields = FieldWeights()
+    related = related_terms(index, list(terms.counts))
+    weights = weigh_terms(index, query, terms, fields, related)
+    kinds = kinds_asked_for(query)
+    named = _named(index, terms.identifiers[:MAX_NAMED], scope)
+    may_mean = len(terms.counts) >= LEAST_TERMS or bool(weights)
+    near = _near(index, meaning, kinds, scope) if meaning is not None and may_mean else {}
+    found = score_chunks(index, weights, fields, scope, related, [*named, *near])
+    if not any(chunk.score for chunk in found) and not named and terms.identifiers:
+        return None  # a name is there or is not: nothing means the same
+    files = _files_named({chunk.hit.file for chunk in found}, query)
+    asked = Asked(weights, kinds, files)
+    found.sort(key=lambda chunk: (-_worth(asked, chunk), chunk.hit.file, chunk.chunk_id))
+    first = found[:MAX_BY_WORDS]
+    cosines = near | _cosines(meaning, kinds, first)
+    by_meaning = _is_enough(cosines, kinds, first)
+    always = named.keys() | (near.keys() if by_meaning else set())
+    chosen = first + [chunk for chunk in found[MAX_BY_WORDS:] if chunk.chunk_id in always]
+    rest = [chunk.hit for chunk in found[MAX_BY_WORDS:] if chunk.chunk_id not in always and chunk.score]
+    symbols = index.symbol_kinds([chunk.hit.symbol_id for chunk in chosen if chunk.hit.symbol_id is not None])
+    candidates = [
+        Candidate(
+            chunk,
+            symbols.get(chunk.hit.symbol_id or 0, ""),
+            named.get(chunk.chunk_id, 0.0),
+            cosines.get(chunk.chunk_id) if by_meaning else None,
+        )
+        for chunk in chosen
+        if chunk.score or chunk.chunk_id in always
+    ]
+    return Gathered(asked, candidates, rest, by_meaning) if candidates else None
+
+
+def _worth(asked: Asked, chunk: ScoredChunk) -> float:
+    is_aside = kind_asked(asked.kinds, chunk.hit.file, chunk.hit.symbol) != "source"
+    is_aside = is_aside and chunk.hit.file not in asked.files
+    return chunk.score * (ASIDE_FACTOR if is_aside else 1.0) + (chunk.hit.file in asked.files)
+
+
+def _named(index: IndexReader, identifiers: Sequence[str], scope: str | None) -> dict[int, float]:
+    """Return the chunks that define names of the question; the more definitions a name has, the less each counts.
+
+    Fields and attributes count only if nothing else has that name.
+    """
+    named: dict[int, float] = {}
+    for name in identifiers:
+        symbols = symbols_named(index, name, fuzzy=False, limit=MAX_DEFINITIONS)
+        symbols = [symbol for symbol in symbols if _is_within(symbol.file, scope)]
+        symbols = [symbol for symbol in symbols if symbol.kind not in VALUE_KINDS] or symbols
+        for symbol in symbols:
+            chunk_id = index.chunk_at(symbol.file, symbol.name_line)
+            if chunk_id is not None:
+                named[chunk_id] = max(named.get(chunk_id, 0.0), 1 / math.sqrt(len(symbols)))
+    return named
+
+
+def _near(index: IndexReader, meaning: Meaning, kinds: frozenset[PathKind], scope: str | None) -> dict[int, float]:
+    """Return the code and documents nearest in meaning, with their cosines."""
+    near = dict(meaning.nearest(READ_BY_MEANING if scope is None else READ_IN_SCOPE, passages=False) or ())
+    places = {
+        chunk_id: (path, symbol)
+        for chunk_id, path, _, _, _, symbol in index.chunk_places(list(near))
+        if near[chunk_id] >= LEAST_COSINE and _is_within(path, scope)
+    }
+    compared = [chunk_id for chunk_id in near if chunk_id in places and _is_compared(kinds, *places[chunk_id])]
+    return {chunk_id: near[chunk_id] for chunk_id in compared[:MAX_BY_MEANING]}
+
+
+def _is_compared(kinds: frozenset[PathKind], path: str, symbol: str | None) -> bool:
+    """Return True for code and documents: tests and generated files repeat the words of what they are about."""
+    return kind_asked(kinds, path, symbol) in {"source", "docs"}
+
+
+def _cosines(meaning: Meaning | None, kinds: frozenset[PathKind], chunks: Sequence[ScoredChunk]) -> dict[int, float]:
+    """Return the cosines of the code and documents among the chunks that have a vector, or get one now."""
+    if meaning is None:
+        return {}
+    compared = [chunk for chunk in chunks if _is_compared(kinds, chunk.hit.file, chunk.hit.symbol)]
+    cosines = dict(meaning.cosines([chunk.chunk_id for chunk in compared]) or {})
+    missing = [chunk for chunk in compared[:MAX_MADE] if chunk.chunk_id not in cosines]
+    made = meaning.similar([chunk.hit for chunk in missing]) if missing else None
+    for chunk, cosine in zip(missing, made or (), strict=False):
+        if cosine is not None:
+            cosines[chunk.chunk_id] = cosine
+    return cosines
+
+
+def _is_enough(cosines: Mapping[int, float], kinds: frozenset[PathKind], chunks: Sequence[ScoredChunk]) -> bool:
+    """Return True if half of the first pieces by words can be compared: meaning then favours nothing by its vector."""
+    compared = [chunk for chunk in chunks if _is_compared(kinds, chunk.hit.file, chunk.hit.symbol)][:MAX_MADE]
+    known = sum(chunk.chunk_id in cosines for chunk in compared)
+    return bool(cosines) and known >= LEAST_COMPARED * len(compared)
+
+
+def _files_named(files: Collection[str], query: str) -> frozenset[str]:
+    paths = _paths_in(query)
+    return frozenset(file for file in files if any(_same_path(file, path) for path in paths))
+
+
+def _is_within(file: str, scope: str | None) -> bool:
+    return scope is None or file == scope or file.startswith(f"{scope}/")
+
+
+def _paths_in(query: str) -> set[str]:
+    found = (match.group().replace("\\", "/").lstrip("./") for match in _PATH.finditer(query))
+    return {path for path in found if path}
+
+
+def _same_path(file: str, named: str) -> bool:
+    return file == named or file.endswith("/" + named) or ("/" in file and named.endswith("/" + file))
