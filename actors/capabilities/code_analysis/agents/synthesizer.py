@@ -22,9 +22,11 @@ from actors.capabilities.code_analysis.answers.listing import listing_claims
 from actors.capabilities.code_analysis.answers.open_answer import answer_claims
 from actors.capabilities.code_analysis.answers.wording import (
     caller_claim,
+    calls_by_name,
     code_claim,
     importer_claim,
     lead_claim,
+    mention_claim,
     module_claims,
     named_line_claim,
     related_claim,
@@ -247,10 +249,15 @@ def _usage(evidence: Evidence) -> list[Claim]:
         if extended:
             return extended
     callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
-    if len(callers) < ENOUGH_CALLERS:
-        others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
-        callers += [fact for fact in others if not any(_overlap(fact.citation, e.citation) for e in evidence.leads)]
+    others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
+    others = [fact for fact in others if not any(_overlap(fact.citation, e.citation) for e in evidence.leads)]
+    is_of_member = any("." in entity.name for entity in evidence.leads)
+    if len(callers) < ENOUGH_CALLERS and not is_of_member:
+        callers += others
     claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
+    if is_of_member:
+        calls = [fact for fact in others if calls_by_name(fact)]
+        claims += [mention_claim(fact) for fact in calls[: MAX_CALLERS - len(claims)]]
     claims = claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
     # Nobody says that a thing is not used while a call may mean it.
     defined = next((fact for fact in evidence.about_leads("definition") if fact.unproven), None)

@@ -21,6 +21,7 @@ ClaimRole = Literal[
     "code",
     "step",
     "caller",
+    "mention",
     "caveat",
     "test",
     "importer",
