@@ -108,9 +108,6 @@ class CallsOf:
     unproven: int
     unproven_in_tests: int = 0
 
-    def __len__(self) -> int:
-        return len(self.calls)
-
 
 @dataclass(frozen=True, slots=True)
 class Callee:

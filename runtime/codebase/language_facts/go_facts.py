@@ -279,7 +279,8 @@ class _GoWalker(FactsWalker):
             return self.wrapped("typed", self._type(parts[0], scope))
         callee = self.visit(function, scope)
         for part in parts:
-            self.visit(part, scope)
+            if part.child_count:
+                self.visit(part, scope)
         called = function
         if called.type == "type_instantiation_expression" and called.named_children:
             called = called.named_children[0]

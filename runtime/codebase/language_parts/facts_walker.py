@@ -73,25 +73,27 @@ class FactsWalker:
             self.facts.is_cut = True
             return NOTHING
         self._depth += 1
-        try:
-            kind = node.type
-            if kind in self.loops:
-                holder = self.facts.scopes[self.scope_above(scope, "function")]
-                holder.loops.append((line_of(node), node.end_point[0] + 1))
-            handler = self.handlers.get(kind)
-            if handler is not None:
-                return handler(self, node, scope)
-            if kind in self.blocks:
-                return self.block(node, scope)
+        kind = node.type
+        if kind in self.loops:
+            holder = self.facts.scopes[self.scope_above(scope, "function")]
+            holder.loops.append((line_of(node), node.end_point[0] + 1))
+        handler = self.handlers.get(kind)
+        found = NOTHING
+        if handler is not None:
+            found = handler(self, node, scope)
+        elif kind in self.blocks:
+            found = self.block(node, scope)
+        else:
             self.children(node, scope)
-            return NOTHING
-        finally:
-            self._depth -= 1
+        self._depth -= 1
+        return found
 
     def children(self, node: Node, scope: int) -> None:
         """Walk the named children of a node."""
         for child in node.named_children:
-            self.visit(child, scope)
+            # A leaf calls nothing and binds nothing.
+            if child.child_count:
+                self.visit(child, scope)
 
     def block(self, node: Node, scope: int) -> int:
         """Walk a block; what it binds in the scope around it holds to its end."""
@@ -192,7 +194,8 @@ class FactsWalker:
 
 def text_of(node: Node | None) -> str:
     """Return the source of a node; empty for None."""
-    return "" if node is None or node.text is None else node.text.decode("utf-8", "replace")
+    text = node.text if node is not None else None
+    return text.decode("utf-8", "replace") if text is not None else ""
 
 
 def line_of(node: Node) -> int:

@@ -35,7 +35,7 @@ ScopeKind = Literal["module", "class", "function", "block", "extension"]
 BindingKind = Literal["scope", "import", "value", "type", "self", "class", "unknown"]
 
 
-class Binding(msgspec.Struct, array_like=True, frozen=True):
+class Binding(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Records that a name is bound at a line; `ref` is a position in the list that `kind` names.
 
     It holds for the lines after `after` up to `until`, unless a later binding follows.
@@ -48,7 +48,7 @@ class Binding(msgspec.Struct, array_like=True, frozen=True):
     until: int
 
 
-class Scope(msgspec.Struct, array_like=True):
+class Scope(msgspec.Struct, array_like=True, gc=False):
     """Describes a scope. `fields` are members assigned on the object itself; of a module, the names that it exports.
 
     `bases`: expressions of a class's bases; for an extension, the type that it extends. `returns`: the declared type of
@@ -72,7 +72,7 @@ class Scope(msgspec.Struct, array_like=True):
     loops: list[tuple[int, int]] = []
 
 
-class Call(msgspec.Struct, array_like=True, frozen=True):
+class Call(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Records a call: the place of the called name, the scope around it, and the expression that is called."""
 
     name: str
@@ -83,7 +83,7 @@ class Call(msgspec.Struct, array_like=True, frozen=True):
     arguments: int = NOTHING
 
 
-class FactImport(msgspec.Struct, array_like=True, frozen=True):
+class FactImport(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """Records an imported name as `parsing.syntax.Import` does; `name` is empty for the module itself, `*` for all."""
 
     module: str
@@ -91,7 +91,7 @@ class FactImport(msgspec.Struct, array_like=True, frozen=True):
     line: int
 
 
-class FileFacts(msgspec.Struct, array_like=True):
+class FileFacts(msgspec.Struct, array_like=True, gc=False):
     """Holds the type facts of one file; scope 0 is the module. `stars` are imports of every name of a module."""
 
     package: str = ""

@@ -1,4 +1,4 @@
-"""Finds the one function or macro that a name means by the rules of linkage: `static`, `extern` and includes."""
+"""Finds the one function or macro that a name means by the rules of linkage and includes."""
 
 from __future__ import annotations
 

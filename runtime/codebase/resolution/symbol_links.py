@@ -19,6 +19,7 @@ from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import ImportRecord, ReferenceRecord, SymbolRecord, around
 from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, CONTAINER_KINDS
+from runtime.codebase.resolution.code_words import lines_in_code
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.resolution.proven_links import MAX_CALLS, callers
 from runtime.codebase.resolution.python_scopes import AnyMeaning, Meaning, brings
@@ -120,6 +121,9 @@ def references(
     ]
     taken = {(item.file, item.line) for item in found} | unproven
     taken.update((other.file, other.name_line) for other in index.symbols_of_name(last) if other.name == last)
+    if symbol is not None and symbol.kind in CALLABLE_KINDS:
+        # A definition does not use itself, but for the calls that are proven.
+        taken.update((symbol.file, line) for line in range(symbol.start_line, symbol.end_line + 1))
     found += _mentions(index, read, last, taken, meaning, limit)
     found.sort(key=lambda item: (kind_of_path(item.file) != "source", item.kind == "reference", item.file, item.line))
     unique = {(item.file, item.line): item for item in reversed(found)}
@@ -159,7 +163,10 @@ def _mentions(
             continue
         is_scoped = language_at(path).is_scoped
         lines = sorted(meaning.uses.of(path, name) or ()) if is_scoped else _lines_like_code(source, name)
-        fresh = [line for line in lines if (path, line) not in taken and meaning.includes(_bare(path, line, name))]
+        lines = [line for line in lines if (path, line) not in taken]
+        if not is_scoped:
+            lines = lines_in_code(source, path, name, lines)
+        fresh = [line for line in lines if meaning.includes(_bare(path, line, name))]
         mentions += [_mention(index, path, line, name) for line in fresh[: limit - len(mentions)]]
     return mentions
 

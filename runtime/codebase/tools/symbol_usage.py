@@ -16,7 +16,7 @@ from runtime.codebase.attempt_log import AttemptLog
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
-from runtime.codebase.index.records import Callee, ImportRecord, Proof, ReferenceRecord, SymbolRecord, TextHit
+from runtime.codebase.index.records import Callee, CallsOf, ImportRecord, Proof, ReferenceRecord, SymbolRecord, TextHit
 from runtime.codebase.knowledge.relation import Relation, RelationKind
 from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
@@ -112,8 +112,14 @@ def _usage(
 ) -> tuple[dict[str, Any], bool]:
     main = found[0]
     many = sheet.limit + 1
-    told = codebase.calls_of(main, limit=4 * many)
-    calls = log.run("callers", lambda: told.calls)
+    found_calls: list[CallsOf] = []
+
+    def look_for_calls() -> list[ReferenceRecord]:
+        found_calls.append(codebase.calls_of(main, limit=4 * many))
+        return found_calls[-1].calls
+
+    calls = log.run("callers", look_for_calls)
+    told = found_calls[-1]
     uses = log.run("references", lambda: codebase.references(main, limit=4 * many))
     imports = log.run("importers", lambda: importers_of_symbol(codebase.index, main, 500))
     callees = log.run("callees", lambda: codebase.callees(main, limit=many))

@@ -375,6 +375,20 @@ def test_what_no_chain_leads_to_is_counted_and_no_use(root: Path, opened: Opened
     assert (data["references"], data["tests"], data["unproven"]) == ([], [], 2)
 
 
+def test_comments_strings_expressions_and_the_definition_itself_are_no_uses(root: Path, opened: Opened) -> None:
+    write_files(
+        root,
+        {
+            "a.ts": "export function openDepot() {\n  const openDepotName = 'openDepot'\n  return openDepot\n}\n",
+            "b.ts": "import { openDepot } from './a'\n// openDepot opens\nconst a = 'openDepot'\n"
+            "const b = /openDepot/\nconst c = `${openDepot} openDepot`\n/* openDepot\nopenDepot */\nkeep(openDepot)\n",
+        },
+    )
+    codebase = opened(root)
+    (symbol,) = codebase.symbols_named("openDepot")
+    assert [(use.file, use.line) for use in codebase.references(symbol)] == [("b.ts", 1), ("b.ts", 5), ("b.ts", 8)]
+
+
 def test_a_trace_follows_proven_calls_alone(root: Path, opened: Opened) -> None:
     write_files(
         root,

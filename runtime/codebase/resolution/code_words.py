@@ -1,0 +1,60 @@
+"""Finds the lines on which a name stands in code: not in a comment, a string, a regular expression or a document."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.language_registry import language_at, load_grammar
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+MAX_PARSED_BYTES = 1_000_000
+_CACHED_TREES = 8
+_NO_CODE = re.compile(r"comment|string|regex|char_literal|heredoc|jsx_text|preproc_arg")
+# What is computed within a string is code again.
+_CODE_AGAIN = re.compile(r"substitution|interpolation|embedded|formatted_placeholder")
+MAX_NODES_UP = 40
+
+
+def lines_in_code(source: SourceText, path: str, name: str, lines: list[int]) -> list[int]:
+    """Return those of some lines on which a whole name stands in code; all of them without a grammar."""
+    language = language_at(path)
+    if not lines or language.grammar is None or len(source.text) > MAX_PARSED_BYTES:
+        return lines
+    tree = _tree(source, language.name)
+    if tree is None:
+        return lines
+    word = re.compile(rb"(?<!\w)" + re.escape(name.encode()) + rb"(?!\w)")
+    kept = []
+    for line in lines:
+        text = source.lines[line - 1].encode("utf-8", "replace")
+        places = [(line - 1, found.start()) for found in word.finditer(text)]
+        if any(_is_code(tree.root_node, place, len(name.encode())) for place in places):
+            kept.append(line)
+    return kept
+
+
+@functools.lru_cache(maxsize=_CACHED_TREES)
+def _tree(source: SourceText, language: str) -> Tree | None:
+    import tree_sitter
+
+    try:
+        grammar = load_grammar(language)
+    except (ImportError, AttributeError, ValueError):
+        return None
+    return tree_sitter.Parser(grammar).parse(source.text.encode("utf-8", "replace"))
+
+
+def _is_code(root: Node, place: tuple[int, int], length: int) -> bool:
+    node = root.descendant_for_point_range(place, (place[0], place[1] + length))
+    for _ in range(MAX_NODES_UP):
+        if node is None or _CODE_AGAIN.search(node.type):
+            return True
+        if _NO_CODE.search(node.type):
+            return False
+        node = node.parent
+    return True
