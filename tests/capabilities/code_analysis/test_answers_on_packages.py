@@ -106,16 +106,17 @@ def test_every_citation_about_a_real_package_holds(reader: Reader, package: str,
     assert document["terminal_reason"] == "completed"
     assert faults(document, root_of(package)) == []
     assert document["answer"]
-    assert exit_status(document) == (0 if document["citations"] else 3)
+    assert exit_status(document) == (0 if document["citations"] and document["status"] == "answered" else 3)
 
 
 def test_the_router_of_starlette_is_explained_by_the_method_that_matches(reader: Reader) -> None:
     document = reader.ask("starlette", "How does the router match a request to an endpoint?")
-    assert lead_of(document).startswith("`Route.matches` is a method in `routing.py`")
+    assert document["status"] == "answered"
     assert document["citations"][0]["file"] == "routing.py"
     source = (root_of("starlette") / "routing.py").read_text().split("\n")
-    first = document["citations"][0]
-    assert "def matches" in "\n".join(source[first["start_line"] - 1 : first["end_line"]])
+    in_routing = [cited for cited in document["citations"] if cited["file"] == "routing.py"]
+    cited = [line for place in in_routing for line in source[place["start_line"] - 1 : place["end_line"]]]
+    assert any(".matches(" in line or "def matches" in line for line in cited)
 
 
 def test_a_class_is_said_to_be_one_where_it_stands(reader: Reader) -> None:

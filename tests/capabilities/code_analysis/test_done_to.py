@@ -208,15 +208,16 @@ def test_how_a_thing_works_in_general_begins_with_the_root_of_its_classes() -> N
 async def test_how_routes_are_matched_is_told_from_what_serves_requests_on(desk: AnalysisHarness) -> None:
     document = await desk.ask("How are routes matched?")
     answer = document["answer"]
-    assert answer.startswith("`Office.handle_request`")
-    assert "`Office.handle_request` calls `walk_shelf`" in answer
+    assert answer.startswith("`Counter` in `office/routes.py`: «Registers a route that matches all letters.»")
+    assert "self.routes.append((route, clerk))" in answer.split("```")[1]
+    assert "- `Office`: `" in answer
     assert not mark_faults(answer, document["citations"])
 
 
 async def test_what_happens_in_a_case_is_told_with_its_branch_and_who_comes_there(desk: AnalysisHarness) -> None:
     document = await desk.ask("What happens when there is no clerk for a letter?")
     answer = document["answer"]
-    assert answer.startswith("`Office.handle_request` is a method")
-    assert "In `Office.handle_request`, where the case is met from line 10 on:" in answer
-    assert 'raise LookupError("no clerk for the letter\'s route")' in answer
+    assert answer.startswith("`Office.handle_request` in `office/office.py` [office/office.py:7-12]")
+    assert 'raise LookupError("no clerk for the letter\'s route")' in answer.split("```")[1]
+    assert "the route of the letter»" not in answer
     assert not mark_faults(answer, document["citations"])

@@ -16,7 +16,7 @@ from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.tools.symbol_usage import explore_symbol_usage
 from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, cited, step_of, write_files
 
-QUESTION = "How does deliver_parcel carry a parcel?"
+QUESTION = "How does deliver_parcel work?"
 
 
 def kept(desk: AnalysisHarness, name: str) -> list[Relation]:

@@ -36,6 +36,8 @@ OUTPUTS: dict[str, type[msgspec.Struct]] = {
     "critic": CritiqueOutput,
     "integration": AnswerOutput,
 }
+# Fields that older logs do not have, with what is read in their place.
+ADDED_SINCE: dict[str, Any] = {"confidence": None, "confidence_features": {}, "status": None}
 READERS: dict[str, Callable[[StageView], msgspec.Struct | None]] = {
     "perception": perception_of,
     "intent": intent_of,
@@ -65,8 +67,11 @@ def test_no_field_of_an_output_has_another_name_than_in_older_logs(question: str
         assert fields.keys() <= set(OUTPUTS[key].__struct_fields__), key
     (done, *_) = passes_of(recorded(question))
     # Fields that came later are absent unless they are set.
-    later = {field.name for field in msgspec.structs.fields(done) if field.default is msgspec.UNSET}
+    later = {field.name for field in msgspec.structs.fields(done) if field.default is msgspec.UNSET} | ADDED_SINCE.keys()
     assert RECORDED[question]["rounds"][0]["synthesis"].keys() == {*done.__struct_fields__} - later
+    assert {name: getattr(done, name) for name in ADDED_SINCE.keys() & {*done.__struct_fields__}} == {
+        name: value for name, value in ADDED_SINCE.items() if name in done.__struct_fields__
+    }
 
 
 @pytest.mark.parametrize("question", RECORDED)
@@ -87,7 +92,7 @@ def test_an_output_goes_on_the_wire_as_it_was_read(question: str, key: str) -> N
     again = msgspec.json.decode(msgspec.json.encode(written(output)))
     assert read(key, again, OUTPUTS[key]) == output
     fields = {name: value for name, value in again.items() if name not in {"steps", "groups", "facts"}}
-    assert fields == {name: RECORDED[question]["outputs"][key][name] for name in fields}
+    assert fields == {name: {**ADDED_SINCE, **RECORDED[question]["outputs"][key]}[name] for name in fields}
 
 
 @pytest.mark.parametrize(

@@ -124,11 +124,12 @@ async def test_what_a_document_lists_is_shown(fleet: AnalysisHarness) -> None:
     assert "`docs/carriers.md` lists:" in document["answer"]
 
 
-async def test_what_a_guide_says_is_quoted(fleet: AnalysisHarness) -> None:
+async def test_what_a_guide_says_is_cited(fleet: AnalysisHarness) -> None:
     document = await asked(
         fleet, "How do I add a new carrier?", step("locate", "carrier"), step("read_code", "docs/extending.md")
     )
-    assert "derive from `Base` and enter it" in document["answer"]
+    assert "[docs/extending.md:1-5]" in document["answer"]
+    assert "docs/extending.md" in {citation["file"] for citation in document["citations"]}
 
 
 async def test_what_a_search_for_settings_found_is_told(fleet: AnalysisHarness) -> None:

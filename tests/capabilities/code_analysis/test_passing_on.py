@@ -110,7 +110,7 @@ def test_lines_without_a_name_keep_their_places() -> None:
 async def test_an_answer_goes_on_through_what_only_passes_its_work_on(tmp_path: Path) -> None:
     write_files(tmp_path / "repo", {**FILES, "fruit/crate.py": CRATE})
     desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
-    document = await desk.ask("How does Crate.pack check apples?")
+    document = await desk.ask("How does Crate.pack work?")
     answer = document["answer"]
     assert answer.startswith("`Crate.pack` is a method")
     assert "In `Crate._do_pack`:" in answer

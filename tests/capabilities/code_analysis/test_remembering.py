@@ -79,7 +79,7 @@ def test_whatever_a_session_kept_gives_a_state_within_its_limits(written: dict[s
 
 
 async def test_a_session_goes_on_where_it_stood(relay: AnalysisHarness) -> None:
-    first = await relay.run(QUESTION, "s-state")
+    first = await relay.run("How does deliver_parcel work?", "s-state")
     assert first.outputs["integration"]["traversal_state_persisted"]
     second = await relay.run("Where is DepotFullError?", "s-state")
     state = second.outputs["perception"]["traversal_state"]
@@ -93,7 +93,7 @@ async def test_a_session_goes_on_where_it_stood(relay: AnalysisHarness) -> None:
 async def test_every_part_of_the_state_is_written(own_root: Path, tmp_path: Path) -> None:
     desk = await AnalysisHarness.open(own_root, tmp_path / "state")
     await desk.run("Who calls accept, and which tests use relay/depot.py?", "s")
-    await desk.run("How does deliver_parcel carry a parcel in relay/van.py?", "s")
+    await desk.run("How does deliver_parcel work in relay/van.py?", "s")
     state = (await desk.run("Where is DepotFullError?", "s")).outputs["perception"]["traversal_state"]
     may_be_empty = {"pending_files", "pending_symbols"}
     names = {field.name for field in msgspec.structs.fields(TraversalState)}

@@ -121,5 +121,5 @@ async def test_a_call_that_is_made_again_after_a_timeout_is_a_retry_itself(relay
     tools = ToolRegistry(
         msgspec.structs.replace(t, run=late_at_first) if t.name == "map_module" else t for t in CAPABILITY.tools
     )
-    await relay.variant(msgspec.structs.replace(CAPABILITY, tools=tools)).run("What does relay/van.py hold?")
+    await relay.variant(msgspec.structs.replace(CAPABILITY, tools=tools)).run("What does relay/van.py do?")
     assert seen[:2] == [2, 1]

@@ -147,6 +147,6 @@ async def test_calls_are_drawn_where_the_flow_is_asked_for_and_nowhere_else(rela
 
 
 async def test_where_something_is_configured_has_a_heading_of_its_own(relay: AnalysisHarness) -> None:
-    document = await relay.ask("How does the depot work and where is it configured?")
+    document = await relay.ask("How does `Depot` work and where is it configured?")
     assert "**Where it is configured**" in document["answer"]
     assert "relay/settings.yaml" in {citation["file"] for citation in document["citations"]}

@@ -268,7 +268,7 @@ def _answer_steps(question: Question, goal: str, pass_number: int, is_wider: boo
         searches.append(_locate(f"name{number}", "find", name, goals, MAX_NAMED))
     if pass_number > 1:
         for number, term in enumerate(_words(question, is_wider)):
-            searches.append(_locate(f"word{number}", "part", term, goals, MAX_NAMED))
+            searches.append(_locate(f"word{number}", "find", term, goals, MAX_NAMED))
     lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
     found_by = tuple(step.id for step in searches)
     why = "read the best places"
@@ -367,7 +367,8 @@ def _guide_steps(question: Question, goals: tuple[str, ...]) -> list[Step]:
 
 def _words(question: Question, is_wider: bool) -> tuple[str, ...]:
     """Return the words that a later pass searches for one by one."""
-    return _parts_of(question) if is_wider else question.terms[:MAX_WORDS]
+    words = _parts_of(question) if is_wider else question.terms[:MAX_WORDS]
+    return () if words == (question.text.strip(),) else words
 
 
 def _parts_of(question: Question) -> tuple[str, ...]:

@@ -1,0 +1,204 @@
+"""Answers to questions in words: the order of their places, how far they can be trusted, and what was not found."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.capabilities.code_analysis.answers.composition import MAX_LIKELY, NOT_FOUND
+from actors.capabilities.code_analysis.answers.confidence import ENOUGH, WEIGHTS, confidence_in, features_of
+from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_POINTS, answer_claims
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.evidence.steps import Purpose
+from actors.capabilities.code_analysis.ranking.answer_order import (
+    MAX_PER_FILE,
+    Place,
+    first_of_each_part,
+    in_answer_order,
+)
+from runtime.codebase.search.excerpts import Excerpt
+from runtime.codebase.search.prose_quotes import ProseQuote, holds
+from serve.answer_document import EXIT_ANSWERED, EXIT_NOTHING_FOUND, exit_status
+from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mark_faults, reasoning, with_agents
+
+QUOTED = re.compile(r"«([^»]+)»[^\[\n]*\[([^\[\]:\n]+):(\d+)(?:-(\d+))?\]")
+
+
+def excerpt(start: int, end: int, share: float = 0.5, said: ProseQuote | None = None) -> Excerpt:
+    return Excerpt(start, end, start, start, f"code {start}", (start,), (f"code {start}",), share, said)
+
+
+def found(file: str, start: int, score: float, purpose: Purpose = "answer", step: str = "answer", **more: Any) -> Fact:
+    end = start + 4
+    chosen = {"name": f"{file}:{start}", "excerpt": excerpt(start, end), **more}
+    return Fact("definition", cited(file, start, end), step=step, score=score, purpose=purpose, **chosen)
+
+
+def places(*scores: float, share: float = 0.5, said: ProseQuote | None = None) -> list[Place]:
+    facts = [found(f"{n}.py", 1, score, excerpt=excerpt(1, 5, share, said)) for n, score in enumerate(scores)]
+    return in_answer_order(facts)
+
+
+def test_places_come_as_the_search_for_the_whole_question_ranked_them() -> None:
+    facts = [found("b.py", 1, 0.8), found("a.py", 1, 0.9), found("c.py", 1, 1.0, "part", "part0")]
+    assert [place.fact.citation.file for place in in_answer_order(facts)] == ["a.py", "b.py", "c.py"]
+
+
+def test_a_place_that_several_searches_found_comes_before_its_equals() -> None:
+    facts = [found("a.py", 1, 0.8), found("b.py", 1, 0.8, also_by=("part0",))]
+    assert [place.fact.citation.file for place in in_answer_order(facts)] == ["b.py", "a.py"]
+
+
+def test_lines_that_overlap_count_once_and_those_beside_them_do_not() -> None:
+    facts = [found("a.py", 10, 0.9), found("a.py", 14, 0.8), found("a.py", 15, 0.7), found("b.py", 14, 0.6)]
+    assert [place.fact.citation.start_line for place in in_answer_order(facts)] == [10, 15, 14]
+
+
+@pytest.mark.parametrize("count", [MAX_PER_FILE - 1, MAX_PER_FILE, MAX_PER_FILE + 1])
+def test_a_file_has_at_most_three_places(count: int) -> None:
+    facts = [found("a.py", 10 * number + 1, 1 - number / 10) for number in range(count)]
+    assert len(in_answer_order(facts)) == min(count, MAX_PER_FILE)
+
+
+def test_what_other_steps_found_is_no_place_of_an_answer() -> None:
+    facts = [found("a.py", 1, 1.0, "usage"), msgspec.structs.replace(found("b.py", 1, 1.0), kind="caller")]
+    assert in_answer_order(facts) == []
+
+
+def test_each_part_of_a_question_has_its_best_place_in_the_order_of_the_parts() -> None:
+    facts = [
+        found("a.py", 1, 0.9),
+        found("b.py", 1, 0.5, "part", "part1"),
+        found("c.py", 1, 0.8, "part", "part0"),
+        found("d.py", 1, 0.9, "part", "part1"),
+    ]
+    ordered = in_answer_order(facts)
+    assert [place.fact.citation.file for place in first_of_each_part(facts, ordered)] == ["c.py", "d.py"]
+    claims = answer_claims(ordered, first_of_each_part(facts, ordered))
+    assert [claim.citations[0].file for claim in claims] == ["a.py", "c.py", "d.py", "b.py"]
+
+
+def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
+    code = [found(f"{number}.py", 1, 1.0) for number in range(20)]
+    said = ProseQuote("A sentence of the guide.", 2, 2, 0.5)
+    guides = [
+        found(f"{n}.md", 1, 0.9, "prose", "prose", symbol_kind="section", excerpt=excerpt(1, 5, 0.5, said))
+        for n in range(9)
+    ]
+    roles = [claim.role for claim in answer_claims(in_answer_order([*code, *guides]))]
+    assert roles == ["lead", *["said"] * MAX_DOCUMENTS, *["point"] * MAX_POINTS]
+
+
+def test_code_that_only_repeats_the_quoted_sentence_is_not_shown() -> None:
+    said = ProseQuote("What it is all about.", 1, 1, 0.5)
+    (claim,) = answer_claims(places(1.0, said=said))
+    assert (claim.quotes, claim.code) == (("What it is all about.",), "")
+
+
+def test_places_of_which_no_lines_were_chosen_are_named() -> None:
+    claims = answer_claims(in_answer_order([found("a.py", 1, 1.0, excerpt=None), found("b.py", 1, 0.9, excerpt=None)]))
+    assert [(claim.role, claim.text) for claim in claims] == [
+        ("lead", "`a.py:1` in `a.py`"),
+        ("point", "`b.py:1` in `b.py`"),
+    ]
+
+
+features = st.fixed_dictionaries({name: st.floats(0, 1) for name in WEIGHTS})
+
+
+@given(features, st.sampled_from(sorted(WEIGHTS)), st.floats(0, 1))
+def test_confidence_does_not_fall_with_any_feature(values: dict[str, float], name: str, more: float) -> None:
+    raised = {**values, name: min(1.0, values[name] + more)}
+    assert 0.0 <= confidence_in(values) <= confidence_in(raised) <= 1.0
+
+
+def test_nothing_found_has_no_confidence_and_the_best_has_nearly_all() -> None:
+    assert features_of([]) == dict.fromkeys(WEIGHTS, 0.0)
+    assert confidence_in(features_of([])) == 0.0
+    assert ENOUGH < confidence_in(dict.fromkeys(WEIGHTS, 1.0)) <= 1.0
+
+
+def test_features_are_read_off_the_first_places() -> None:
+    said = ProseQuote("x", 1, 1, 0.3)
+    assert features_of(places(1.0, 0.5, share=0.4, said=said)) == {
+        "lead_share": 0.4,
+        "top_share": 0.4,
+        "said_share": 0.3,
+        "margin": 0.5,
+    }
+    assert features_of(places(1.0))["margin"] == 1.0
+
+
+QUESTIONS = (
+    *("How does a depot accept a parcel?", "What happens when a depot is full?", "Where do parcels wait?"),
+    *("Why is a parcel lost?", "How many parcels does a depot hold, and what happens to one more?"),
+)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_each_quote_of_an_answer_stands_in_the_lines_behind_it(relay: AnalysisHarness, question: str) -> None:
+    document = await relay.ask(question)
+    assert mark_faults(document["answer"], document["citations"]) == []
+    assert (document["status"], exit_status(document)) == ("answered", EXIT_ANSWERED)
+    assert ENOUGH <= document["confidence"] <= 1
+    for quote, file, start, end in QUOTED.findall(document["answer"]):
+        lines = (relay.root / file).read_text(encoding="utf-8").split("\n")
+        assert holds(lines[int(start) - 1 : int(end or start)], quote), quote
+
+
+@pytest.mark.parametrize(
+    ("quote", "stays"),
+    [("A place where parcels wait for the next van.", True), ("A place where parcels are eaten.", False)],
+)
+async def test_a_claim_whose_quote_its_lines_do_not_hold_is_dropped_and_counted(
+    relay: AnalysisHarness, quote: str, stays: bool
+) -> None:
+    async def quoting(_context: Any, view: Any, _given: Any) -> dict[str, Any]:
+        place = {"file": "relay/depot.py", "start_line": 8, "end_line": 9}
+        claim = {"role": "lead", "text": f"It is so: «{quote}»", "citations": [place], "quotes": [quote]}
+        return {"hints_for_goals": {goal.id: [claim] for goal in view.goals.remaining}, "coverage": 1.0}
+
+    desk = relay.variant(with_agents(synthesizer=reasoning("synthesizer", quoting)))
+    document = await desk.ask("Where do parcels wait for the next van?")
+    assert desk.last is not None
+    dropped = desk.last.outputs["integration"]["citations_dropped"]
+    assert (quote in document["answer"]) is stays
+    assert bool(dropped.get("quote_missing")) is not stays
+
+
+async def test_what_is_not_there_is_not_found(relay: AnalysisHarness) -> None:
+    document = await relay.ask("How is the purple elephant serialised?")
+    assert (document["status"], document["confidence"], document["citations"]) == ("not_found", 0.0, [])
+    assert exit_status(document) == EXIT_NOTHING_FOUND
+    assert document["open_goals"]
+
+
+async def test_below_one_half_likely_places_are_listed_and_nothing_is_claimed(relay: AnalysisHarness) -> None:
+    document = await relay.ask("How does the depot encrypt the zebra manifest before a parcel leaves?")
+    assert document["status"] == "not_found"
+    assert 0 < document["confidence"] < ENOUGH
+    assert document["answer"].startswith(NOT_FOUND)
+    listed = [line for line in document["answer"].split("\n") if line.startswith("- ")]
+    assert 1 <= len(listed) == len(document["citations"]) <= MAX_LIKELY
+    assert mark_faults(document["answer"], document["citations"]) == []
+    assert "«" not in document["answer"]
+    assert exit_status(document) == EXIT_NOTHING_FOUND
+    assert document["open_goals"]
+
+
+async def test_an_answer_that_was_not_found_is_not_remembered(relay: AnalysisHarness) -> None:
+    question = "How does the depot encrypt the zebra manifest before every parcel leaves?"
+    await relay.run(question)
+    again = await relay.run(question + " Really?")
+    earlier = again.outputs["perception"]["memory_context"].get("earlier_answers", [])
+    assert question not in [answer["question"] for answer in earlier]
+
+
+async def test_the_relations_of_a_name_have_no_confidence(relay: AnalysisHarness) -> None:
+    document = await relay.ask("Who calls `accept`?")
+    assert (document["status"], "confidence" in document) == ("answered", False)
