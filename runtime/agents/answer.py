@@ -20,7 +20,7 @@ class Answer(msgspec.Struct, frozen=True):
     - `findings`: {goal, status, text, citations} of each goal. `files_examined`: paths.
     - `open_goals`: goals without an answer; without the key, those of the run that are not answered.
     - `claims_dropped`: reason → number of a model's claims that its evidence did not bear; `claims_struck`: {text,
-      cited, verdict, why} of each that a judge struck.
+      cited, verdict, why} of each that a judge struck. `model_unused`: a model was wanted, and did nothing.
     - `partial`: the answer lacks something. `bound`: the bound that left goals open. `ended_because`: why, in words.
     """
 
@@ -32,6 +32,7 @@ class Answer(msgspec.Struct, frozen=True):
     open_goals: list[str] | None = None
     claims_dropped: dict[str, int] = {}
     claims_struck: list[dict[str, Any]] = []
+    model_unused: bool = False
     partial: bool = False
     bound: str | None = None
     ended_because: str | None = None
