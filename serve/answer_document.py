@@ -111,6 +111,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
         document["partial"] = True
     if reasoner != "rules":
         document["rules_took_over"] = _rules_took_over(envelope)
+        if answer.model_unused:
+            document |= {"model_unused": True, "partial": True}
         document["claims_dropped"] = answer.claims_dropped
         document["claims_struck"] = answer.claims_struck
     if envelope.interrupt is not None and envelope.lifecycle == "waiting":
@@ -126,7 +128,7 @@ def exit_status(document: dict[str, Any]) -> int:
     reason = document["terminal_reason"]
     if reason is None or reason in _QUESTION_REASONS:
         return EXIT_CLARIFICATION
-    if reason == "completed" and document.get("failures"):
+    if reason == "completed" and (document.get("failures") or document.get("model_unused")):
         return EXIT_FAILED
     if reason in BOUND_REASONS or (reason == "completed" and document.get("bound")):
         return EXIT_BOUND

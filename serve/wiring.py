@@ -32,6 +32,7 @@ from runtime.store.options import store_options
 from runtime.store.parts import all_parts
 from serve.capability_sections import capability_section, check_section
 from serve.contributions import providers, store_parts
+from serve.model_times import with_model_times
 from serve.pipeline_files import capability_spec, config_folders, package_folders
 
 IN_PROCESS = Address("process")
@@ -96,6 +97,10 @@ def models_file(settings: Settings) -> ModelsFile | None:
     return load_models(path.resolve(), settings.models.roles, providers())
 
 
+def _models_used(settings: Settings) -> ModelsFile | None:
+    return models_file(settings) if settings.reasoner == MODEL_REASONER else None
+
+
 def bus_middleware(settings: Settings) -> tuple[dict[str, Any], ...]:
     """Return the middleware of the bus in the form that `runtime.bus.builtin_middleware.build_chain` takes."""
     breaker = settings.bus.breaker
@@ -117,6 +122,7 @@ def local_runner(
     The log is owned until the runner is closed: no other system adopts its runs while this process lives.
     """
     clock = SystemClock()
+    pipeline = with_model_times(pipeline, _models_used(settings))
     queries = LocalQueries()
     queries.register(index.queries())
     stores = open_store(store_options(settings), clock)
@@ -168,7 +174,7 @@ def system_parts(settings: Settings, pipelines: list[PipelineConfig]) -> dict[st
             # Faults are told here, with file and line, before any actor starts.
             check_section(settings, load_capability(spec, name))
     return {
-        "pipelines": [as_wire(pipeline) for pipeline in pipelines],
+        "pipelines": [as_wire(with_model_times(pipeline, _models_used(settings))) for pipeline in pipelines],
         "capabilities": specs,
         "reasoner": settings.reasoner,
         "settings": {**agent_settings(settings), "capability_names": names},

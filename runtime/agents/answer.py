@@ -22,7 +22,7 @@ class Answer(msgspec.Struct, frozen=True):
     - `confidence`: how far the answer can be trusted, 0 to 1.
     - `status`: `answered`, or `not_found` where the places that it cites are likely ones only.
     - `claims_dropped`: reason → number of a model's claims that its evidence did not bear; `claims_struck`: {text,
-      cited, verdict, why} of each that a judge struck.
+      cited, verdict, why} of each that a judge struck. `model_unused`: a model was wanted, and did nothing.
     - `partial`: the answer lacks something. `bound`: the bound that left goals open. `ended_because`: why, in words.
     """
 
@@ -34,6 +34,7 @@ class Answer(msgspec.Struct, frozen=True):
     open_goals: list[str] | None = None
     claims_dropped: dict[str, int] = {}
     claims_struck: list[dict[str, Any]] = []
+    model_unused: bool = False
     partial: bool = False
     bound: str | None = None
     ended_because: str | None = None

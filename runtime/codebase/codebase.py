@@ -31,7 +31,6 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
 from runtime.codebase.files.walk import resolve_root, unmoved_root
-from runtime.codebase.files.words import query_terms
 from runtime.codebase.git.head import head_commit
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import (

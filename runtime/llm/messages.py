@@ -18,13 +18,15 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Sampling(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Sets how an answer is sampled. `max_tokens` bounds the answer; `temperature` 0 takes the likeliest token.
+    """Sets how an answer is sampled.
+
+    `max_tokens` bounds the answer; `temperature` 0 takes the likeliest token, None leaves it to the endpoint.
 
     `seed` works only with backends that support it: vLLM on a CPU does not.
     """
 
     max_tokens: int
-    temperature: float = 0.0
+    temperature: float | None = None
     seed: int | None = None
 
 

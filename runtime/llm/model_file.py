@@ -41,7 +41,7 @@ class Role(Frozen):
 
     deployment: Name
     fallbacks: tuple[Name, ...] = ()
-    temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False)
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     max_tokens: int = Field(default=1_024, ge=1, le=1_000_000)
 
 

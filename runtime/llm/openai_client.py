@@ -1,12 +1,16 @@
 """Calls OpenAI-compatible endpoints over aiohttp (extra `llm`).
 
+A form of answer that an endpoint refuses is not asked of it again: a schema falls back to JSON mode, and that to none.
+
 Answers are always streamed, so that a hang is noticed between two pieces and cancelling closes the connection, which
 makes model servers drop the request. Nothing is retried here: the class of an error shows whether a retry would help.
 """
 
 from __future__ import annotations
 
+import logging
 import math
+import re
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import suppress
@@ -24,6 +28,7 @@ from runtime.errors import (
 )
 from runtime.llm.messages import ModelRequest, Piece
 from runtime.llm.openai_answer import MAX_CHARS_PER_TOKEN, OpenAIAnswer
+from runtime.llm.structured import STRUCTURED_OUTPUTS, StructuredOutput, strict_schema
 from runtime.llm.tokens import TokenCounter
 from runtime.primitives.clock import Clock, SystemClock, wait_at_most
 
@@ -32,6 +37,11 @@ if TYPE_CHECKING:
 
     from runtime.llm.providers.openai import OpenAIDeployment
 
+log = logging.getLogger(__name__)
+
+# Statuses and words of an endpoint that cannot hold answers to the form that it was asked for.
+_REFUSED_FORM = frozenset({400, 404, 415, 422, 501})
+_ABOUT_FORM = re.compile(r"response_format|json_schema|json_object|json mode|schema|structured|guided|grammar", re.I)
 BUSY = frozenset({429, 503, 529})
 MAX_ERROR_BYTES = 4_000
 MAX_TOLD_CHARS = 150
@@ -64,13 +74,31 @@ class OpenAIBackend:
         self._key = key
         self._clock = clock or SystemClock()
         self._session: aiohttp.ClientSession | None = None
+        # What the endpoint takes, as far as is known; it is asked for less after a refusal.
+        self._structured: StructuredOutput = deployment.structured_output
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Piece, None]:
+        while True:
+            form = self._structured
+            try:
+                async for piece in self._stream(request, form):
+                    yield piece
+                return
+            except ModelRefusedError as error:
+                lower = _next_form(form) if request.schema is not None and error.values.get("is_of_form") else None
+                if lower is None:
+                    raise
+                log.warning("model.form_refused", extra={"form": form, "instead": lower, "reason": error.message})
+                self._structured = lower
+
+    async def _stream(self, request: ModelRequest, form: StructuredOutput) -> AsyncGenerator[Piece, None]:
         aiohttp = _aiohttp()
         given = self._deployment
         answer = OpenAIAnswer(request, self.counter, given.model, self._url, given.max_model_len)
         try:
-            async with self._opened().post(self._url, json=self._body(request), allow_redirects=False) as response:
+            async with self._opened().post(
+                self._url, json=self._body(request, form), allow_redirects=False
+            ) as response:
                 if response.status != 200:
                     raise await self._refusal(response)
                 if "event-stream" not in response.headers.get("content-type", ""):
@@ -133,22 +161,24 @@ class OpenAIBackend:
             self._session = aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers)
         return self._session
 
-    def _body(self, request: ModelRequest) -> dict[str, Any]:
+    def _body(self, request: ModelRequest, form: StructuredOutput) -> dict[str, Any]:
         given = self._deployment
         body: dict[str, Any] = {
             "model": given.model,
             "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-            "temperature": request.sampling.temperature,
             given.max_tokens_key: request.sampling.max_tokens,
             "stream": True,
             "stream_options": {"include_usage": True},
         }
+        if request.sampling.temperature is not None:
+            body["temperature"] = request.sampling.temperature
         if request.sampling.seed is not None:
             body["seed"] = request.sampling.seed
-        if request.schema is not None and given.structured_output == "json_schema":
-            form = {"name": "answer", "schema": request.schema, "strict": True}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
-        elif request.schema is not None and given.structured_output == "json_object":
+        if request.schema is not None and form in ("json_schema", "bounded_json_schema"):
+            schema = request.schema if form == "bounded_json_schema" else strict_schema(request.schema)
+            named = {"name": "answer", "schema": schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        elif request.schema is not None and form == "json_object":
             body["response_format"] = {"type": "json_object"}
         return body
 
@@ -168,7 +198,8 @@ class OpenAIBackend:
             return ModelDownError(told, status=response.status, retry_after_s=after_s)
         if response.status in _LOOK_AT:
             told = f"{told}; {self._advice(response.status)}"
-        return ModelRefusedError(told, status=response.status)
+        is_of_form = response.status in _REFUSED_FORM and _ABOUT_FORM.search(text) is not None
+        return ModelRefusedError(told, status=response.status, is_of_form=is_of_form)
 
     def _advice(self, status: int) -> str:
         key = self._deployment.api_key_env or self._deployment.api_key_file or "api_key_env (none is set)"
@@ -208,6 +239,12 @@ class OpenAIBackend:
             return max(0.0, at.timestamp() - self._clock.now_ms() / 1000)
         except (ValueError, TypeError, OverflowError):
             return None
+
+
+def _next_form(form: StructuredOutput) -> StructuredOutput | None:
+    """Return what to ask an endpoint for that refuses a form; None after the last."""
+    behind = STRUCTURED_OUTPUTS[STRUCTURED_OUTPUTS.index(form) + 1 :]
+    return behind[0] if behind else None
 
 
 def trusting(ca_file: str) -> ssl.SSLContext:

@@ -183,7 +183,7 @@ class StageLlm:
         schema = bounded_schema(shape, choices)
         completion = await self.generate(messages, schema, on_written)
         try:
-            return Answered(read_object(completion.text, shape), completion, 1)
+            return Answered(read_object(completion.text, shape, schema), completion, 1)
         except InvalidOutputError as error:
             problem = str(error.values["problem"])
             if completion.finish_reason == "length":
@@ -193,7 +193,7 @@ class StageLlm:
             completion = await self.generate(mending, schema, on_written)
         except BudgetExhaustedError as error:
             raise InvalidOutputError(f"{problem}, and no call is left to mend it", problem=problem) from error
-        return Answered(read_object(completion.text, shape), completion, 2)
+        return Answered(read_object(completion.text, shape, schema), completion, 2)
 
     def _repair_request(self, messages: Sequence[Message], text: str, problem: str) -> list[Message]:
         told = f"That answer cannot be used: {problem}\nGive the whole JSON object again, and nothing else."

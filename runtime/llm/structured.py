@@ -1,7 +1,8 @@
 """Converts pydantic models to bounded JSON schemas, and parses answers back into objects.
 
 Bounded means that the schema itself ends every answer: strings have a length, lists a number of items, objects no keys
-of the model's own. A weak model under guided decoding would otherwise write up to its last token.
+of the model's own. A weak model under guided decoding would otherwise write up to its last token. Hosted services
+refuse such bounds (`strict_schema`), so answers are cut to them here as well.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,10 +19,19 @@ from runtime.primitives.yaml_documents import dotted
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
+# What holds answers to a form, from the strictest: an endpoint that refuses one is asked with the next.
+StructuredOutput = Literal["bounded_json_schema", "json_schema", "json_object", "none"]
+STRUCTURED_OUTPUTS: tuple[StructuredOutput, ...] = get_args(StructuredOutput)
+
 # The key that marks a field whose values come from a list known only when the model is called.
 CHOICES = "x-choices"
 MAX_TOLD_PROBLEMS = 5
 _HALF_A_CHARACTER = re.compile("[\ud800-\udbff]$")
+# Keywords that hosted services refuse in the schemas of their strict mode.
+BOUNDS = frozenset(
+    {"maxLength", "minLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+    | {"maxItems", "minItems", "uniqueItems", "pattern", "format", "minProperties", "maxProperties"}
+)
 _DROPPED = frozenset({"title", "description", "default", "$defs", CHOICES})
 
 
@@ -36,6 +46,35 @@ def bounded_schema(shape: type[BaseModel], choices: Mapping[str, Sequence[str]] 
     if loose:
         raise ValueError(f"{shape.__name__} does not bound {', '.join(loose)}")
     return resolved
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a resolved schema as hosted services take it in strict mode: all keys required, and nothing bounded."""
+    kept = {key: value for key, value in schema.items() if key not in BOUNDS}
+    for key in ("items", "additionalProperties"):
+        if isinstance(kept.get(key), Mapping):
+            kept[key] = strict_schema(kept[key])
+    if "anyOf" in kept:
+        kept["anyOf"] = [strict_schema(option) for option in kept["anyOf"]]
+    if kept.get("properties"):
+        kept["properties"] = {name: strict_schema(part) for name, part in kept["properties"].items()}
+        kept |= {"required": list(kept["properties"]), "additionalProperties": False}
+    return kept
+
+
+def within_bounds(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Cut an answer to its bounded schema: long texts and lists at the end, numbers to their limits, unknown keys."""
+    kind = schema.get("type")
+    if isinstance(value, str) and kind == "string":
+        return value[: schema.get("maxLength")]
+    if isinstance(value, list) and kind == "array":
+        return [within_bounds(item, schema.get("items", {})) for item in value[: schema.get("maxItems")]]
+    if isinstance(value, dict) and kind == "object":
+        parts = schema.get("properties", {})
+        return {name: within_bounds(item, parts[name]) for name, item in value.items() if name in parts}
+    if kind in {"integer", "number"} and isinstance(value, int | float) and not isinstance(value, bool):
+        return max(schema.get("minimum", value), min(schema.get("maximum", value), value))
+    return value
 
 
 def chosen(name: str) -> dict[str, Any]:
@@ -66,10 +105,13 @@ def unbounded_parts(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> It
             yield from unbounded_parts(part, (*path, name))
 
 
-def read_object(text: str, shape: type[Shape]) -> Shape:
-    """Parse the object in a model's answer. Raises InvalidOutputError, whose `problem` can be sent to the model."""
+def read_object(text: str, shape: type[Shape], schema: Mapping[str, Any] | None = None) -> Shape:
+    """Parse the object in a model's answer, cut to its bounded schema: what is only too long is not asked for again.
+
+    Raises InvalidOutputError, whose `problem` can be sent to the model.
+    """
     try:
-        return shape.model_validate(_json_in(text))
+        return shape.model_validate(within_bounds(_json_in(text), schema or bounded_schema(shape)))
     except ValidationError as error:
         problems = [
             f"{dotted(item['loc']) or 'the object'}: {item['msg']}"

@@ -167,7 +167,7 @@ def _sampling(request: ModelRequest) -> SamplingParams:
         held = StructuredOutputsParams(json=request.schema, disable_any_whitespace=True)
     return SamplingParams(
         max_tokens=request.sampling.max_tokens,
-        temperature=request.sampling.temperature,
+        temperature=request.sampling.temperature or 0.0,
         # On a CPU a seed kills the engine as soon as a prompt is worked out in parts: vLLM 0.29 winds the generator
         # back, which torch cannot do there.
         seed=None if current_platform.is_cpu() else request.sampling.seed,

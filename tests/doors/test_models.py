@@ -204,7 +204,9 @@ async def test_what_the_model_writes_is_shown_before_it_is_whole_and_never_taken
 )
 async def test_a_broken_endpoint_loses_no_run_and_the_answer_says_so(asked: Asked, handler: Handler) -> None:
     document, _ = await asked(handler)
-    assert exit_status(document) == 0
+    assert exit_status(document) == 1, "the model that was wanted did nothing"
+    assert document["model_unused"]
+    assert "No model took part in this answer" in document["answer"]
     assert document["citations"]
     agents = [record["agent"] for record in document["rules_took_over"]]
     assert agents == ["intent", "planner", "synthesizer", "critic"]
@@ -214,7 +216,8 @@ async def test_a_broken_endpoint_loses_no_run_and_the_answer_says_so(asked: Aske
 
 async def test_counts_that_cannot_be_lose_no_run_and_are_not_booked(asked: Asked) -> None:
     document, _ = await asked(says("{}", usage={"prompt_tokens": 10**30, "completion_tokens": 10**30}))
-    assert exit_status(document) == 0
+    assert exit_status(document) == 1
+    assert document["citations"]
     assert 0 < document["usage"]["tokens_in"] < 100_000
 
 
@@ -230,7 +233,8 @@ async def test_why_rules_reasoned_is_told_to_a_person_once_for_each_reason(
 
 async def test_an_endpoint_that_is_down_loses_no_run(asked: Asked) -> None:
     document, _ = await asked(says("x"), is_up=False)
-    assert exit_status(document) == 0
+    assert exit_status(document) == 1
+    assert document["citations"]
     assert "rules took its place" in document["answer"]
     assert document["usage"]["tokens_in"] == 0
 

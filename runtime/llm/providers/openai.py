@@ -14,6 +14,7 @@ from runtime.errors import SettingsError
 from runtime.llm.deployment import Deployment, Seconds
 from runtime.llm.protocol import ModelBackend
 from runtime.llm.provider import Needs, Opening, Provider
+from runtime.llm.structured import StructuredOutput
 
 
 class OpenAIDeployment(Deployment):
@@ -27,7 +28,7 @@ class OpenAIDeployment(Deployment):
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     api_key_file: str | None = None
     ca_file: str | None = None
-    structured_output: Literal["json_schema", "json_object", "none"] = "json_schema"
+    structured_output: StructuredOutput = "json_schema"
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     connect_timeout_s: Seconds = 5
     silence_timeout_s: Seconds = 60

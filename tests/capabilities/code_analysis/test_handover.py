@@ -67,7 +67,9 @@ def test_no_field_of_an_output_has_another_name_than_in_older_logs(question: str
         assert fields.keys() <= set(OUTPUTS[key].__struct_fields__), key
     (done, *_) = passes_of(recorded(question))
     # Fields that came later are absent unless they are set.
-    later = {field.name for field in msgspec.structs.fields(done) if field.default is msgspec.UNSET} | ADDED_SINCE.keys()
+    later = {
+        field.name for field in msgspec.structs.fields(done) if field.default is msgspec.UNSET
+    } | ADDED_SINCE.keys()
     assert RECORDED[question]["rounds"][0]["synthesis"].keys() == {*done.__struct_fields__} - later
     assert {name: getattr(done, name) for name in ADDED_SINCE.keys() & {*done.__struct_fields__}} == {
         name: value for name, value in ADDED_SINCE.items() if name in done.__struct_fields__

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
 from serve.cli.output.explanation import explanation_text
-from tests.capabilities.code_analysis.model_desk import ModelDesk, by_agent, written
+from tests.capabilities.code_analysis.model_desk import ModelDesk, agent_of, by_agent, written
 from tests.capabilities.code_analysis.support import AnalysisHarness
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD, QUESTION
 
@@ -124,6 +126,32 @@ async def test_the_next_round_is_told_what_was_struck_and_why_and_its_answer_tak
     assert document["answer"].startswith(f"{TRUE} [relay/van.py:8]\n\nIt ends there. [relay/van.py:9-10]")
     assert document["answer"].count(TRUE) == 1
     assert len(document["claims_struck"]) == 1
+
+
+@pytest.mark.parametrize(("said", "is_kept"), [([(1, "supported"), (2, "supported")], True), ([], False)])
+async def test_an_answer_that_no_judge_has_confirmed_is_not_remembered(
+    own_root: Path, tmp_path: Path, said: list[tuple[int, str]], is_kept: bool
+) -> None:
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
+    document = await told(desk, verdicts(*said))
+    assert document["citations"]
+    terms = analyse(QUESTION).terms
+    remembered = desk.memory.recall(desk.repository["root"], terms)
+    assert [answer.question for answer in remembered] == ([QUESTION] if is_kept else [])
+
+
+async def test_an_earlier_answer_is_told_as_places_to_read_and_never_as_what_was_made_of_them(
+    own_root: Path, tmp_path: Path
+) -> None:
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
+    await told(desk, verdicts((1, "supported"), (2, "supported")))
+    model = ScriptedModel([by_agent(GOOD)])
+    await ModelDesk(desk, model).ask(QUESTION + " please")
+    await ModelDesk(desk, model).ask(QUESTION)
+    similar, same = (r.messages[1].content for r in model.requests if agent_of(r) == "intent")
+    assert f"for '{QUESTION}' these were read: relay/van.py lines" in similar
+    assert f"for '{QUESTION}'" not in same
+    assert LIE not in similar
 
 
 async def test_claims_that_are_dropped_go_back_once_with_the_reason(relay: AnalysisHarness) -> None:

@@ -28,6 +28,7 @@ from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
 from runtime.llm.structured import bounded_schema
 from runtime.llm.tokens import ByteCounter, count_messages
+from serve.answer_document import exit_status
 from tests.capabilities.code_analysis.model_desk import (
     PROMPTS,
     ModelDesk,
@@ -154,6 +155,16 @@ async def test_a_model_that_is_gone_loses_no_run(relay: AnalysisHarness, error: 
     assert document["citations"]
     assert [record["agent"] for record in document["rules_took_over"]] == list(LLM_AGENTS)
     assert "for intent, planner, synthesizer, critic; rules took its place" in document["answer"]
+    assert document["answer"].startswith(f"**No model took part in this answer** ({error}")
+    assert (document["model_unused"], document["partial"], exit_status(document)) == (True, True, 1)
+
+
+@pytest.mark.parametrize("works", LLM_AGENTS)
+async def test_a_model_that_did_something_was_of_use(relay: AnalysisHarness, works: str) -> None:
+    answers = {agent: GOOD[agent] if agent == works else "nonsense" for agent in LLM_AGENTS}
+    document = await ModelDesk(relay, ScriptedModel([by_agent(answers)])).ask(QUESTION)
+    assert "model_unused" not in document
+    assert exit_status(document) == 0
 
 
 async def test_a_record_of_an_earlier_round_is_not_lost_with_the_rounds_outputs(relay: AnalysisHarness) -> None:

@@ -11,7 +11,9 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 
@@ -95,6 +97,92 @@ async def test_servers_without_schemas_are_asked_for_less(opened: Opened, mode: 
     endpoint, backend = await opened(says("{}"), structured_output=mode)
     await drained(backend, asked(schema={"type": "object"}))
     assert endpoint.bodies[0].get("response_format") == form
+
+
+BOUNDED = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["texts", "maxItems"],
+    "properties": {
+        "texts": {"type": "array", "maxItems": 3, "minItems": 1, "items": {"type": "string", "maxLength": 9}},
+        "maxItems": {"type": "integer", "minimum": 0, "maximum": 9},
+    },
+}
+
+
+async def test_a_schema_is_sent_without_what_strict_services_refuse_unless_bounds_are_wanted(opened: Opened) -> None:
+    endpoint, backend = await opened(says("{}"))
+    await drained(backend, asked(schema=BOUNDED))
+    assert endpoint.bodies[0]["response_format"]["json_schema"]["schema"] == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["texts", "maxItems"],
+        "properties": {
+            "texts": {"type": "array", "items": {"type": "string"}},
+            "maxItems": {"type": "integer"},
+        },
+    }
+    endpoint, backend = await opened(says("{}"), structured_output="bounded_json_schema")
+    await drained(backend, asked(schema=BOUNDED))
+    assert endpoint.bodies[0]["response_format"]["json_schema"]["schema"] == BOUNDED
+
+
+def forms_of(endpoint: Endpoint) -> list[str]:
+    return [body.get("response_format", {"type": "none"})["type"] for body in endpoint.bodies]
+
+
+@pytest.mark.parametrize(
+    ("refusals", "forms"),
+    [
+        (["response_format json_schema is not supported"], ["json_schema", "json_object"]),
+        (
+            ["Invalid schema for response_format: 'maxLength' is not permitted.", "response_format is unknown"],
+            ["json_schema", "json_object", "none"],
+        ),
+    ],
+)
+async def test_a_refused_schema_falls_back_to_json_mode_and_then_to_none_and_is_not_tried_again(
+    opened: Opened, refusals: list[str], forms: list[str]
+) -> None:
+    endpoint, backend = await opened(*(refuses(400, told) for told in refusals), says("{}"))
+    assert (await drained(backend, asked(schema=BOUNDED))).text == "{}"
+    assert forms_of(endpoint) == forms
+    await drained(backend, asked(schema=BOUNDED))
+    assert forms_of(endpoint) == [*forms, forms[-1]]
+
+
+@pytest.mark.parametrize(
+    ("handler", "schema"),
+    [
+        (refuses(400, "maximum context length is 5 tokens"), BOUNDED),
+        (refuses(400, "response_format is unknown"), None),
+        (refuses(401, "no schema for you"), BOUNDED),
+    ],
+    ids=["another refusal", "no schema was sent", "another status"],
+)
+async def test_other_refusals_are_no_reason_to_ask_for_less(
+    opened: Opened, handler: Handler, schema: dict[str, Any] | None
+) -> None:
+    endpoint, backend = await opened(handler)
+    with pytest.raises(ModelRefusedError):
+        await drained(backend, asked(schema=schema))
+    assert len(endpoint.bodies) == 1
+
+
+async def test_an_endpoint_that_refuses_every_form_is_asked_once_with_each(opened: Opened) -> None:
+    endpoint, backend = await opened(refuses(400, "schema"), structured_output="bounded_json_schema")
+    with pytest.raises(ModelRefusedError):
+        await drained(backend, asked(schema=BOUNDED))
+    assert forms_of(endpoint) == ["json_schema", "json_schema", "json_object", "none"]
+
+
+@pytest.mark.parametrize("temperature", [None, 0.0, 0.7])
+async def test_a_temperature_is_sent_only_where_one_is_set(opened: Opened, temperature: float | None) -> None:
+    endpoint, backend = await opened(says("{}"))
+    request = asked()
+    sampling = msgspec.structs.replace(request.sampling, temperature=temperature)
+    await drained(backend, msgspec.structs.replace(request, sampling=sampling))
+    assert endpoint.bodies[0].get("temperature") == temperature
 
 
 @pytest.mark.parametrize("parts", [1, 3])

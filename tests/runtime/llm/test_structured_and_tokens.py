@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
 import pytest
@@ -14,7 +15,15 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.errors import InvalidOutputError, SettingsError
-from runtime.llm.structured import bounded_schema, chosen, read_object, strings_so_far, unbounded_parts
+from runtime.llm.structured import (
+    BOUNDS,
+    bounded_schema,
+    chosen,
+    read_object,
+    strict_schema,
+    strings_so_far,
+    unbounded_parts,
+)
 from runtime.llm.tokens import ByteCounter, TokenCounter, TokenizerCounter
 
 
@@ -90,6 +99,41 @@ def test_any_text_gives_an_object_or_says_why_not(text: str) -> None:
         assert isinstance(read_object(text, Plan), Plan)
     except InvalidOutputError as error:
         assert error.values["problem"]
+
+
+class Bounds(_Strict):
+    texts: list[Annotated[str, Field(max_length=3)]] = Field(min_length=1, max_length=2)
+    share: float = Field(ge=0, le=1)
+    count: int = Field(ge=1, le=9)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ({"texts": ["abc"], "share": 0.5, "count": 9}, {"texts": ["abc"], "share": 0.5, "count": 9}),
+        ({"texts": ["abcd", "e", "f"], "share": 1.1, "count": 10}, {"texts": ["abc", "e"], "share": 1, "count": 9}),
+        ({"texts": ["a"], "share": -1, "count": 0, "more": 1}, {"texts": ["a"], "share": 0, "count": 1}),
+    ],
+    ids=["fits", "too much", "too little, and a key of its own"],
+)
+def test_an_answer_that_is_only_too_long_or_out_of_bounds_is_cut_and_not_asked_for_again(
+    written: dict[str, Any], read: dict[str, Any]
+) -> None:
+    assert read_object(json.dumps(written), Bounds).model_dump() == read
+
+
+@pytest.mark.parametrize("written", [{"texts": [], "share": 0, "count": 1}, {"share": 0, "count": 1}, {"texts": "a"}])
+def test_an_answer_that_lacks_something_is_asked_for_again(written: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOutputError):
+        read_object(json.dumps(written), Bounds)
+
+
+def test_a_strict_schema_has_no_bounds_and_requires_every_key() -> None:
+    strict = strict_schema(bounded_schema(Plan, {"tools": ["locate"]}))
+    assert set(re.findall(r'"(\w+)":', json.dumps(strict))).isdisjoint(BOUNDS)
+    step = strict["properties"]["steps"]["items"]
+    assert step["required"] == list(step["properties"])
+    assert step["additionalProperties"] is False
 
 
 def test_bare_control_characters_in_strings_are_taken() -> None:

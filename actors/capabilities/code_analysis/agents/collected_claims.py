@@ -7,6 +7,7 @@ from collections import Counter
 import msgspec
 
 from actors.capabilities.code_analysis.agents.synthesizer import claims_from_facts
+from actors.capabilities.code_analysis.answers.reasoned_by import is_by_model, taken_over
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.facts import ProducedRange
@@ -86,3 +87,11 @@ def claims_dropped(view: StageView) -> dict[str, int]:
 def claims_struck(view: StageView) -> list[StruckClaim]:
     """Return the claims that a model struck as their judge, in all passes."""
     return [struck for done in passes_of(view) for struck in done.struck or ()]
+
+
+def model_unused(view: StageView) -> bool:
+    """Return whether a model was wanted and rules took its place in every visit."""
+    by_model = any(map(is_by_model, view.outputs.values())) or any(
+        isinstance(done.draft, ModelDraft) or isinstance(done.struck, list) for done in passes_of(view)
+    )
+    return bool(taken_over(view.outputs)) and not by_model

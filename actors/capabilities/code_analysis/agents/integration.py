@@ -17,6 +17,7 @@ from actors.capabilities.code_analysis.agents.collected_claims import (
     claims_dropped,
     claims_struck,
     collected_claims,
+    model_unused,
 )
 from actors.capabilities.code_analysis.agents.incomplete_reasons import (
     bound_reached,
@@ -102,7 +103,8 @@ async def remember_all(
 ) -> AnswerOutput:
     """Store the turn, the traversal state, the answer and summaries of files; the answer records what was stored.
 
-    `with_answer`: whether other sessions may use the answer. Claims that `answer` no longer cites are not stored.
+    `with_answer`: whether other sessions may use the answer. Claims that `answer` no longer cites are not stored, nor
+    those of a model that no judge has confirmed.
     """
     kept_turn = await remember(context, view, turn)
     perceived = perception_if_any(view)
@@ -118,6 +120,8 @@ async def remember_all(
         for claim in held_claims
         if all((c.file, c.start_line, c.end_line) in cited for c in claim.citations)
         and all(commit.short in answer.final_response for commit in claim.commits)
+        # What a model wrote is known only once a judge has seen its lines.
+        and (collected.draft is None or claim.judged)
     ]
     kept_answer = False
     if with_answer and view.ended_by is None and not answer.partial and answer.status != "not_found":
@@ -192,7 +196,7 @@ async def assemble(
         answer = "\n\n".join((answer, *unread))
     commits = list(map(commit_document, notes))
     output = AnswerOutput(
-        final_response=with_note(answer, view.outputs),
+        final_response=with_note(answer, view.outputs, model_unused(view)),
         citations=read("integration", list(map(citation_document, citations)), list[AnswerCitation]),
         commits=read("integration", commits, list[AnswerCommit]),
         findings=read("integration", [finding.as_document() for finding in findings], list[AnswerFinding]),
@@ -206,6 +210,7 @@ async def assemble(
         citations_dropped=dict(dropped),
         claims_dropped=claims_dropped(view) or msgspec.UNSET,
         claims_struck=claims_struck(view) or msgspec.UNSET,
+        model_unused=model_unused(view) or msgspec.UNSET,
         events_logged=len(view.goals.finished_rounds),
     )
     return output, _turn(context, view, question, findings)

@@ -50,10 +50,11 @@ class AnswerFinding(msgspec.Struct, frozen=True):
 class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of integration.
 
-    `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an
+        `confidence`: how far the answer can be trusted, 0 to 1, None where nothing tells; `status`: `not_found` for an
     answer that lists likely places alone. `bound` names the bound that left goals open; `ended_because` gives the
     reason in words. `claims_dropped` counts, by reason, claims that a model wrote and that were left out,
     `claims_struck` are those that the judge struck.
+    `model_unused`: a model was wanted, and rules took its place in every visit.
     """
 
     final_response: str
@@ -70,6 +71,7 @@ class AnswerOutput(msgspec.Struct, frozen=True, kw_only=True):
     citations_dropped: dict[str, int] = {}
     claims_dropped: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     claims_struck: list[StruckClaim] | msgspec.UnsetType = msgspec.UNSET
+    model_unused: bool | msgspec.UnsetType = msgspec.UNSET
     events_logged: int = 0
     memory_updated: bool = False
     traversal_state_persisted: bool = False
