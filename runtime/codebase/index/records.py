@@ -101,12 +101,13 @@ class CallsOf:
     """Lists the calls that are proven to mean a definition.
 
     `unproven` counts the other calls of its name that may mean it: their receiver is not known. `unproven_in_tests`:
-    those of them that stand in test files.
+    those of them that stand in test files. `mentions`: the first of the unproven ones outside of tests.
     """
 
     calls: list[ReferenceRecord]
     unproven: int
     unproven_in_tests: int = 0
+    mentions: tuple[ReferenceRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit:
     """
     names = _called_names(index, symbol)
     found: list[ReferenceRecord] = []
-    unproven: list[str] = []
+    unproven: list[ReferenceRecord] = []
     seen: set[tuple[str, int, int]] = set()
     for name in names:
         for file, uses in _by_file(index, name).items():
@@ -31,7 +31,7 @@ def callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit:
             if not proofs.has_facts(file):
                 told = [use for use in uses if _is_told(index, use, symbol)]
                 found += told
-                unproven += [file] * (len(uses) - len(told))
+                unproven += [use for use in uses if use not in told]
                 continue
             around = {use.line: use for use in uses}
             for call in proofs.calls(file, name=name):
@@ -43,11 +43,13 @@ def callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit:
                 if hit is not None:
                     found.append(_record(index, file, call, around.get(call.line), hit))
                 elif meaning.state == "unknown" and (file, call.line) != (symbol.file, symbol.name_line):
-                    unproven.append(file)
+                    use = around.get(call.line)
+                    unproven.append(use or ReferenceRecord(file, call.line, call.name, "call"))
     once = {(call.file, call.line): call for call in reversed(found)}
     kept = sorted(once.values(), key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
-    in_tests = sum(kind_of_path(file) == "test" for file in unproven)
-    return CallsOf(kept[:limit], len(unproven), in_tests)
+    mentions = [use for use in unproven if kind_of_path(use.file) != "test"]
+    mentions.sort(key=lambda use: (kind_of_path(use.file) != "source", use.file != symbol.file, use.file, use.line))
+    return CallsOf(kept[:limit], len(unproven), len(unproven) - len(mentions), tuple(mentions[:limit]))
 
 
 def _called_names(index: IndexReader, symbol: SymbolRecord) -> list[str]:

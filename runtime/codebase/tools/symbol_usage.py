@@ -1,7 +1,7 @@
 """Declares the tool `explore_symbol_usage`: a symbol's definitions, uses and callees.
 
 Each row of `data` has `citation`, its position in the result's citations, or None if a line could not be cited.
-Citations come in the order of the parts: definitions, namesakes, callers, other references, importers, tests, callees.
+Citations come in the order of the parts: definitions, namesakes, callers, calls by name, other references, importers, tests, callees.
 """
 
 from __future__ import annotations
@@ -137,6 +137,7 @@ def _usage(
         "callers": sheet.rows(callers, lambda item: sheet.reference(item, f"calls {main.name}")),
         "unproven": told.unproven,
         "unproven_in_tests": told.unproven_in_tests,
+        "mentions": sheet.rows(list(told.mentions), lambda item: sheet.reference(item, f"calls a {main.name}")),
         "references": sheet.rows(references, lambda item: sheet.reference(item, f"mentions {main.name}")),
         "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
         "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),

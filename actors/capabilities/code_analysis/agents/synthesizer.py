@@ -22,7 +22,6 @@ from actors.capabilities.code_analysis.answers.listing import listing_claims
 from actors.capabilities.code_analysis.answers.open_answer import answer_claims
 from actors.capabilities.code_analysis.answers.wording import (
     caller_claim,
-    calls_by_name,
     code_claim,
     importer_claim,
     lead_claim,
@@ -256,8 +255,7 @@ def _usage(evidence: Evidence) -> list[Claim]:
         callers += others
     claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
     if is_of_member:
-        calls = [fact for fact in others if calls_by_name(fact)]
-        claims += [mention_claim(fact) for fact in calls[: MAX_CALLERS - len(claims)]]
+        claims += [mention_claim(fact) for fact in evidence.about_leads("mention")[: MAX_CALLERS - len(claims)]]
     claims = claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
     # Nobody says that a thing is not used while a call may mean it.
     defined = next((fact for fact in evidence.about_leads("definition") if fact.unproven), None)

@@ -89,12 +89,6 @@ def mention_claim(fact: Fact) -> Claim:
     return Claim("mention", f"{who}: {_line(fact.citation)}", (fact.citation,), subject=fact.name)
 
 
-def calls_by_name(fact: Fact) -> bool:
-    """True for a line that calls something of the name on an object: `pool.close()`."""
-    name = re.escape(last_part(fact.about))
-    return re.search(rf"(?:\.|->|::|\?\.)\s*{name}\s*[(!<]", fact.citation.quote) is not None
-
-
 def unproven_claim(definition: Fact, count: int, namesakes: Sequence[Fact], leads: Sequence[Entity]) -> Claim:
     """That further calls of its name have a receiver that is not known, and what else they may mean."""
     own = {lead.name for lead in leads}
