@@ -10,6 +10,7 @@ from runtime.codebase.index.records import Callee, CallsOf, ReferenceRecord, Sym
 from runtime.codebase.language_parts.type_facts import Call
 from runtime.codebase.language_registry import all_words, language_at, may_call
 from runtime.codebase.resolution.proven_calls import CallProofs, Target
+from runtime.primitives.dotted_names import last_part
 
 MAX_CALLS = 5_000
 MAX_FILES = 2_000
@@ -48,8 +49,19 @@ def callers(index: IndexReader, proofs: CallProofs, symbol: SymbolRecord, limit:
     once = {(call.file, call.line): call for call in reversed(found)}
     kept = sorted(once.values(), key=lambda call: (kind_of_path(call.file) != "source", call.file, call.line))
     mentions = [use for use in unproven if kind_of_path(use.file) != "test"]
-    mentions.sort(key=lambda use: (kind_of_path(use.file) != "source", use.file != symbol.file, use.file, use.line))
+    mentions.sort(key=lambda use: (kind_of_path(use.file) != "source", _unlikeness(use, symbol), use.file, use.line))
     return CallsOf(kept[:limit], len(unproven), len(unproven) - len(mentions), tuple(mentions[:limit]))
+
+
+def _unlikeness(use: ReferenceRecord, symbol: SymbolRecord) -> int:
+    """Return 0 for a call on an object named like the owner of a method, 1 for an abbreviation of it, 2 for others."""
+    receiver, owner = last_part(use.qualifier).strip("_").lower(), last_part(symbol.owner or "").lower()
+    if not receiver or not owner:
+        return 2
+    if receiver in owner or owner in receiver:
+        return 0
+    letters = iter(owner)
+    return 1 if receiver[0] == owner[0] and all(letter in letters for letter in receiver) else 2
 
 
 def _called_names(index: IndexReader, symbol: SymbolRecord) -> list[str]:

@@ -1,7 +1,8 @@
 """Declares the tool `explore_symbol_usage`: a symbol's definitions, uses and callees.
 
 Each row of `data` has `citation`, its position in the result's citations, or None if a line could not be cited.
-Citations come in the order of the parts: definitions, namesakes, callers, calls by name, other references, importers, tests, callees.
+Citations come in the order of the parts: definitions, namesakes, callers, calls by name, other references, importers,
+tests, callees.
 """
 
 from __future__ import annotations
