@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
+from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, joined, spread, widened
 from tests.ranking.cases import Case, Place
 from tests.ranking.examples import Example
@@ -94,7 +95,7 @@ def interval(
 Measure = Callable[[Example, Sequence[float]], Figures]
 
 
-def _ranked(example: Example, scores: Sequence[float]) -> list[tuple[float, object]]:
+def _ranked(example: Example, scores: Sequence[float]) -> list[tuple[float, ChunkHit]]:
     order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
     return [(scores[place], example.hits[place]) for place in order]
 
