@@ -15,7 +15,7 @@ FAULTS ?=
 JOBS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --durations=10
 
-.PHONY: ask test test-all test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean profile picture
+.PHONY: ask test test-all test-slow test-llm test-llm-gemma llm-env check lint types contracts bench faults programs format clean profile picture train rank-eval
 
 ask: $(DEFAULT)
 	@$(BIN)/jeeves ask "$(Q)" --repo "$(REPO)"
@@ -97,6 +97,15 @@ $(PEERS): $(DEFAULT)
 # Where the time of one question goes, as a flame graph below build/.
 profile: $(PROFILE)
 	@BIN=$(BIN) .ci/profile "$(Q)" "$(REPO)"
+
+# Clones of the repositories in docs/ranking.md, named OWNER+NAME, each at its commit.
+CLONES ?= ../clones
+RANK_STATE ?= build/ranking
+train: $(DEV)
+	$(BIN)/python -m tests.ranking.train --clones "$(CLONES)" --state "$(RANK_STATE)" $(if $(CASES),--cases "$(CASES)")
+
+rank-eval: $(DEV)
+	$(BIN)/python -m tests.ranking.train --judge --clones "$(CLONES)" --state "$(RANK_STATE)" $(if $(CASES),--cases "$(CASES)")
 
 # docs/architecture.md shows the packages as the import contracts have them.
 picture: $(DEV)

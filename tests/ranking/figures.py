@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from runtime.codebase.index.records import ChunkHit
+from runtime.codebase.search.features import FEATURES
 from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, joined, spread, widened
 from tests.ranking.cases import Case, Place
 from tests.ranking.examples import Example
@@ -59,8 +60,6 @@ def held_out(examples: Sequence[Example], names: Sequence[str]) -> list[list[flo
 
 def scored(example: Example, weights: Mapping[str, float]) -> list[float]:
     """Return the score of each candidate."""
-    from runtime.codebase.search.features import FEATURES
-
     return [float(found) for found in example.rows @ [weights.get(name, 0.0) for name in FEATURES]]
 
 

@@ -42,7 +42,12 @@ class Ranker:
 @functools.cache
 def ranker(state: State) -> Ranker:
     """Return the ranker of a state, read once from the package."""
-    return ranker_from(state, json.loads((_FOLDER / _FILES[state]).read_text(encoding="utf-8"))["weights"])
+    return ranker_from(state, json.loads(weights_file(state).read_text(encoding="utf-8"))["weights"])
+
+
+def weights_file(state: State) -> Path:
+    """Return the file in the package that has the weights of a ranker."""
+    return _FOLDER / _FILES[state]
 
 
 def ranker_from(state: State, weights: Mapping[str, float]) -> Ranker:
