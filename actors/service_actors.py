@@ -16,8 +16,9 @@ from actors.restarts import retry_while_unavailable, was_restarted
 from runtime.bus.endpoint import Endpoint
 from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
+from runtime.codebase.semantics.embedding_process import embedding_process
 from runtime.database.store_part import AnyPart
-from runtime.hosting.limits_service import LIMIT_QUERIES, Limits, LimitsService
+from runtime.hosting.limits.limits_service import LIMIT_QUERIES, Limits, LimitsService
 from runtime.llm.places import PLACE_QUERIES, PlaceService
 from runtime.memory.usage_log import USAGE
 from runtime.primitives.clock import SystemClock
@@ -41,7 +42,9 @@ class IndexActor(Participant):
 
     def __init__(self, folder: str, options: dict[str, Any]) -> None:
         super().__init__()
-        self._service = IndexService(Path(folder), msgspec.convert(options, IndexOptions))
+        indexing = msgspec.convert(options, IndexOptions)
+        embedding = embedding_process(Path(folder), embeds=indexing.embeds)
+        self._service = IndexService(Path(folder), indexing, embedding)
         self._service.prepare()
         self.endpoint = Endpoint(INDEX, RayTransport(), SystemClock(), queries=self._service.queries())
         self.endpoint.bind()

@@ -102,6 +102,8 @@ def document_of(ask: Ask, envelope: Envelope, reasoner: str) -> dict[str, Any]:
     document |= {name: given for name, given in (("mode", ask.mode), ("product", ask.product)) if given is not None}
     if answer.final_response and answer.citations is None:
         document["uncited"] = True
+    if (meaning := _meaning(envelope)) is not None:
+        document["meaning"] = meaning
     if failures := handled_failures(envelope.stages, envelope.history):
         document["failures"] = [{"stage": stage, "error": error} for stage, error in failures.items()]
         document["partial"] = True
@@ -147,6 +149,12 @@ def _without_answer(envelope: Envelope) -> str:
 
 def _citation(item: dict[str, Any]) -> dict[str, Any]:
     return {field: item[field] for field in _CITATION_FIELDS if item.get(field) is not None}
+
+
+def _meaning(envelope: Envelope) -> float | None:
+    """Return the share of the pieces that searches could compare by meaning; None if they went by words alone."""
+    share = envelope.outputs.get("execution", {}).get("meaning")
+    return float(share) if isinstance(share, int | float) else None
 
 
 def _finding(item: dict[str, Any]) -> dict[str, Any]:

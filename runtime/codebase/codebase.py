@@ -30,8 +30,9 @@ from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
-from runtime.codebase.files.walk import resolve_root
+from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
+from runtime.codebase.index.piece_text import piece_text
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import (
     Callee,
@@ -55,7 +56,6 @@ from runtime.codebase.semantics.similarity import Semantics
 from runtime.errors import RepositoryError
 
 TEXT_SEARCH_TIMEOUT_S = 5.0
-MAX_DESCRIBED_CHARS = 3_000
 _CACHED_SOURCES = 64
 
 _SourceKey = tuple[str, int, int]
@@ -293,11 +293,16 @@ class Codebase:
             return rank_chunks(self.index, query, limit, scope=within, join=join)
         semantics = self.semantics
 
-        def similar(hits: Sequence[ChunkHit]) -> list[float] | None:
+        def similar(hits: Sequence[ChunkHit]) -> list[float | None] | None:
             sources = {file: self.try_source(file) for file in {hit.file for hit in hits}}
             return semantics.similarities(query, [described(hit, sources[hit.file]) for hit in hits], wait=wait)
 
         return rank_chunks(self.index, query, limit, scope=within, similar=similar, join=join)
+
+    @property
+    def meaning(self) -> float | None:
+        """The share of the pieces whose meaning can be compared with a question, 0 to 1; None if words alone count."""
+        return None if self.semantics is None else round(self.semantics.ready(self.index), 4)
 
     def readable_paths(self, scope: str | None = None) -> list[str]:
         """Return the paths of readable files; `scope` limits them to a file or folder."""
@@ -318,10 +323,9 @@ class Codebase:
 
 def open_elsewhere(root: str, index_path: str, allow_secrets: bool) -> Codebase:
     """Open the codebase that `Codebase.portable` describes."""
-    return Codebase.open(Path(root), Path(index_path), allow_secrets=allow_secrets)
+    return Codebase.open(unmoved_root(Path(root)), Path(index_path), allow_secrets=allow_secrets)
 
 
 def described(hit: ChunkHit, source: SourceText | None) -> str:
-    """Return the text from which a chunk's vector is made: path, symbol and lines."""
-    lines = source.lines[hit.start_line - 1 : hit.end_line] if source else []
-    return f"{hit.file} {hit.symbol or ''}\n" + "\n".join(lines)[:MAX_DESCRIBED_CHARS]
+    """Return the text from which a chunk's vector is made."""
+    return piece_text(hit.file, hit.symbol or "", source.lines[hit.start_line - 1 : hit.end_line] if source else [])

@@ -46,6 +46,7 @@ class LocateRuntime:
             "repo": ask.repo,
             "commit": refreshed["commit"],
             "citations": [{field: getattr(item, field) for field in _FIELDS} for item in result.citations],
+            **({} if (meaning := result.data.get("meaning")) is None else {"meaning": meaning}),
             "terminal_reason": "completed",
             "usage": {
                 "duration_ms": int((time.monotonic() - started_s) * 1000),

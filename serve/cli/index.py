@@ -12,11 +12,12 @@ import typer
 from runtime.primitives.visible_text import visible_line
 from runtime.settings import Settings, open_state_dir
 from serve.cli.command_settings import load_command_settings
-from serve.cli.display import display_for
 from serve.cli.inputs import checked_repository
-from serve.cli.meaning import meaning, told_of_meaning
-from serve.cli.rebuilt_files import reporting_rebuilt_files
-from serve.cli.terminal import say, say_json
+from serve.cli.output.display import display_for
+from serve.cli.output.meaning import meaning, told_of_meaning
+from serve.cli.output.rebuilt_files import reporting_rebuilt_files
+from serve.cli.output.terminal import say, say_json
+from serve.cli.vector_wait import told_of_waiting, wait_for_vectors
 
 
 def index(
@@ -24,12 +25,17 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="Print the statistics as JSON.")] = False,
     show_stats: Annotated[bool, typer.Option("--stats", help="Also show how each kind of file was read.")] = False,
     rebuild: Annotated[bool, typer.Option(help="Rebuild the index from scratch.")] = False,
+    wait_vectors: Annotated[
+        bool, typer.Option("--wait-vectors", help="Also wait until search by meaning knows every piece.")
+    ] = False,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
     """Index a repository; unchanged files are not read again."""
     settings = load_command_settings(config)
     with reporting_rebuilt_files(settings):
         refreshed = asyncio.run(_refresh(settings, checked_repository(repo), rebuild))
+        if wait_vectors:
+            refreshed["vectors"] = _waited(settings, refreshed)
         refreshed["meaning"] = meaning(settings)
         refreshed["tools"] = _tools(settings, refreshed["root"])
     told = _summary(refreshed["stats"])
@@ -37,6 +43,8 @@ def index(
         told += (
             _told_of_tools(refreshed["tools"]) + _details(refreshed["stats"]) + told_of_meaning(refreshed["meaning"])
         )
+    if wait_vectors:
+        told += told_of_waiting(refreshed["vectors"])
     say_json(refreshed) if as_json else say(told)
 
 
@@ -45,7 +53,7 @@ async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, An
     from serve.wiring import index_service
 
     open_state_dir(settings.state_dir)
-    service = index_service(settings)
+    service = index_service(settings, embeds=False)
     if rebuild:
         service.index_path(Path(repo)).unlink(missing_ok=True)
 
@@ -55,6 +63,11 @@ async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, An
 
     with display_for(sys.stderr.isatty()) as display:
         return await prepared(service.refresh(repo), progress, display.indexing)
+
+
+def _waited(settings: Settings, refreshed: dict[str, Any]) -> dict[str, Any]:
+    with display_for(sys.stderr.isatty()) as display:
+        return wait_for_vectors(settings, refreshed, display.embedding)
 
 
 def _tools(settings: Settings, root: str) -> list[dict[str, Any]]:

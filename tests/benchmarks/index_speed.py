@@ -104,7 +104,7 @@ def measure(root: Path, state: Path, *, count: int, words: bool) -> Figures:
     index = state / "index.sqlite"
     index_ms, index_cpu_ms = timed(lambda: refresh(root, index))
     indexed = refresh(root, index)
-    semantics = None if words else open_semantics(state / "vectors.sqlite")
+    semantics = None if words else open_semantics(state / "vectors.sqlite", here=True)
     codebase = Codebase.open(root, index, semantics=semantics)
     questions = questions_of(codebase, count)
     first_ms, first_cpu_ms = timed(lambda: locate(codebase, questions[-1], 20))

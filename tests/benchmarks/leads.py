@@ -215,7 +215,7 @@ class Asked:
     def __init__(self, state: Path, given: Mapping[str, Path], *, answers: bool, words: bool) -> None:
         self._given = given
         self._indexes = IndexService(state / "index", IndexOptions())
-        self._semantics: Semantics | None = None if words else open_semantics(state / "vectors.sqlite")
+        self._semantics: Semantics | None = None if words else open_semantics(state / "vectors.sqlite", here=True)
         self._runner = asyncio.Runner()
         self._runtime: LocalRuntime | None = None
         if answers:

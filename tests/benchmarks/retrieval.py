@@ -54,7 +54,7 @@ def baseline(codebase: Codebase, semantics: Semantics | None, question: str, *, 
     texts = [described(hit, codebase.try_source(hit.file)) for hit in hits]
     alike = semantics.similarities(question, texts, wait=True) if semantics else None
     if alike is not None:
-        by_meaning = sorted(range(len(hits)), key=lambda place: -alike[place])
+        by_meaning = sorted(range(len(hits)), key=lambda place: -(alike[place] or 0.0))
         scores = {place: 1 / (RRF_OFFSET + place) for place in range(len(hits))}
         for rank, place in enumerate(by_meaning):
             scores[place] += 1 / (RRF_OFFSET + rank)
@@ -98,7 +98,7 @@ def read_lines(path: str) -> dict[str, dict[str, Any]]:
 def compare(cases_path: str, input_path: str, scorer: Any, state: Path, *, words: bool) -> None:
     """Print the table of one set of cases."""
     cases, inputs = read_lines(cases_path), read_lines(input_path)
-    semantics = None if words else open_semantics(state / "vectors.sqlite")
+    semantics = None if words else open_semantics(state / "vectors.sqlite", here=True)
     places = IndexService(state, IndexOptions())
     measured: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     took_ms = []

@@ -36,7 +36,7 @@ Place = tuple[str, int, int]
 def shape_faults(document: dict[str, Any]) -> list[str]:
     """Fields that the document lacks, has too many, or of the wrong type."""
     faults = [f"lacks {name}" for name in FIELDS if name not in document]
-    faults += [f"has {name}" for name in document if name not in {*FIELDS, "id", "attempts", "failures"}]
+    faults += [f"has {name}" for name in document if name not in {*FIELDS, "id", "attempts", "failures", "meaning"}]
     faults += [
         f"{name} is a {type(document[name]).__name__}"
         for name, kind in FIELDS.items()

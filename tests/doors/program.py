@@ -25,6 +25,9 @@ STOPPED_IS_NOT_HANGING = {"JEEVES_SUPERVISOR__HANGS_AFTER_S": "600"}
 TREE = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
 """Where the code under test is, if that is not where it is installed."""
 
+WITHOUT_VECTORS = {"JEEVES_CODE_INDEX__EMBEDDINGS": "false"}
+"""Settings of commands that make no vectors behind their answers: hundreds of tests would each load the model."""
+
 UNHURRIED = {f"JEEVES_LIMITS__RATES__{limit}": "unlimited" for limit in ("PER_MINUTE", "PER_HOUR", "PER_DAY", "BURST")}
 """Settings of a service whose one client is a test, which asks more often than a person."""
 
@@ -83,6 +86,7 @@ class Program:
             "JEEVES_STATE_DIR": str(state_dir),
             **TREE,
             **UNHURRIED,
+            **WITHOUT_VECTORS,
             **env,
         }
 

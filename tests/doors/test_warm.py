@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from runtime.codebase.semantics.similarity import is_installed
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.primitives.ids import RunId
 from runtime.store.run_log import SqliteRunLog
@@ -39,7 +38,7 @@ def warm_repo(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def warm(folder: Path) -> Iterator[Program]:
     """The program with a system that is up."""
-    program = Program(folder / "state", **STOPPED_IS_NOT_HANGING)
+    program = Program(folder / "state", **STOPPED_IS_NOT_HANGING, JEEVES_CODE_INDEX__EMBEDDINGS="true")
     program.run("up").answers()
     yield program
     program.run("down").answers()
@@ -81,6 +80,10 @@ def test_up_with_other_settings_is_refused(warm: Program) -> None:
 
 
 def test_a_warm_answer_is_the_same_as_a_cold_one(warm: Program, warm_repo: Path) -> None:
+    # Both have the same vectors; those of the warm system are made by its own process.
+    assert (
+        warm.run("index", "--repo", warm_repo, "--wait-vectors", "--json").answers().document["vectors"]["ready"] == 1
+    )
     answered = warm.ask(QUESTION, warm_repo).answers().document
     alone = warm.ask(QUESTION, warm_repo, env={"JEEVES_RAY__MODE": "in_process"}).answers().document
     assert document_faults(answered, warm_repo) == []
@@ -148,7 +151,6 @@ def test_the_status_tells_what_is_up(warm: Program, warm_repo: Path) -> None:
     )
 
 
-@pytest.mark.skipif(not is_installed(), reason="the extra `embeddings` is not installed")
 def test_the_status_tells_how_far_vectors_are_that_are_made_in_the_background(warm: Program) -> None:
     cache = VectorCache(warm.state_dir / "index" / "vectors.sqlite")
     cache.note("somebody", 3, 7)

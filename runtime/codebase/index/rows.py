@@ -18,6 +18,7 @@ from runtime.codebase.files.path_kinds import is_listed_only
 from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.files.walk import FileEntry
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.index.piece_text import piece_key, piece_text
 from runtime.codebase.language_parts.type_facts import encoded
 from runtime.codebase.language_registry import language_named, language_of_content, languages
 from runtime.codebase.parsing.chunks import COMMENT_MARKS, Chunk, cut
@@ -35,7 +36,7 @@ _INSERTS: dict[str, str] = {
     "refs": "INSERT INTO refs VALUES (?, ?, ?, ?, ?, ?)",
     "imports": "INSERT INTO imports VALUES (?, ?, ?, ?, ?, NULL)",
     "facts": "INSERT INTO facts VALUES (?, ?, ?)",
-    "chunks": "INSERT INTO chunks VALUES (?, ?, ?, ?, ?)",
+    "chunks": "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
     "chunk_text": "INSERT INTO chunk_text (rowid, body, names, path, doc) VALUES (?, ?, ?, ?, ?)",
 }
 
@@ -141,7 +142,8 @@ class RowWriter:
             if doc_lines:
                 doc += "\n" + "\n".join(lines[line - 1] for line in range(start, end + 1) if line in doc_lines)
             symbol_id = None if symbol is None else first_symbol + symbol
-            self._rows["chunks"].append((chunk_id, file_id, start, end, symbol_id))
+            key = piece_key(piece_text(path, names, lines[start - 1 : end]))
+            self._rows["chunks"].append((chunk_id, file_id, start, end, symbol_id, key))
             row = (chunk_id, index_terms(text), index_terms(names), path_terms, index_terms(doc[:MAX_CHUNK_CHARS]))
             self._rows["chunk_text"].append(row)
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from runtime.bus.queries import QueryHandler
+from runtime.codebase.files.walk import unmoved_root
 from runtime.codebase.index.refresh_call import REFRESH
 from runtime.codebase.index.writer import IndexOptions
 from runtime.errors import ProcessDiedError, ProcessMemoryError, RepositoryError
@@ -33,11 +34,28 @@ class Progress(msgspec.Struct, frozen=True):
     total: int = 0
 
 
-class IndexService:
-    """Keeps the indexes under `folder` up to date."""
+class Follower(Protocol):
+    """Works on indexes behind their refreshes, such as on the vectors of their pieces."""
 
-    def __init__(self, folder: Path, options: IndexOptions) -> None:
+    def start(self) -> None:
+        """Get ready for the first index."""
+        ...
+
+    def take(self, root: str, index_path: Path) -> None:
+        """Work on an index that was refreshed, before earlier ones; return at once."""
+        ...
+
+    def close(self) -> None:
+        """Stop at once."""
+        ...
+
+
+class IndexService:
+    """Keeps the indexes under `folder` up to date; `follower` is given each index that was refreshed."""
+
+    def __init__(self, folder: Path, options: IndexOptions, follower: Follower | None = None) -> None:
         self._folder = folder
+        self._follower = follower
         self._options = options
         self._locks: dict[Path, asyncio.Lock] = {}
         self._progress: dict[str, Progress] = {}
@@ -46,10 +64,14 @@ class IndexService:
     def prepare(self) -> None:
         """Start a process ahead of the first refresh."""
         self._pool.start_one()
+        if self._follower is not None:
+            self._follower.start()
 
     def close(self) -> None:
-        """End the processes that wait for a refresh; those that refresh end by themselves, or by cancellation."""
+        """End the follower and processes that wait for a refresh; a refresh ends by itself, or by cancellation."""
         self._pool.close()
+        if self._follower is not None:
+            self._follower.close()
 
     def index_path(self, root: Path) -> Path:
         """Return the path of the index of `root`."""
@@ -63,10 +85,11 @@ class IndexService:
     async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
         """Bring the index of `root` up to date, within `timeout_s` if that is less than the options allow.
 
-        Raise RepositoryError or StateStorageError if that fails; a RepositoryError has `timed_out` if time ran out.
+        `root` is a real path: one that leads elsewhere by now is refused. Raise RepositoryError or StateStorageError if
+        that fails; a RepositoryError has `timed_out` if time ran out.
         """
         limit_s = min(self._options.timeout_s, self._options.timeout_s if timeout_s is None else timeout_s)
-        resolved = await asyncio.to_thread(Path(root).resolve)
+        resolved = await asyncio.to_thread(unmoved_root, Path(root))
         try:
             async with asyncio.timeout(limit_s), self._locks.setdefault(resolved, asyncio.Lock()):
                 return await self._refreshed(resolved)
@@ -97,6 +120,8 @@ class IndexService:
             done = await self._pool.call(REFRESH, arguments, on_note=note)
         finally:
             self._progress.pop(key, None)
+        if self._follower is not None:
+            await asyncio.to_thread(self._follower.take, key, path)
         return {"root": key, "index_path": str(path), **done}
 
     def queries(self) -> dict[str, QueryHandler]:

@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 BUSY_TIMEOUT_S = 60.0
 _WRITER_PRAGMAS = ("journal_mode = WAL", "synchronous = NORMAL", "temp_store = MEMORY", "cache_size = -65536")
 
@@ -43,7 +43,7 @@ CREATE INDEX imports_by_name ON imports (name);
 CREATE TABLE facts (file_id INTEGER PRIMARY KEY, package TEXT NOT NULL, data BLOB NOT NULL);
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
-    symbol_id INTEGER
+    symbol_id INTEGER, key BLOB NOT NULL
 );
 CREATE INDEX chunks_by_file ON chunks (file_id);
 CREATE VIRTUAL TABLE chunk_text USING fts5 (body, names, path, doc, tokenize = 'ascii');

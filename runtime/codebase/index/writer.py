@@ -41,13 +41,14 @@ Progress = Callable[[int, int], None]
 class IndexOptions:
     """Configures the index; `max_index_pages` caps the index file, 4096 bytes a page (None: no cap).
 
-    `timeout_s` and `memory_bytes` bound the process in which `IndexService` refreshes.
+    `timeout_s` and `memory_bytes` bound the process in which `IndexService` refreshes. `embeds`: pieces get vectors.
     """
 
     walk: WalkOptions = field(default_factory=WalkOptions)
     max_index_pages: int | None = None
     timeout_s: float = 600.0
     memory_bytes: int = 4_000_000_000
+    embeds: bool = False
 
 
 def refresh(

@@ -24,22 +24,24 @@ MAX_DEVIATIONS = 2.5
 Scored = tuple[float, ChunkHit]
 
 
-def with_similarity(ranked: Sequence[Scored], similarities: Sequence[float], weight: float) -> list[Scored]:
-    """Reorder the hits by score and similarity; hits with a similarity (the first ones) stay ahead of all others.
+def with_similarity(ranked: Sequence[Scored], similarities: Sequence[float | None], weight: float) -> list[Scored]:
+    """Reorder the hits by score and similarity; hits that were compared (the first ones) stay ahead of all others.
 
     Similarities count by their distance from their mean in standard deviations, so that the range of a model's
-    cosines does not matter; one deviation is worth `weight` of the best score.
+    cosines does not matter; one deviation is worth `weight` of the best score. One that is not known counts as average.
     """
     count = len(similarities)
-    if count < 2:
+    known = [similarity for similarity in similarities if similarity is not None]
+    if len(known) < 2:
         return list(ranked)
-    mean, deviation = statistics.fmean(similarities), statistics.pstdev(similarities)
+    mean, deviation = statistics.fmean(known), statistics.pstdev(known)
     if deviation < 1e-6:
         return list(ranked)
     unit = weight * max(score for score, _ in ranked)
     moved = []
     for (score, hit), similarity in zip(ranked[:count], similarities, strict=True):
-        off = max(-MAX_DEVIATIONS, min(MAX_DEVIATIONS, (similarity - mean) / deviation))
+        deviations = 0.0 if similarity is None else (similarity - mean) / deviation
+        off = max(-MAX_DEVIATIONS, min(MAX_DEVIATIONS, deviations))
         moved.append((score + unit * off, hit))
     moved.sort(key=lambda pair: -pair[0])
     # Hits that were not compared keep their order behind the rest, so their scores must not be greater.

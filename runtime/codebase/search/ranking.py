@@ -47,7 +47,7 @@ _PATH = re.compile(
 )
 
 _Key = tuple[str, int]
-Similar = Callable[[Sequence[ChunkHit]], Sequence[float] | None]
+Similar = Callable[[Sequence[ChunkHit]], Sequence[float | None] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def rank_chunks(
 ) -> list[ChunkHit]:
     """Return the best chunks for a question, at most `limit`; `scope` limits them to a file or folder.
 
-    `similar` returns the similarity in meaning of the first 60, or None if it is not available now. With `join`,
+    `similar` returns the similarity in meaning of the first 60, None for those where it is not known. With `join`,
     chunks that the best ones call in their own file are raised, chunks that nearly touch become one hit of at most 80
     lines, and behind the first ten new files alternate with known ones. Empty for a question without terms.
     """

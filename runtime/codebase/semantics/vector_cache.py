@@ -1,12 +1,12 @@
-"""Caches embeddings by hash of their text, in one SQLite file for all repositories of a state folder.
+"""Keeps embeddings by the hash of their text, in one SQLite file of a state folder.
 
-A chunk that is identical in another commit or checkout is embedded once. Nothing depends on the file: one that cannot
-be read or written is set aside and made anew, which only costs time.
+It serves all repositories: a piece that is identical in another commit or checkout is embedded once. The file is also
+where other processes leave word for the one that embeds: which indexes want vectors, and which texts are wanted first.
+Nothing depends on the file: one that cannot be read or written is set aside and made anew, which only costs time.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import sqlite3
@@ -14,39 +14,54 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-
-from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
+from runtime.codebase.semantics.embedding import Vectors
+from runtime.codebase.semantics.packing import PACKED_BYTES, pack, unpack
 from runtime.database.set_aside import set_aside
 
-MAX_VECTORS = 300_000
+MAX_VECTORS = 600_000
+MAX_FIRST = 2_000
+WANTED_FOR_S = 86_400.0
 BUSY_TIMEOUT_S = 2.0
+# Raised with every change of the model, of the text of a piece or of the form of the vectors: older files are emptied.
+FORMAT = 2
 _KEYS_PER_QUERY = 500
-_BYTES_PER_NUMBER = 2
+_TABLES = (
+    "CREATE TABLE vectors (id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)",
+    "CREATE TABLE progress (owner TEXT PRIMARY KEY, made INTEGER NOT NULL, total INTEGER NOT NULL, noted_s REAL)",
+    "CREATE TABLE first (id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, text TEXT NOT NULL)",
+    "CREATE TABLE wanted (index_path TEXT PRIMARY KEY, root TEXT NOT NULL, wanted_s REAL NOT NULL)",
+)
 # SQLite locks that other processes hold, a full disk and failed reads pass by themselves.
 _PASSING = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 
 log = logging.getLogger(__name__)
 
 
-def key_of(model: str, text: str) -> bytes:
-    """Return the key of a text's vector: a hash of the model's name and the text."""
-    return hashlib.blake2b(f"{model}\0{text}".encode("utf-8", "replace"), digest_size=16).digest()
+class WantedIndex(NamedTuple):
+    """Names an index whose pieces are to get vectors, and its repository."""
+
+    index_path: str
+    root: str
 
 
 class VectorCache:
-    """Reads and adds vectors, in half precision on disk; beyond `max_vectors` the oldest are deleted."""
+    """Reads and adds vectors, one byte per number on disk; beyond `max_vectors` the oldest are deleted."""
 
     def __init__(self, path: Path, *, max_vectors: int = MAX_VECTORS) -> None:
+        self.max_vectors = max_vectors
         self._path = path
-        self._max_vectors = max_vectors
         self._guard = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._is_broken = False
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
-        """Return the cached vectors, by key."""
+        """Return the kept vectors, by key."""
+        return {key: unpack(data) for key, data in self.packed(keys).items()}
+
+    def packed(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the kept vectors as they are packed, by key."""
         found: dict[bytes, bytes] = {}
 
         def read(connection: sqlite3.Connection) -> None:
@@ -54,21 +69,95 @@ class VectorCache:
                 part = keys[at : at + _KEYS_PER_QUERY]
                 marks = ", ".join("?" * len(part))
                 rows = connection.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)
-                found.update({key: data for key, data in rows if len(data) == DIMENSIONS * _BYTES_PER_NUMBER})
+                found.update({key: data for key, data in rows if len(data) == PACKED_BYTES})
 
         self._work(read)
-        return {key: np.frombuffer(data, np.float16).astype(np.float32) for key, data in found.items()}
+        return found
+
+    def packed_after(self, last_id: int) -> tuple[dict[bytes, bytes], int]:
+        """Return the packed vectors that were added after the one of an id, and the id of the newest."""
+        found: dict[bytes, bytes] = {}
+        newest = last_id
+
+        def read(connection: sqlite3.Connection) -> None:
+            nonlocal newest
+            for number, key, data in connection.execute("SELECT id, key, vector FROM vectors WHERE id > ?", (last_id,)):
+                newest = max(newest, number)
+                if len(data) == PACKED_BYTES:
+                    found[key] = data
+
+        self._work(read)
+        return found, newest
+
+    def newest_id(self) -> int:
+        """Return the id of the vector added last; 0 without any."""
+        newest = 0
+
+        def read(connection: sqlite3.Connection) -> None:
+            nonlocal newest
+            (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM vectors").fetchone()
+
+        self._work(read)
+        return newest
 
     def put(self, vectors: Mapping[bytes, Vectors]) -> None:
         """Add vectors; existing ones stay as they are."""
-        rows = [(key, vector.astype(np.float16).tobytes()) for key, vector in vectors.items()]
+        rows = [(key, pack(vector)) for key, vector in vectors.items()]
 
         def add(connection: sqlite3.Connection) -> None:
             connection.executemany("INSERT OR IGNORE INTO vectors (key, vector) VALUES (?, ?)", rows)
+            connection.executemany("DELETE FROM first WHERE key = ?", [(key,) for key, _ in rows])
             (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM vectors").fetchone()
-            connection.execute("DELETE FROM vectors WHERE id <= ?", (newest - self._max_vectors,))
+            connection.execute("DELETE FROM vectors WHERE id <= ?", (newest - self.max_vectors,))
 
         self._work(add)
+
+    def want_first(self, texts: Mapping[bytes, str]) -> None:
+        """Leave word that these texts are to be embedded before all others; of too many, the oldest are forgotten."""
+        rows = [(key, text.encode("utf-8", "replace").decode()) for key, text in texts.items()]
+
+        def add(connection: sqlite3.Connection) -> None:
+            connection.executemany("INSERT OR REPLACE INTO first (key, text) VALUES (?, ?)", rows)
+            (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM first").fetchone()
+            connection.execute("DELETE FROM first WHERE id <= ?", (newest - MAX_FIRST,))
+
+        self._work(add)
+
+    def wanted_first(self, limit: int) -> dict[bytes, str]:
+        """Return texts to be embedded before all others, those of the latest question first."""
+        found: dict[bytes, str] = {}
+
+        def read(connection: sqlite3.Connection) -> None:
+            found.update(connection.execute("SELECT key, text FROM first ORDER BY id DESC LIMIT ?", (limit,)))
+
+        self._work(read)
+        return found
+
+    def forget_first(self, keys: Sequence[bytes]) -> None:
+        """Forget texts that could not be embedded."""
+        self._work(lambda db: db.executemany("DELETE FROM first WHERE key = ?", [(key,) for key in keys]))
+
+    def want(self, index: WantedIndex) -> None:
+        """Leave word that the pieces of an index are to get vectors, before those of indexes asked for earlier."""
+        self._work(lambda db: db.execute("INSERT OR REPLACE INTO wanted VALUES (?, ?, ?)", (*index, time.time())))
+
+    def wanted(self) -> list[WantedIndex]:
+        """Return the indexes of the last day whose pieces are to get vectors, the latest first."""
+        found: list[WantedIndex] = []
+
+        def read(connection: sqlite3.Connection) -> None:
+            since_s = time.time() - WANTED_FOR_S
+            rows = connection.execute(
+                "SELECT index_path, root FROM wanted WHERE wanted_s > ? ORDER BY wanted_s DESC", (since_s,)
+            )
+            found[:] = [WantedIndex(*row) for row in rows]
+
+        self._work(read)
+        return found
+
+    def done_with(self, index: WantedIndex) -> None:
+        """Take back that an index wants vectors."""
+        self._work(lambda db: db.execute("DELETE FROM wanted WHERE index_path = ?", (index.index_path,)))
 
     def note(self, owner: str, made: int, total: int) -> None:
         """Record the progress of `owner` for other processes; delete the record once all vectors are made."""
@@ -87,7 +176,7 @@ class VectorCache:
         with self._guard:
             self._close()
 
-    def _work(self, act: Callable[[sqlite3.Connection], None]) -> None:
+    def _work(self, act: Callable[[sqlite3.Connection], object]) -> None:
         """Carry `act` out in a transaction; repeat it on a new connection, then on a new file, if the file fails it."""
         with self._guard:
             for again in (self._close, self._set_aside, None):
@@ -125,14 +214,7 @@ class VectorCache:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS vectors "
-                    "(id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)"
-                )
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS progress "
-                    "(owner TEXT PRIMARY KEY, made INTEGER NOT NULL, total INTEGER NOT NULL, noted_s REAL NOT NULL)"
-                )
+                _ensure_tables(connection)
             except sqlite3.Error:
                 connection.close()
                 raise
@@ -143,6 +225,23 @@ class VectorCache:
         if not self._is_broken:
             log.warning("vectors.unusable", extra={"path": str(self._path), "error": str(error)})
         self._is_broken = True
+
+
+def _ensure_tables(connection: sqlite3.Connection) -> None:
+    if _format_of(connection) == FORMAT:
+        return
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        if _format_of(connection) == FORMAT:  # another process was quicker
+            return
+        for statement in _TABLES:
+            connection.execute(f"DROP TABLE IF EXISTS {statement.split()[2]}")
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _format_of(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _is_of_the_file(error: Exception) -> bool:

@@ -1,81 +1,99 @@
-"""Computes similarities from cached vectors; makes missing ones at once or in the background."""
+"""Computes similarities from kept vectors; asks for missing ones, which another process makes."""
 
 from __future__ import annotations
 
-import atexit
 import logging
-import os
-import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-import numpy as np
-
-from runtime.codebase.semantics.embedding import Embedder, Vectors
-from runtime.codebase.semantics.vector_cache import VectorCache, key_of
+from runtime.codebase.index.piece_text import piece_key
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.semantics.embedding import Vectors
+from runtime.codebase.semantics.packing import as_kept
+from runtime.codebase.semantics.piece_vectors import Near, PieceVectors
+from runtime.codebase.semantics.vector_cache import VectorCache
 
 log = logging.getLogger(__name__)
 
 MAX_IN_MEMORY = 20_000
-MAX_WAITING = 2_000
-# So few that `close` waits a tenth of a second at most.
-TEXTS_AT_ONCE = 4
+MAX_INDEXES = 4
+# The vector of a question takes some milliseconds; more only while the process that embeds is starting.
+PATIENCE_S = 1.0
+WAITING_PATIENCE_S = 300.0
+
+# Embeds texts within a number of seconds, one row each.
+EmbedWithin = Callable[[Sequence[str], float], Vectors]
 
 
 class VectorSemantics:
     """Computes similarities by an embedder, with its vectors kept in memory and in a cache file."""
 
-    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
-        self._embedder = embedder
+    def __init__(self, embed: EmbedWithin, cache: VectorCache) -> None:
+        self._embed = embed
         self._cache = cache
         self._guard = threading.Lock()
         self._known: OrderedDict[bytes, Vectors] = OrderedDict()
-        self._waiting: OrderedDict[bytes, str] = OrderedDict()
-        self._worker: threading.Thread | None = None
-        self._closed = False
-        self._made = 0
-        self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
-        # A model that is running when the interpreter shuts down crashes the whole process.
-        atexit.register(self.close)
+        self._of_index: OrderedDict[Path, PieceVectors] = OrderedDict()
 
-    def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float] | None:
-        """Return the cosine of the query and each text, -1 to 1; None if vectors are missing (no `wait`) or fail."""
+    def similarities(self, query: str, texts: Sequence[str], *, wait: bool) -> list[float | None] | None:
+        """Return the cosine of the query and each text, -1 to 1, None for a text without a vector.
+
+        With `wait`, missing vectors are made first. None if no text has one, or if embedding fails.
+        """
         if not texts:
             return []
-        wanted = {key_of(self._embedder.name, text): text for text in (query, *texts)}
+        wanted = {piece_key(text): text for text in texts}
         vectors = self._find(list(wanted))
         missing = {key: text for key, text in wanted.items() if key not in vectors}
-        if len(missing) == 1 and query in missing.values():
-            # The vector of a question is made in a few milliseconds; only those of code are worth waiting for.
-            wait = True
-        if missing and not wait:
-            self._make_later(missing)
+        if missing and wait:
+            made = self._made(missing, WAITING_PATIENCE_S)
+            if made is None:
+                return None
+            vectors |= made
+        elif missing:
+            self._cache.want_first(missing)
+        at = self._query_vector(query, WAITING_PATIENCE_S if wait else PATIENCE_S) if vectors else None
+        if at is None:
             return None
-        try:
-            vectors |= self._make(missing)
-        except Exception:
-            log.exception("embeddings.failed", extra={"texts": len(missing)})
-            return None
-        at = vectors[key_of(self._embedder.name, query)]
-        return [float(at @ vectors[key_of(self._embedder.name, text)]) for text in texts]
+        found = [vectors.get(piece_key(text)) for text in texts]
+        return [None if vector is None else float(at @ vector) for vector in found]
 
-    def progress(self) -> tuple[int, int]:
-        """Return the number of vectors made so far, and that number plus the texts still waiting."""
-        with self._guard:
-            return self._made, self._made + len(self._waiting)
+    def nearest(
+        self, index: IndexReader, query: str, limit: int, *, files: Sequence[int] | None = None, wait: bool = False
+    ) -> list[Near] | None:
+        """Return the chunks of an index nearest to a query, best first; None if none has a vector or embedding fails.
+
+        Chunks without a vector are left out; `files`: the ids of the files to which chunks are limited. With `wait`, a
+        slow embedder is waited for, not the vectors of all chunks.
+        """
+        vectors = self._vectors_of(index)
+        if not vectors.ready(index):
+            return None
+        at = self._query_vector(query, WAITING_PATIENCE_S if wait else PATIENCE_S)
+        return None if at is None else vectors.nearest(index, at, limit, files)
+
+    def ready(self, index: IndexReader) -> float:
+        """Return the share of the chunks of an index that have a vector, 0 to 1."""
+        return self._vectors_of(index).ready(index)
 
     def close(self) -> None:
-        """Stop making vectors; those that are made are kept."""
-        with self._guard:
-            self._closed = True
-            self._waiting.clear()
-            worker = self._worker
-        if worker is not None and worker is not threading.current_thread():
-            worker.join()
-            self._cache.note(self._owner, 0, 0)
+        """Close the cache file."""
         self._cache.close()
-        atexit.unregister(self.close)
+
+    def _vectors_of(self, index: IndexReader) -> PieceVectors:
+        with self._guard:
+            vectors = self._of_index.setdefault(index.path, PieceVectors(self._cache))
+            self._of_index.move_to_end(index.path)
+            while len(self._of_index) > MAX_INDEXES:
+                self._of_index.popitem(last=False)
+        return vectors
+
+    def _query_vector(self, query: str, patience_s: float) -> Vectors | None:
+        key = piece_key(query)
+        found = self._find([key]) or self._made({key: query}, patience_s)
+        return None if found is None else found[key]
 
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
         with self._guard:
@@ -86,16 +104,16 @@ class VectorSemantics:
         self._remember(stored)
         return found | stored
 
-    def _make(self, texts: dict[bytes, str]) -> dict[bytes, Vectors]:
-        if not texts:
-            return {}
-        rows = self._embedder.embed(list(texts.values()))
-        # Half precision, as they are kept, so that the first answer and later ones agree.
-        made = {key: row.astype(np.float16).astype(np.float32) for key, row in zip(texts, rows, strict=True)}
+    def _made(self, texts: dict[bytes, str], patience_s: float) -> dict[bytes, Vectors] | None:
+        """Return vectors made now, which are also kept; None if that fails: then words alone count."""
+        try:
+            rows = self._embed(list(texts.values()), patience_s)
+        except Exception:
+            log.exception("embeddings.failed", extra={"texts": len(texts)})
+            return None
+        made = {key: as_kept(row) for key, row in zip(texts, rows, strict=True)}
         self._cache.put(made)
         self._remember(made)
-        with self._guard:
-            self._made += len(made)
         return made
 
     def _remember(self, vectors: dict[bytes, Vectors]) -> None:
@@ -103,34 +121,3 @@ class VectorSemantics:
             self._known.update(vectors)
             while len(self._known) > MAX_IN_MEMORY:
                 self._known.popitem(last=False)
-
-    def _make_later(self, texts: dict[bytes, str]) -> None:
-        with self._guard:
-            self._waiting.update(texts)
-            while len(self._waiting) > MAX_WAITING:
-                self._waiting.popitem(last=False)
-            if self._closed or (self._worker is not None and self._worker.is_alive()):
-                return
-            self._worker = threading.Thread(target=self._work, name="embeddings", daemon=True)
-            self._worker.start()
-
-    def _work(self) -> None:
-        before = self._made
-        while True:
-            with self._guard:
-                part = {key: self._waiting[key] for key in list(self._waiting)[:TEXTS_AT_ONCE]}
-                made, total = self._made - before, self._made - before + len(self._waiting)
-                if not part:
-                    self._worker = None
-            # Other processes read this progress; with nothing left to make it is deleted.
-            self._cache.note(self._owner, made, total)
-            if not part:
-                return
-            try:
-                self._make(part)
-            except Exception:
-                # Without vectors the search goes by words alone; the next question tries again.
-                log.exception("embeddings.failed", extra={"texts": len(part)})
-            with self._guard:
-                for key in part:
-                    self._waiting.pop(key, None)

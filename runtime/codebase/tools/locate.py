@@ -72,7 +72,8 @@ def locate(
     `data`: query, scope (the final one), results [{file, start_line, end_line, symbol, kind, signature, docstring,
     score, source}], with `branch` [first line, last line] of the branch that answers «what happens when …?»;
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
-    results. Status `empty` if nothing matches, `denied` if the scope leads outside the root.
+    results; `meaning`: the share of the pieces that could be compared by meaning, 0 to 1, None if words alone count.
+    Status `empty` if nothing matches, `denied` if the scope leads outside the root.
     """
     log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()
@@ -89,7 +90,13 @@ def locate(
         parent = posixpath.dirname(place)
         place = parent or None
         found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
-    data = {"query": query, "scope": place, "results": [row for row, _ in found], "definitions": search.definitions}
+    data = {
+        "query": query,
+        "scope": place,
+        "results": [row for row, _ in found],
+        "definitions": search.definitions,
+        "meaning": codebase.meaning,
+    }
     return log.result("ok" if found else "empty", data, [citation for _, citation in found])
 
 

@@ -81,6 +81,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
             step_id: [attempt for result in run.results for attempt in result.attempts] for step_id, run in done.items()
         },
         total_time_ms=int((time.perf_counter() - started_s) * 1000),
+        meaning=_meaning(result.data.get("meaning") for result in results),
     )
     return StageResult(written(output))
 
@@ -124,8 +125,14 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
         all_succeeded=all(group.all_succeeded for group in groups),
         attempt_history=dict(sorted(attempts, key=lambda tried: place[tried[0]])),
         total_time_ms=sum(group.total_time_ms for group in groups),
+        meaning=_meaning(group.meaning for group in groups),
     )
     return StageResult(written(output))
+
+
+def _meaning(shares: Iterable[float | None]) -> float | None:
+    """Return the least share of the pieces that a search could compare by meaning; None if none did."""
+    return min((share for share in shares if share is not None), default=None)
 
 
 def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dict[str, Any]]:

@@ -28,7 +28,10 @@ class CodeRead(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """Defines the output of a traverser, and of the stage that merges the outputs of several."""
+    """Defines the output of a traverser, and of the stage that merges the outputs of several.
+
+    `meaning`: the share of the pieces that searches could compare by meaning; None if they went by words alone.
+    """
 
     results: list[StepReport]
     facts: list[Fact] = []
@@ -40,6 +43,7 @@ class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
     all_succeeded: bool = True
     attempt_history: dict[str, list[Attempt]] = {}
     total_time_ms: int = 0
+    meaning: float | None = None
 
 
 class TraversedOutput(msgspec.Struct, frozen=True, kw_only=True):

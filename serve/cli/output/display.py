@@ -7,7 +7,7 @@ from typing import Protocol
 
 from runtime.primitives.visible_text import visible, visible_line
 from runtime.supervision.commands import EVENT_FAMILIES, TEXT_EVENTS, ClientEvent
-from serve.cli.terminal import progress_console
+from serve.cli.output.terminal import progress_console
 
 DRAFT_LINES = 6
 
@@ -29,6 +29,9 @@ class Display(Protocol):
     def indexing(self, done: int, total: int) -> None:
         """Show how many files of the repository have been indexed."""
 
+    def embedding(self, done: int, total: int) -> None:
+        """Show how many pieces of the repository have a vector."""
+
     def status(self, text: str) -> None:
         """Show a status text."""
 
@@ -48,6 +51,9 @@ class QuietDisplay:
         """Show nothing."""
 
     def indexing(self, done: int, total: int) -> None:
+        """Show nothing."""
+
+    def embedding(self, done: int, total: int) -> None:
         """Show nothing."""
 
     def status(self, text: str) -> None:
@@ -92,8 +98,11 @@ class LiveDisplay:
         self._draw()
 
     def indexing(self, done: int, total: int) -> None:
-        filled = int(30 * done / total) if total else 0
-        self._bar = f"indexing {'█' * filled}{'░' * (30 - filled)} {done}/{total} files" if done < total else ""
+        self._bar = _bar("indexing", done, total, "files")
+        self._draw()
+
+    def embedding(self, done: int, total: int) -> None:
+        self._bar = _bar("embedding", done, total, "pieces")
         self._draw()
 
     def status(self, text: str) -> None:
@@ -112,6 +121,11 @@ class LiveDisplay:
         for draft in self._drafts.values():
             told.append(f"\ndraft, not checked yet:\n{_last_lines(draft)}", style="dim")
         self._live.update(told)
+
+
+def _bar(verb: str, done: int, total: int, things: str) -> str:
+    filled = int(30 * done / total) if total else 0
+    return f"{verb} {'█' * filled}{'░' * (30 - filled)} {done}/{total} {things}" if done < total else ""
 
 
 def with_text(drafts: Drafts, event: ClientEvent) -> Drafts:

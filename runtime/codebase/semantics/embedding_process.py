@@ -1,0 +1,171 @@
+"""Runs the one process that embeds for a state folder.
+
+    process = EmbeddingProcess(state_dir / "index")
+    process.start()
+    process.take(root, index_path)      after each refresh of an index
+    process.close()
+
+The process holds a lock; further ones that are started meanwhile wait for it without loading the model, and take over
+when its owner ends. It answers requests at normal priority, makes the vectors of all pieces at the lowest one, and dies
+with its owner at once: what was made is kept.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+from runtime.codebase.semantics.model_file import missing_packages
+from runtime.errors import JeevesError, ProcessKilledError
+from runtime.processes.worker_process import WorkerProcess
+
+SERVE = f"{__name__}:serve"
+VECTORS_NAME = "vectors.sqlite"
+# The library of the model maps more than it uses; at 350 MB of resident memory its private data is far below this.
+MEMORY_BYTES = 1_500_000_000
+SLICE_S = 600.0
+IDLE_POLL_S = 0.3
+LOCK_POLL_S = 0.2
+_LOWEST = 19
+
+log = logging.getLogger(__name__)
+
+
+class EmbeddingProcess:
+    """Starts the process when it is needed, and kills it when it is closed."""
+
+    def __init__(self, folder: Path) -> None:
+        """Configure the process; `folder` has the vectors, and will have its socket and its lock."""
+        self._folder = folder
+        self._guard = threading.Lock()
+        self._worker: WorkerProcess | None = None
+        self._closed = False
+
+    @property
+    def is_running(self) -> bool:
+        """True from the start of the process until it fails or is closed."""
+        with self._guard:
+            return self._worker is not None
+
+    def start(self) -> None:
+        """Start the process unless it runs; one that failed is started again by the next call."""
+        with self._guard:
+            if self._closed or self._worker is not None:
+                return
+            self._folder.mkdir(parents=True, exist_ok=True)
+            # Each call ends by itself after ten minutes; the pool's rule for slow calls would undo our priorities.
+            self._worker = WorkerProcess(memory_bytes=MEMORY_BYTES, slow_after_s=2 * SLICE_S)
+            threading.Thread(target=self._run, args=(self._worker,), name="embedding", daemon=True).start()
+
+    def take(self, root: str, index_path: Path) -> None:
+        """Have the pieces of an index embedded before those of earlier ones; returns at once."""
+        from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
+
+        cache = VectorCache(self._folder / VECTORS_NAME)
+        cache.want(WantedIndex(str(index_path), root))
+        cache.close()
+        self.start()
+
+    def close(self) -> None:
+        """Kill the process. Idempotent; it is not started again."""
+        with self._guard:
+            self._closed = True
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+
+    def _run(self, worker: WorkerProcess) -> None:
+        try:
+            while True:
+                worker.call(SERVE, {"folder": str(self._folder), "for_s": SLICE_S})
+        except ProcessKilledError:
+            return
+        except JeevesError as error:
+            log.warning("embeddings.process_failed", extra={"error": error.message})
+        finally:
+            worker.kill()
+            with self._guard:
+                if self._worker is worker:
+                    self._worker = None
+
+
+def embedding_process(folder: Path, *, embeds: bool) -> EmbeddingProcess | None:
+    """Return what makes the vectors kept in `folder`; None if they are not wanted or the model is not installed."""
+    return EmbeddingProcess(folder) if embeds and not missing_packages() else None
+
+
+# What the process keeps from one call to the next: its lock, its server and the thread that makes vectors.
+_held: dict[Path, _Service] = {}
+
+
+def serve(_note: Callable[[object], None], folder: str, for_s: float) -> None:
+    """Embed for a state folder, as soon as no other process does, until `for_s` seconds have passed.
+
+    Called in the worker process; raises what the thread that makes vectors has failed with.
+    """
+    deadline_s = time.monotonic() + for_s
+    path = Path(folder)
+    while path not in _held:
+        lock = _try_lock(path / "embedding.lock")
+        if lock is not None:
+            _held[path] = _Service(path, lock)
+        elif time.monotonic() >= deadline_s:
+            return
+        else:
+            time.sleep(LOCK_POLL_S)
+    _held[path].run_until(deadline_s)
+
+
+class _Service:
+    """Answers requests, and makes vectors in a thread of its own."""
+
+    def __init__(self, folder: Path, lock: IO[bytes]) -> None:
+        from runtime.codebase.semantics.embedding import shared_embedder
+        from runtime.codebase.semantics.embedding_socket import EmbeddingServer
+        from runtime.codebase.semantics.vector_cache import VectorCache
+        from runtime.codebase.semantics.vector_maker import VectorMaker
+
+        self._lock = lock
+        self._maker = VectorMaker(shared_embedder(), VectorCache(folder / VECTORS_NAME))
+        self._failed = threading.Event()
+        self._failure: BaseException | None = None
+        self._server = EmbeddingServer(folder, shared_embedder())
+        shared_embedder().embed([""])  # loads the model, so that the first request does not wait for it
+        threading.Thread(target=self._make, name="vectors", daemon=True).start()
+
+    def run_until(self, deadline_s: float) -> None:
+        if self._failed.wait(max(0.0, deadline_s - time.monotonic())) and self._failure is not None:
+            raise self._failure
+
+    def _make(self) -> None:
+        _lower_priority()
+        try:
+            while True:
+                if not self._maker.step():
+                    time.sleep(IDLE_POLL_S)
+        except BaseException as error:  # noqa: BLE001 - raised by `run_until`
+            self._failure = error
+            self._failed.set()
+
+
+def _lower_priority() -> None:
+    """Give this thread alone the lowest priority; on Linux priorities are those of threads."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST)
+
+
+def _try_lock(path: Path) -> IO[bytes] | None:
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), "wb")
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        return None
+    return file

@@ -1,0 +1,156 @@
+"""Lets other processes have texts embedded by the one process that has the model, over a Unix socket.
+
+A request is a list of texts as JSON behind its length; the reply is the vectors as float32 behind their length, empty
+if they could not be made. The socket lies in a private folder, and a caller waits at most as long as it says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import socket
+import socketserver
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from runtime.codebase.semantics.embedding import DIMENSIONS, Embedder, Vectors
+from runtime.errors import MachineError
+
+SOCKET_NAME = "embedding.sock"
+MAX_TEXTS = 64
+MAX_REQUEST_BYTES = 2_000_000
+REQUEST_TIMEOUT_S = 5.0
+_LENGTH = struct.Struct("!I")
+_POLL_S = 0.02
+# The longest path that every system takes for a socket.
+_MAX_PATH_BYTES = 100
+
+log = logging.getLogger(__name__)
+
+
+class SocketEmbedder:
+    """Asks the process that listens in a folder for vectors; one object serves several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def embed(self, texts: Sequence[str], patience_s: float) -> Vectors:
+        """Return one row for each text. MachineError if nobody has answered within `patience_s`."""
+        deadline_s = time.monotonic() + patience_s
+        rows = [self._some(texts[at : at + MAX_TEXTS], deadline_s) for at in range(0, len(texts), MAX_TEXTS)]
+        return np.concatenate(rows) if rows else np.zeros((0, DIMENSIONS), np.float32)
+
+    def _some(self, texts: Sequence[str], deadline_s: float) -> Vectors:
+        content = json.dumps([text.encode("utf-8", "replace").decode() for text in texts]).encode()
+        try:
+            with _connected(self._folder, deadline_s) as connection:
+                connection.sendall(_LENGTH.pack(len(content)) + content)
+                data = _read_message(connection, len(texts) * DIMENSIONS * 4)
+        except (OSError, ValueError) as error:
+            raise MachineError(f"no vectors from the process that embeds in {self._folder}: {error}") from error
+        if len(data) != len(texts) * DIMENSIONS * 4:
+            raise MachineError(f"the process that embeds in {self._folder} made no vectors; its log says why")
+        return np.frombuffer(data, np.float32).reshape(len(texts), DIMENSIONS)
+
+
+class EmbeddingServer:
+    """Answers requests by an embedder, each in a thread of its own, until it is closed."""
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        """Listen in `folder`; whoever listened there before must have ended."""
+        with _socket_address(folder) as address:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(address)  # noqa: PTH108 - through the descriptor of its folder
+            self._server = _Server(address, _Request)
+            os.chmod(address, 0o600)  # noqa: PTH101
+        self._server.embedder = embedder
+        threading.Thread(target=self._server.serve_forever, name="embedding-socket", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    embedder: Embedder
+
+
+class _Request(socketserver.BaseRequestHandler):
+    server: _Server
+
+    def handle(self) -> None:
+        self.request.settimeout(REQUEST_TIMEOUT_S)
+        try:
+            texts = json.loads(_read_message(self.request, MAX_REQUEST_BYTES))
+            if not isinstance(texts, list) or len(texts) > MAX_TEXTS or not all(isinstance(t, str) for t in texts):
+                raise ValueError(f"not a list of at most {MAX_TEXTS} texts")
+            data = self.server.embedder.embed(texts).tobytes()
+        except (OSError, ValueError, RecursionError) as error:
+            log.warning("embedding.request_refused", extra={"error": str(error)})
+            data = b""
+        except Exception:
+            log.exception("embeddings.failed")
+            data = b""
+        with contextlib.suppress(OSError):  # the caller has lost patience
+            self.request.sendall(_LENGTH.pack(len(data)) + data)
+
+
+@contextmanager
+def _connected(folder: Path, deadline_s: float) -> Iterator[socket.socket]:
+    """Connect as soon as somebody listens. OSError at the deadline."""
+    while True:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.settimeout(max(deadline_s - time.monotonic(), 0.001))
+            with _socket_address(folder) as address:
+                connection.connect(address)
+            connection.settimeout(max(deadline_s - time.monotonic(), 0.001))
+            break
+        except OSError:
+            connection.close()
+            if time.monotonic() + _POLL_S >= deadline_s:
+                raise
+            time.sleep(_POLL_S)
+    with connection:
+        yield connection
+
+
+@contextmanager
+def _socket_address(folder: Path) -> Iterator[str]:
+    """Yield an address of the socket that is short enough, however long the path of its folder."""
+    path = str(folder.absolute() / SOCKET_NAME)
+    if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
+        yield path
+        return
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{held}/{SOCKET_NAME}"
+    finally:
+        os.close(held)
+
+
+def _read_message(connection: socket.socket, max_bytes: int) -> bytes:
+    (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+    if length > max_bytes:
+        raise ValueError(f"a message of {length} bytes, at most {max_bytes} are read")
+    return _exactly(connection, length)
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        piece = connection.recv(min(count - len(data), 1 << 20))
+        if not piece:
+            raise ValueError("the connection ended early")
+        data += piece
+    return bytes(data)

@@ -1,0 +1,101 @@
+"""Holds the vectors of the pieces of one index in memory, and finds the pieces nearest to a question."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
+from runtime.codebase.semantics.packing import Integers, unpack_parts
+from runtime.codebase.semantics.vector_cache import VectorCache
+
+# Multiplied at once: 8192 rows as float32 are 13 MB.
+_ROWS_AT_ONCE = 8_192
+# Beyond as many new vectors of all repositories, those of this index are looked up by their keys.
+_MANY_NEW = 20_000
+
+
+class Near(NamedTuple):
+    """Pairs a chunk of the index with the cosine of its vector and the question's, -1 to 1."""
+
+    chunk_id: int
+    cosine: float
+
+
+class PieceVectors:
+    """Keeps what vectors there are up to date with an index and the cache; one object serves several threads."""
+
+    def __init__(self, cache: VectorCache) -> None:
+        self._cache = cache
+        self._guard = threading.Lock()
+        self._generation: str | None = None
+        self._last_id = 0
+        self._ids: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._files: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._scales: NDArray[np.float32] = np.zeros(0, np.float32)
+        self._numbers: Integers = np.zeros((0, DIMENSIONS), np.int8)
+        self._missing: dict[bytes, list[int]] = {}
+
+    def ready(self, index: IndexReader) -> float:
+        """Return the share of the pieces that have a vector, 0 to 1; 1 for an index without pieces."""
+        with self._guard:
+            self._update(index)
+            return float(np.count_nonzero(self._scales)) / len(self._ids) if len(self._ids) else 1.0
+
+    def nearest(self, index: IndexReader, query: Vectors, limit: int, files: Sequence[int] | None = None) -> list[Near]:
+        """Return the pieces nearest to a vector, best first; `files`: the ids of the files to look in, None for all."""
+        with self._guard:
+            self._update(index)
+            ids, own_files, scales, numbers = self._ids, self._files, self._scales, self._numbers
+        cosines = np.empty(len(ids), np.float32)
+        for at in range(0, len(ids), _ROWS_AT_ONCE):
+            rows = slice(at, at + _ROWS_AT_ONCE)
+            cosines[rows] = (numbers[rows].astype(np.float32) @ query) * scales[rows]
+        usable = scales > 0
+        if files is not None:
+            usable &= np.isin(own_files, np.asarray(files, np.int64))
+        places = np.flatnonzero(usable)
+        best = places[np.lexsort((ids[places], -cosines[places]))[:limit]]
+        return [Near(int(ids[place]), float(cosines[place])) for place in best]
+
+    def _update(self, index: IndexReader) -> None:
+        generation = index.generation()
+        if generation != self._generation:
+            self._begin(index, generation)
+        if not self._missing:
+            return
+        newest = self._cache.newest_id()
+        if newest == self._last_id:
+            return
+        if newest - self._last_id > _MANY_NEW:
+            self._add(self._cache.packed(list(self._missing)))
+            self._last_id = newest
+        else:
+            found, self._last_id = self._cache.packed_after(self._last_id)
+            self._add(found)
+
+    def _begin(self, index: IndexReader, generation: str) -> None:
+        rows = index.rows("SELECT id, file_id, key FROM chunks ORDER BY id")
+        self._generation = generation
+        self._last_id = self._cache.newest_id()
+        self._ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+        self._files = np.fromiter((row[1] for row in rows), np.int64, len(rows))
+        self._scales = np.zeros(len(rows), np.float32)
+        self._numbers = np.zeros((len(rows), DIMENSIONS), np.int8)
+        self._missing = {}
+        for place, (_, _, key) in enumerate(rows):
+            self._missing.setdefault(key, []).append(place)
+        self._add(self._cache.packed(list(self._missing)))
+
+    def _add(self, found: dict[bytes, bytes]) -> None:
+        for key in found.keys() & self._missing.keys():
+            scale, numbers = unpack_parts(found[key])
+            for place in self._missing.pop(key):
+                # The scale is set last: a search that has begun sees either no vector or all of it.
+                self._numbers[place] = numbers
+                self._scales[place] = scale

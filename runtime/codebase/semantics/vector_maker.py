@@ -1,0 +1,104 @@
+"""Makes missing vectors step by step: texts that a question wants first, then all pieces of indexes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from runtime.codebase.files.source_text import SourceText, try_read_source
+from runtime.codebase.index.piece_text import piece_key, piece_text
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.semantics.embedding import Embedder
+from runtime.codebase.semantics.packing import as_kept
+from runtime.codebase.semantics.piece_order import Piece, pieces_in_order
+from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
+from runtime.errors import StateStorageError
+
+# Some tenths of a second of work, which is what is lost when the process is killed.
+TEXTS_AT_ONCE = 8
+
+log = logging.getLogger(__name__)
+
+
+class VectorMaker:
+    """Makes missing vectors step by step, and notes in the cache how far it is."""
+
+    def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._index: WantedIndex | None = None
+        self._missing: deque[Piece] = deque()
+        self._source: tuple[str, SourceText | None] = ("", None)
+        self._made = 0
+
+    def step(self) -> int:
+        """Make some vectors and return how many texts were taken; 0 if none are missing. Raises what embedding does."""
+        first = self._cache.wanted_first(TEXTS_AT_ONCE)
+        if first:
+            # Forgotten before they are tried: a text that the model fails on would stop each process anew.
+            self._cache.forget_first(list(first))
+            self._make(first)
+            return len(first)
+        wanted = self._cache.wanted()
+        if not wanted:
+            return 0
+        if wanted[0] != self._index:
+            self._take(wanted[0])
+        taken = [self._missing.popleft() for _ in range(min(TEXTS_AT_ONCE, len(self._missing)))]
+        self._make(self._texts(wanted[0], taken))
+        self._made += len(taken)
+        self._cache.note(self._owner, self._made, self._made + len(self._missing))
+        if not self._missing:
+            self._cache.done_with(wanted[0])
+            self._index = None
+        return max(1, len(taken))
+
+    def _take(self, index: WantedIndex) -> None:
+        """Begin with an index: list what is missing now. What a later refresh changes is asked for by that refresh."""
+        self._index, self._made, self._source = index, 0, ("", None)
+        self._missing = deque(missing_pieces(index, self._cache))
+
+    def _texts(self, index: WantedIndex, pieces: Sequence[Piece]) -> dict[bytes, str]:
+        """Return the texts of pieces by their keys, without those whose file has changed since it was indexed."""
+        texts: dict[bytes, str] = {}
+        for piece in pieces:
+            if self._source[0] != piece.file:
+                self._source = (piece.file, try_read_source(Path(index.root), piece.file))
+            source = self._source[1]
+            lines = source.lines[piece.start_line - 1 : piece.end_line] if source else ()
+            text = piece_text(piece.file, piece.symbol, lines)
+            if piece_key(text) == piece.key:
+                texts[piece.key] = text
+        return texts
+
+    def _make(self, texts: dict[bytes, str]) -> None:
+        if texts:
+            rows = self._embedder.embed(list(texts.values()))
+            self._cache.put({key: as_kept(row) for key, row in zip(texts, rows, strict=True)})
+
+
+def missing_pieces(index: WantedIndex, cache: VectorCache) -> list[Piece]:
+    """Return the pieces of an index without a vector, in order; at most as many as the cache holds for one index."""
+    try:
+        reader = IndexReader(Path(index.index_path))
+    except StateStorageError as error:  # deleted or made by another version: its next refresh asks again
+        log.info("vectors.no_index", extra={"path": index.index_path, "error": error.message})
+        return []
+    try:
+        # A repository with more pieces than that would drive out its own vectors and never be done.
+        pieces = pieces_in_order(reader)[: cache.max_vectors // 2]
+    finally:
+        reader.close()
+    known = cache.packed([piece.key for piece in pieces])
+    seen = set(known)
+    missing = []
+    for piece in pieces:
+        if piece.key not in seen:
+            seen.add(piece.key)
+            missing.append(piece)
+    return missing

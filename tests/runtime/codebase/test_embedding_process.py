@@ -1,0 +1,160 @@
+"""The one process that embeds: its socket, its priority, its end, and who takes over."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.semantics.embedding import DIMENSIONS, Vectors
+from runtime.codebase.semantics.embedding_process import VECTORS_NAME, EmbeddingProcess, embedding_process
+from runtime.codebase.semantics.embedding_socket import MAX_TEXTS, SOCKET_NAME, EmbeddingServer, SocketEmbedder
+from runtime.codebase.semantics.similarity import open_semantics, vector_state
+from runtime.errors import MachineError
+
+PATIENT_S = 60.0
+
+
+class Lengths:
+    """The length of a text as its vector; fails on an empty one."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if "" in texts:
+            raise RuntimeError("no text")
+        return np.array([[len(text)] * DIMENSIONS for text in texts], np.float32)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddingServer]:
+    served = EmbeddingServer(tmp_path, Lengths())
+    yield served
+    served.close()
+
+
+def first_numbers(rows: Vectors) -> list[float]:
+    return [float(row[0]) for row in rows]
+
+
+@pytest.mark.parametrize("count", [0, 1, MAX_TEXTS, MAX_TEXTS + 1])
+def test_texts_are_embedded_by_another_process_in_their_order(
+    server: EmbeddingServer, tmp_path: Path, count: int
+) -> None:
+    texts = ["x" * (number + 1) for number in range(count)]
+    rows = SocketEmbedder(tmp_path).embed(texts, PATIENT_S)
+    assert rows.shape == (count, DIMENSIONS)
+    assert first_numbers(rows) == [float(len(text)) for text in texts]
+
+
+def test_a_caller_waits_no_longer_than_it_says_where_nobody_listens(tmp_path: Path) -> None:
+    started_s = time.monotonic()
+    with pytest.raises(MachineError, match="no vectors"):
+        SocketEmbedder(tmp_path).embed(["a"], 0.05)
+    assert time.monotonic() - started_s < 5
+
+
+def test_a_failing_model_is_told_and_later_requests_are_answered(server: EmbeddingServer, tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="made no vectors"):
+        SocketEmbedder(tmp_path).embed([""], PATIENT_S)
+    assert first_numbers(SocketEmbedder(tmp_path).embed(["ab"], PATIENT_S)) == [2.0]
+
+
+GARBAGE = [
+    b"",
+    b"\x00",
+    struct.pack("!I", 4_000_000_000),
+    struct.pack("!I", 3) + b"{}\n",
+    struct.pack("!I", 4) + b"\xff\xff\xff\xff",
+    struct.pack("!I", 100_000) + b"[" * 100_000,
+    struct.pack("!I", 5) + b"[1,2]",
+]
+
+
+@pytest.mark.parametrize("sent", GARBAGE)
+def test_garbage_is_refused_and_harms_nobody(server: EmbeddingServer, tmp_path: Path, sent: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(tmp_path / SOCKET_NAME))
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100) == struct.pack("!I", 0)
+    assert first_numbers(SocketEmbedder(tmp_path).embed(["abc"], PATIENT_S)) == [3.0]
+
+
+def test_the_socket_is_private(server: EmbeddingServer, tmp_path: Path) -> None:
+    assert (tmp_path / SOCKET_NAME).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_folder_with_a_path_too_long_for_a_socket_works(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 120)
+    folder.mkdir()
+    server = EmbeddingServer(folder, Lengths())
+    assert first_numbers(SocketEmbedder(folder).embed(["ab"], PATIENT_S)) == [2.0]
+    server.close()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + PATIENT_S
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+
+
+def niceness_of_threads(process: EmbeddingProcess) -> set[int]:
+    assert process._worker is not None
+    [worker] = Path(f"/proc/{process._worker.pid}/task/{process._worker.pid}/children").read_text().split()
+    return {
+        int(stat.read_text().rpartition(")")[2].split()[16]) for stat in Path(f"/proc/{worker}/task").glob("*/stat")
+    }
+
+
+@pytest.mark.long
+def test_one_process_embeds_all_pieces_behind_questions_and_another_takes_over(
+    root: Path, index_path: Path, tmp_path: Path
+) -> None:
+    for number in range(3):
+        (root / f"f{number}.py").write_text(f"def refund_{number}():\n    return {number}\n")
+    pieces = refresh(root, index_path).chunks
+    folder = tmp_path / "index"
+    path = folder / VECTORS_NAME
+    first, second = EmbeddingProcess(folder), EmbeddingProcess(folder)
+    semantics = open_semantics(path)
+    assert semantics is not None
+    try:
+        first.take(str(root), index_path)
+        second.start()
+        until(lambda: vector_state(path).kept == pieces)
+        assert semantics.similarities("how is money paid back", ["def refund(): pass"], wait=True) is not None
+        if sys.platform == "linux":
+            assert 19 in niceness_of_threads(first)
+            assert os.getpriority(os.PRIO_PROCESS, 0) in niceness_of_threads(first)
+        first.close()
+        assert not first.is_running
+        (root / "later.py").write_text("def later(): pass\n")
+        pieces += refresh(root, index_path).chunks - pieces
+        second.take(str(root), index_path)
+        assert semantics.similarities("who takes over", ["the second"], wait=True) is not None
+        until(lambda: vector_state(path).kept >= pieces)
+    finally:
+        first.close()
+        second.close()
+        semantics.close()
+
+
+def test_a_closed_process_is_not_started_again(tmp_path: Path) -> None:
+    process = EmbeddingProcess(tmp_path)
+    process.close()
+    process.start()
+    assert not process.is_running
+
+
+def test_without_the_wish_for_vectors_there_is_no_process(tmp_path: Path) -> None:
+    assert embedding_process(tmp_path, embeds=False) is None
+    assert embedding_process(tmp_path, embeds=True) is not None
