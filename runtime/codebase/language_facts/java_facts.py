@@ -152,6 +152,7 @@ class _JavaWalker(FactsWalker):
                 kind = self._type(child.child_by_field_name("type"), scope)
                 self.bind(scope, text_of(child.child_by_field_name("name")), "type", child, kind)
                 count, most = count + 1, most + 1
+                self.facts.scopes[scope].parameters.append(kind)
             elif child.type == "spread_parameter":
                 parts = [one for one in child.named_children if one.type != "modifiers"]
                 name = parts[-1].child_by_field_name("name") if parts else None
@@ -260,14 +261,12 @@ class _JavaWalker(FactsWalker):
         else:
             is_super = any(child.type == "super" for child in node.named_children) and owner.type != "super"
             callee = NOTHING if is_super else self.attribute(self.visit(owner, scope), bound)
-        count = self._arguments(arguments, scope)
-        return self.call(name, scope, callee, count)
+        given = self._arguments(arguments, scope)
+        return self.call(name, scope, callee, len(given), given)
 
-    def _arguments(self, node: Node | None, scope: int) -> int:
+    def _arguments(self, node: Node | None, scope: int) -> list[int]:
         given = [child for child in node.named_children if "comment" not in child.type] if node is not None else []
-        for child in given:
-            self.visit(child, scope)
-        return len(given)
+        return [self.visit(child, scope) for child in given]
 
     def creation(self, node: Node, scope: int) -> int:
         kind_node = node.child_by_field_name("type")
@@ -275,10 +274,10 @@ class _JavaWalker(FactsWalker):
         name = kind_node
         while name is not None and name.type in ("generic_type", "scoped_type_identifier"):
             name = name.named_children[0] if name.type == "generic_type" else name.named_children[-1]
-        count = self._arguments(node.child_by_field_name("arguments"), scope)
+        given = self._arguments(node.child_by_field_name("arguments"), scope)
         body = next((child for child in node.named_children if child.type == "class_body"), None)
         if name is not None:
-            self.call(name, scope, kind, count)
+            self.call(name, scope, kind, len(given), given)
         if body is not None:
             inner = self.add_scope("class", "", scope, node)
             self.facts.scopes[inner].bases.append(kind)

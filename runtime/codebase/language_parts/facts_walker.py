@@ -9,7 +9,7 @@ what lies deeper leaves no facts: it cannot be proven.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from runtime.codebase.language_parts.type_facts import (
@@ -46,7 +46,7 @@ class FactsWalker:
 
     def __init__(self) -> None:
         self.facts = FileFacts(
-            scopes=[Scope("module", "", NOTHING, 1, TO_THE_END, {}, {})],
+            scopes=[Scope("module", "", NOTHING, 1, TO_THE_END)],
             expressions=[],
             imports=[],
             stars=[],
@@ -133,23 +133,7 @@ class FactsWalker:
         """Add a scope that a node opens, and return its position."""
         place = len(self.facts.scopes)
         line = line_of(name_node if name_node is not None else node)
-        self.facts.scopes.append(
-            Scope(
-                kind,
-                name[:MAX_NAME_CHARS],
-                parent,
-                line,
-                node.end_point[0] + 1,
-                {},
-                {},
-                [],
-                NOTHING,
-                [],
-                [],
-                (0, TO_THE_END),
-                [],
-            )
-        )
+        self.facts.scopes.append(Scope(kind, name[:MAX_NAME_CHARS], parent, line, node.end_point[0] + 1))
         return place
 
     def bind(
@@ -174,14 +158,14 @@ class FactsWalker:
         self.facts.imports.append(FactImport(module[:MAX_NAME_CHARS], name[:MAX_NAME_CHARS], line_of(node)))
         return len(self.facts.imports) - 1
 
-    def call(self, name: Node, scope: int, callee: int, arguments: int = NOTHING) -> int:
+    def call(self, name: Node, scope: int, callee: int, arguments: int = NOTHING, given: Sequence[int] = ()) -> int:
         """Record a call of a name and return the expression of its result."""
         if len(self.facts.calls) >= MAX_CALLS:
             self.facts.is_cut = True
             return NOTHING
         line = line_of(name)
         self.facts.calls.append(
-            Call(text_of(name)[:MAX_NAME_CHARS], line, name.start_point[1], scope, callee, arguments)
+            Call(text_of(name)[:MAX_NAME_CHARS], line, name.start_point[1], scope, callee, arguments, [*given])
         )
         return self.wrapped("call", callee, line, arguments)
 

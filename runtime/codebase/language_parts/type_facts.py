@@ -55,6 +55,7 @@ class Scope(msgspec.Struct, array_like=True, gc=False):
     a function's result, or the type that a class is another name of; `results`: the expressions that a function
     returns, each with the scope in which it stands. `marks`: words such as static, property, async, interface, stub.
     `arity`: the least and the greatest number of arguments; `loops`: first and last lines of the loops in a scope.
+    `parameters`: declared types, in languages whose definitions are told apart by them.
     """
 
     kind: ScopeKind
@@ -70,10 +71,14 @@ class Scope(msgspec.Struct, array_like=True, gc=False):
     marks: list[str] = []
     arity: tuple[int, int] = (0, TO_THE_END)
     loops: list[tuple[int, int]] = []
+    parameters: list[int] = []
 
 
 class Call(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Records a call: the place of the called name, the scope around it, and the expression that is called."""
+    """Records a call: the place of the called name, the scope around it, and the expression that is called.
+
+    `arguments` counts them; `given` are their expressions, in languages whose definitions are told apart by them.
+    """
 
     name: str
     line: int
@@ -81,6 +86,7 @@ class Call(msgspec.Struct, array_like=True, frozen=True, gc=False):
     scope: int
     callee: int
     arguments: int = NOTHING
+    given: list[int] = []
 
 
 class FactImport(msgspec.Struct, array_like=True, frozen=True, gc=False):

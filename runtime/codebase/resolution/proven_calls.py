@@ -17,6 +17,7 @@ from runtime.codebase.language_parts.type_facts import Call
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.resolution.class_members import class_order
 from runtime.codebase.resolution.facts_store import FactsStore
+from runtime.codebase.resolution.overloads import best_overloads
 from runtime.codebase.resolution.type_evaluation import Evaluator
 from runtime.codebase.resolution.type_values import Step, Value
 
@@ -94,27 +95,29 @@ class CallProofs:
         if callee.kind == "class" and rules.imports == "folder":
             return _EXTERNAL  # A conversion calls nothing.
         if callee.kind == "class":
-            return self._constructed(callee, call, rules.constructor)
+            return self._constructed(file, callee, call, rules.constructor)
         if callee.kind != "function" or callee.name or not self._is_named(callee):
             return _UNKNOWN
-        targets = tuple(self._targets(callee, call))[:MAX_OVERLOADS]
+        targets = tuple(sorted(self._targets(file, callee, call), key=lambda one: (one.file, one.line))[:MAX_OVERLOADS])
         return CallMeaning("proven", targets) if targets else _UNKNOWN
 
     def _is_named(self, callee: Value) -> bool:
         facts = self._store.facts(callee.file)
         return facts is not None and bool(facts.scopes[callee.scope].name.strip("<>"))
 
-    def _constructed(self, made: Value, call: Call, constructor: str) -> CallMeaning:
+    def _constructed(self, asked_in: str, made: Value, call: Call, constructor: str) -> CallMeaning:
         targets = [self._target(made.file, made.scope, made)]
         own = self._evaluator.member(made._replace(kind="instance"), constructor) if constructor else None
         if own is not None and own.kind == "function" and not own.name:
             fitting = self._evaluator.fitting([(own.file, own.scope), *own.others], call.arguments)
-            targets += [self._target(file, scope, made) for file, scope in fitting]
+            best = best_overloads(self._evaluator, asked_in, call, fitting)
+            targets += [self._target(file, scope, made) for file, scope in best]
         return CallMeaning("proven", tuple(target for target in targets if target is not None))
 
-    def _targets(self, callee: Value, call: Call) -> Iterator[Target]:
+    def _targets(self, asked_in: str, callee: Value, call: Call) -> Iterator[Target]:
         places = [(callee.file, callee.scope), *callee.others]
-        for file, scope in self._evaluator.fitting(places, call.arguments):
+        fitting = self._evaluator.fitting(places, call.arguments)
+        for file, scope in best_overloads(self._evaluator, asked_in, call, fitting):
             target = self._target(file, scope, callee)
             if target is not None:
                 yield target

@@ -343,6 +343,31 @@ def test_a_call_means_what_its_line_says(
     assert len(found) >= marks - 1
 
 
+def test_the_types_of_arguments_choose_among_overloads(root: Path, opened: Opened) -> None:
+    text = """class Box {
+    void put(int a) {}
+    void put(String a) {}
+    void put(Box a) {}
+    void use(Other any, Small small) {
+        put(1);
+        put("x" + 1);
+        put(small);
+        put(any.thing());
+    }
+}
+class Small extends Box {}
+"""
+    write_files(root, {"Box.java": text})
+    codebase = opened(root)
+    told = {line: proven_target(codebase, "Box.java", line, 8) or () for line in (6, 7, 8, 9)}
+    assert {line: sorted(one.line for one in targets) for line, targets in told.items()} == {
+        6: [2],
+        7: [3],
+        8: [4],
+        9: [2, 3, 4],
+    }
+
+
 def test_a_proof_names_the_lines_that_lead_to_the_definition(root: Path, opened: Opened) -> None:
     write_files(root, PYTHON)
     codebase = opened(root)
