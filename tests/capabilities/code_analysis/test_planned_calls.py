@@ -168,7 +168,7 @@ async def test_more_than_four_places_of_a_search_are_read(relay: AnalysisHarness
     model = ScriptedModel([by_agent({**GOOD, "intent": {**GOOD["intent"], "steps": steps}})])
     document = await ModelDesk(relay, model).ask(QUESTION, explain=True)
     reads = next(step for step in document["explanation"]["rounds"][0]["steps"] if step["step"] == "m0_read")
-    assert reads["found"] == 5
+    assert 4 < reads["found"] <= 8
 
 
 OVERLOADS = '''"""Doors."""
