@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,11 +13,19 @@ _WHOLE = frozenset({"definition", "excerpt"})
 _WITHIN = frozenset({"caller", "reference", "test"})
 
 
+# A long definition is found in pieces; its first ones leave room for other places.
+MAX_PIECES = 2
+
+
 def found_places(facts: Sequence[Fact], already: Sequence[Fact]) -> list[dict[str, Any]]:
     """Return the arguments of `read_code` for each place, without lines that were read already."""
     places: list[dict[str, Any]] = []
     read = [(fact.citation.file, fact.citation.start_line, fact.citation.end_line) for fact in already]
-    for file, first, last, arguments in _places(facts):
+    pieces: Counter[tuple[str, str]] = Counter()
+    for name, file, first, last, arguments in _places(facts):
+        pieces[(name, file)] += bool(name)
+        if pieces[(name, file)] > MAX_PIECES:
+            continue
         is_read = any(file == known and start <= first and last <= end for known, start, end in read)
         if not is_read and arguments not in places:
             places.append(arguments)
@@ -24,11 +33,11 @@ def found_places(facts: Sequence[Fact], already: Sequence[Fact]) -> list[dict[st
     return places
 
 
-def _places(facts: Sequence[Fact]) -> Iterator[tuple[str, int, int, dict[str, Any]]]:
+def _places(facts: Sequence[Fact]) -> Iterator[tuple[str, str, int, int, dict[str, Any]]]:
     for fact in facts:
         cited = fact.citation
         lines = {"path": cited.file, "start_line": cited.start_line, "end_line": cited.end_line}
         if fact.kind in _WHOLE:
-            yield cited.file, cited.start_line, cited.end_line, lines
+            yield fact.name, cited.file, cited.start_line, cited.end_line, lines
         elif fact.kind in _WITHIN and fact.name:
-            yield cited.file, cited.start_line, cited.end_line, {"path": cited.file, "symbol": fact.name}
+            yield "", cited.file, cited.start_line, cited.end_line, {"path": cited.file, "symbol": fact.name}

@@ -156,7 +156,9 @@ async def _for_plan(context: StageContext, view: StageView) -> list[str]:
     ]
     facts = [] if execution is None else execution.facts
     earlier = [f"looked for earlier: {said}" for done in passes_of(view) for said in _asked(done)]
-    return [*reading_of_question(view), *asked, *earlier, *seen_not_read(facts), *await repository_lines(context, view)]
+    # Languages and folders; the README says nothing on what is missing.
+    repository = (await repository_lines(context, view))[:2]
+    return [*reading_of_question(view), *asked, *earlier, *seen_not_read(facts), *repository]
 
 
 def _asked(done: PassRecord) -> list[str]:

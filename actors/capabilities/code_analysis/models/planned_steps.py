@@ -24,7 +24,7 @@ from runtime.primitives.dotted_names import last_part
 from runtime.run.goals import Goal
 
 # Of what one search found, the places that are read without being asked for.
-READ_OF_SEARCH = {"locate": 5, "explore_symbol_usage": 3}
+READ_OF_SEARCH = {"locate": 8, "explore_symbol_usage": 4}
 FOUND_LINES = 240
 
 # Words of a search for what serves requests.

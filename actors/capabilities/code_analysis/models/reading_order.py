@@ -16,6 +16,8 @@ from actors.capabilities.code_analysis.ranking.delegation import ranked_places
 MAX_NAMES = 4
 # Kinds that only a question about uses wants to see.
 KINDS_OF_USES = frozenset({"importer", "namesake"})
+# Kinds that say nothing beyond their lines.
+KINDS_IN_CODE = frozenset({"definition", "excerpt"})
 
 
 def in_reading_order(
@@ -24,13 +26,13 @@ def in_reading_order(
     """Return the facts worth showing: explicit reads in the plan's order, other code, the rest, each by its rank.
 
     `asked_for`: ids of steps whose reads were planned explicitly; `cited`: files that the draft cites, whose code comes
-    right after. A definition whose code is among the facts is told with that code.
+    right after. A definition or excerpt whose code is among the facts is told with that code.
     """
     kept = distinct(fact for fact in facts if wants_uses or fact.kind not in KINDS_OF_USES)
     codes = [fact for fact in kept if fact.kind == "code"]
     definitions = [fact for fact in kept if fact.kind == "definition"]
     named = [_named(fact, definitions) if fact.kind == "code" else fact for fact in kept]
-    shown = [fact for fact in named if fact.kind != "definition" or not _is_among(fact, codes)]
+    shown = [fact for fact in named if fact.kind not in KINDS_IN_CODE or not _is_among(fact, codes)]
     shown = [fact for fact in shown if fact.kind != "code" or not _is_repeated(fact, codes)]
     ranked = ranked_places(question, kept)
     ranks = {(entity.citation.file, entity.citation.start_line): number for number, entity in enumerate(ranked)}
