@@ -136,8 +136,8 @@ def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dic
     facts = [fact for step_id in step.top_of if step_id in done for fact in done[step_id].facts]
     calls: list[dict[str, Any]] = []
     if step.in_order:
-        values = [_filled(step, _place_of(place.fact)) for place in in_answer_order(distinct(facts))]
-        return [{**step.arguments, **filled} for filled in values[: step.count]]
+        chosen = in_answer_order(distinct(facts))[: step.count]
+        return [{**step.arguments, **_filled(step, _place_of(place.fact))} for place in chosen]
     ranked = ranked_places(question, distinct(facts))
     if step.passed_on:
         delegate = passed_on(ranked[0], facts) if ranked else None
