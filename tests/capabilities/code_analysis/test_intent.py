@@ -62,7 +62,7 @@ async def test_each_kind_of_question_has_its_goals_in_order(kind: str) -> None:
     assert result.output["question"]["kind"] == kind
     assert result.interrupt is None
     assert result.goals is not None
-    assert [goal.id for goal in result.goals.add] == list(GOALS_IN_WORDS.get(kind, ASPECTS[kind]))  # type: ignore[index, call-overload]
+    assert [goal.id for goal in result.goals.add] == list(GOALS_IN_WORDS.get(kind, ASPECTS[kind]))  # type: ignore[index]
     assert [goal.priority for goal in result.goals.add] == list(range(len(result.goals.add)))
     assert all("{" not in goal.text for goal in result.goals.add)
     assert result.output["goal_priorities"] == {goal.id: goal.priority for goal in result.goals.add}
