@@ -25,6 +25,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "reasoner": str,
     "usage": dict,
 }
+TRUST = {"status", "confidence"}
 USAGE = {"llm_calls", "tokens_in", "tokens_out", "tool_calls", "hops", "stages", "duration_ms"}
 
 _MARK = re.compile(r"\[([^\[\]\s:]+):(\d+)(?:-(\d+))?\]")
@@ -36,7 +37,13 @@ Place = tuple[str, int, int]
 def shape_faults(document: dict[str, Any]) -> list[str]:
     """Fields that the document lacks, has too many, or of the wrong type."""
     faults = [f"lacks {name}" for name in FIELDS if name not in document]
-    faults += [f"has {name}" for name in document if name not in {*FIELDS, "id", "attempts", "failures", "meaning"}]
+    faults += [
+        f"has {name}" for name in document if name not in {*FIELDS, *TRUST, "id", "attempts", "failures", "meaning"}
+    ]
+    if document.get("status") not in {None, "answered", "not_found"}:
+        faults.append(f"status is {document['status']}")
+    if not 0 <= document.get("confidence", 1) <= 1:
+        faults.append(f"confidence is {document['confidence']}")
     faults += [
         f"{name} is a {type(document[name]).__name__}"
         for name, kind in FIELDS.items()

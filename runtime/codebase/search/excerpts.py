@@ -1,4 +1,4 @@
-"""Chooses the lines of a found place that speak most of a question: a span to cite, lines to show, lines to quote.
+"""Chooses the lines of a found place to cite, to show and to quote for a question.
 
 A span covers as many of the question's informative words as it can in few lines; it never starts or ends within a
 bracket if it can avoid it. Pure functions; the same lines and weights always give the same choice.

@@ -1,4 +1,4 @@
-"""Quotes the sentence of a document, comment or docstring that speaks most of a question, with exactly its lines.
+"""Quotes the sentence of a document, comment or docstring that speaks most of a question.
 
 Comment marks, heading marks and list marks are not part of a sentence; white space counts as one blank. `holds` checks
 a quote against lines in the same way. Pure functions.
@@ -36,12 +36,16 @@ _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
 class ProseQuote(msgspec.Struct, frozen=True):
-    """Holds a sentence and the first and last of its lines, inclusive, from 1; `share` of the question's weight."""
+    """Holds a sentence and the first and last of its lines, inclusive, from 1; `share` of the question's weight.
+
+    `line`: its first line as it stands in the file, stripped.
+    """
 
     text: str
     start_line: int
     end_line: int
     share: float
+    line: str = ""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -67,7 +71,8 @@ def best_quote(
             share = sum(weights[term] for term in covered) / whole
             gain = share - WORD_COST * len(text.split())
             if gain > best_gain:
-                best, best_gain = ProseQuote(text, start, end, round(share, 4)), gain
+                line = lines[start - first_line].strip()[:MAX_QUOTE_CHARS]
+                best, best_gain = ProseQuote(text, start, end, round(share, 4), line), gain
     return best
 
 

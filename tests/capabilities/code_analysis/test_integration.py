@@ -101,11 +101,12 @@ async def test_a_comparison_begins_with_each_of_what_is_compared(relay: Analysis
         assert "`Depot` is a class in `relay/depot.py`" in document["answer"]
 
 
-async def test_rounds_that_were_used_up_are_admitted_in_the_answer(relay: AnalysisHarness) -> None:
+async def test_what_no_round_found_is_admitted_in_the_answer(relay: AnalysisHarness) -> None:
     document = await relay.ask("Where is the parcel insurance enforced?")
     assert document["open_goals"]
     assert document["citations"]
-    assert "may be incomplete" in document["answer"]
+    assert document["status"] == "not_found"
+    assert document["answer"].startswith("I did not find this. Likely places:")
 
 
 async def test_files_that_were_left_alone_are_counted_and_never_shown(relay: AnalysisHarness) -> None:

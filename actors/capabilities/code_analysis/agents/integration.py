@@ -29,12 +29,12 @@ from actors.capabilities.code_analysis.agents.incomplete_reasons import (
 from actors.capabilities.code_analysis.agents.unreadable_paths import folders_not_read, not_read
 from actors.capabilities.code_analysis.answers.composition import (
     Finding,
+    as_likely,
     citation_document,
     cited_commits,
     commit_document,
     compose,
     history_reason,
-    likely_places,
     ranked_citations,
 )
 from actors.capabilities.code_analysis.answers.confidence import ENOUGH
@@ -183,18 +183,19 @@ async def assemble(
     citations = citations_in_order(in_order(findings)) if collected.draft else ranked_citations(findings)
     # When nothing was found, name a bound that forbade searching: «not found» would claim too much.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
-    notes = cited_commits(findings)
-    confidence = _confidence(view, collected) if citations or notes else 0.0 if ended_by is None else None
+    is_empty = not citations and not cited_commits(findings)
+    confidence = (0.0 if ended_by is None else None) if is_empty else _confidence(view, collected)
     is_found = confidence is None or confidence >= ENOUGH
     if citations and not is_found:
-        citations, notes = [place for _, place in likely_places(findings)], []
+        findings = as_likely(findings)
+        citations = ranked_citations(findings)
     answer = _composed(view, question, findings, perceived.stats.skipped, ended_by, collected, is_found=is_found)
     claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(not_read, codebase, question.text, claims_text)
     if unread:
         answer = "\n\n".join((answer, *unread))
-    commits = list(map(commit_document, notes))
+    commits = [commit_document(commit) for commit in cited_commits(findings)]
     output = AnswerOutput(
         final_response=with_note(answer, view.outputs, model_unused(view)),
         citations=read("integration", list(map(citation_document, citations)), list[AnswerCitation]),

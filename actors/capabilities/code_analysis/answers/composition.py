@@ -157,7 +157,7 @@ def compose(
 
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     `reasons`: aspect → why nothing was found for it. `failure`: the stage that failed for good and why, in words.
-    Unless it `is_found`, the places are listed as likely ones.
+    Unless it `is_found`, the claims are listed as likely places (`as_likely`).
     """
     was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])
@@ -169,7 +169,7 @@ def compose(
     elif not claims:
         parts.append(_NOTHING_YET if was_cut else _nothing_found(question))
     if claims and not is_found:
-        return "\n\n".join((_likely(findings), *_endings(skipped, remarks, failure, ended_by)))
+        return "\n\n".join((_likely(claims), *_endings(skipped, remarks, failure, ended_by)))
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
@@ -183,22 +183,24 @@ def compose(
     return "\n\n".join((*parts, *_endings(skipped, remarks if claims else (), failure, ended_by)))
 
 
-def likely_places(findings: Sequence[Finding]) -> list[tuple[str, Citation]]:
-    """Return the subject and first place of the first claims, each place once, at most five."""
-    found: dict[tuple[str, int, int], tuple[str, Citation]] = {}
-    for claim in (claim for finding in findings for claim in finding.claims if claim.citations):
-        place = claim.citations[0]
-        found.setdefault((place.file, place.start_line, place.end_line), (claim.subject, place))
-    return list(found.values())[:MAX_LIKELY]
+def as_likely(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings whose claims name a place and say nothing of it: each place once, at most five in all."""
+    seen: set[tuple[str, int, int]] = set()
+    reduced: list[Finding] = []
+    for finding in findings:
+        kept: list[Claim] = []
+        for claim in finding.claims:
+            place = next(((c.file, c.start_line, c.end_line) for c in claim.citations), None)
+            if place is not None and place not in seen and len(seen) < MAX_LIKELY:
+                seen.add(place)
+                text = code_span(claim.subject or place[0])
+                kept.append(Claim(claim.role, text, claim.citations[:1], subject=claim.subject))
+        reduced.append(Finding(finding.goal, tuple(kept)))
+    return reduced
 
 
-def _likely(findings: Sequence[Finding]) -> str:
-    """Say that the answer was not found, and list the places where it may be, without saying more of them."""
-    listed = [
-        f"- {plain(code_span(subject or citation.file))} {citation.mark}"
-        for subject, citation in likely_places(findings)
-    ]
-    return "\n".join((NOT_FOUND, "", *listed))
+def _likely(claims: Sequence[Claim]) -> str:
+    return "\n".join((NOT_FOUND, "", *(f"- {render(claim)}" for claim in claims)))
 
 
 def _endings(

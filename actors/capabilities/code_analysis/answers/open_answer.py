@@ -109,7 +109,15 @@ def _around(excerpt: Excerpt, said: ProseQuote | None) -> tuple[int, int]:
 
 
 def _lines(fact: Fact, start: int, end: int) -> Citation:
-    return msgspec.structs.replace(fact.citation, start_line=start, end_line=end, quote="")
+    """Return the citation of lines of a place, with one of them as its quote."""
+    chosen = _excerpt(fact)
+    known = dict(zip(chosen.quoted, chosen.quotes, strict=True))
+    if chosen.said is not None:
+        known.setdefault(chosen.said.start_line, chosen.said.line)
+    quote = next((text for line, text in known.items() if start <= line <= end), "")
+    return msgspec.structs.replace(
+        fact.citation, start_line=start, end_line=end, quote=quote[:MAX_QUOTE_CHARS].rstrip()
+    )
 
 
 def _excerpt(fact: Fact) -> Excerpt:
