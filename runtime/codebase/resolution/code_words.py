@@ -1,4 +1,4 @@
-"""Finds the lines on which a name stands in code: not in a comment, a string, a regular expression or a document."""
+"""Finds the lines on which a name stands in code: not in comments, strings or regular expressions."""
 
 from __future__ import annotations
 
