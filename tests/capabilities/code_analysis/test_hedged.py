@@ -181,7 +181,7 @@ async def test_the_quick_planner_has_a_head_start() -> None:
 async def test_independent_steps_are_a_fan_out_and_their_results_stand_in_the_plans_order(
     starlette: AnalysisHarness,
 ) -> None:
-    question = "How does Mount.matches relate to Route.matches in routing.py?"
+    question = "Compare `Mount.matches` and `Route.matches` in routing.py"
     envelope = await starlette.variant(CAPABILITY, HEDGED).run(question)
     plan = envelope.outputs["planner"]
     assert len(plan["groups"]) > 1

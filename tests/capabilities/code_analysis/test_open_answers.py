@@ -87,7 +87,7 @@ def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
     code = [found(f"{number}.py", 1, 1.0) for number in range(20)]
     said = ProseQuote("A sentence of the guide.", 2, 2, 0.5)
     guides = [
-        found(f"{n}.md", 1, 0.9, "prose", "prose", symbol_kind="section", excerpt=excerpt(1, 5, 0.5, said))
+        found(f"{n}.md", 1, 0.9, "answer", "answer", symbol_kind="section", excerpt=excerpt(1, 5, 0.5, said))
         for n in range(9)
     ]
     roles = [claim.role for claim in answer_claims(in_answer_order([*code, *guides]))]

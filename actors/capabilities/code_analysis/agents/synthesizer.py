@@ -73,6 +73,8 @@ ENOUGH_CALLERS = 3
 RELATED_SHARE = 0.35
 SECOND_SHARE = 0.7
 MIN_COVERAGE = 0.25
+# Members whose uses are calls: another line with their name may mean another object's.
+CALLED_KINDS = frozenset({"method", "constructor", "function", "prototype"})
 # Kinds of members whose assignments within their own class count as settings.
 FIELD_KINDS = frozenset({"attribute", "field"})
 # A setting is listed if it shares this fraction of the question words that the best setting shares.
@@ -250,7 +252,7 @@ def _usage(evidence: Evidence) -> list[Claim]:
     callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
     others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and _is_use(fact)]
     others = [fact for fact in others if not any(_overlap(fact.citation, e.citation) for e in evidence.leads)]
-    is_of_member = any("." in entity.name for entity in evidence.leads)
+    is_of_member = any("." in entity.name and entity.kind in CALLED_KINDS for entity in evidence.leads)
     if len(callers) < ENOUGH_CALLERS and not is_of_member:
         callers += others
     claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]

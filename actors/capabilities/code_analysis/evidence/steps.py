@@ -20,10 +20,9 @@ Purpose = Literal[
     "settings",
     "values",
     "serving",
-    # Places that answer a question in words: its whole, each part of it, its documents.
+    # Places that answer a question in words: its whole, each part of it.
     "answer",
     "part",
-    "prose",
     # Lists: all of one kind of code; candidates for a list; subtypes of a type; lists in documents.
     "all_of_kind",
     "listing",

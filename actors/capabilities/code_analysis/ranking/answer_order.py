@@ -13,7 +13,7 @@ import msgspec
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
 
-PURPOSE_WEIGHTS: Mapping[Purpose, float] = {"answer": 1.0, "find": 0.8, "part": 0.7, "prose": 0.5}
+PURPOSE_WEIGHTS: Mapping[Purpose, float] = {"answer": 1.0, "find": 0.8, "part": 0.7}
 AGAIN_BONUS = 0.15
 # What the ids of the steps begin with that search for a part of a question; a digit follows.
 PART = "part"
@@ -29,7 +29,7 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def is_prose(self) -> bool:
         """True for a section of a document."""
-        return self.fact.symbol_kind == "section" or self.fact.purpose == "prose"
+        return self.fact.symbol_kind == "section"
 
 
 def in_answer_order(facts: Iterable[Fact]) -> list[Place]:
