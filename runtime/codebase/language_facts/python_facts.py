@@ -1,4 +1,7 @@
-"""Extracts the type facts of Python files."""
+"""Extracts the type facts of Python files.
+
+It is longer than other modules: one method for each form of the language, which call each other.
+"""
 
 from __future__ import annotations
 

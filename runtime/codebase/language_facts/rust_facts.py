@@ -1,6 +1,7 @@
 """Extracts the type facts of Rust files.
 
 References, pointers and what `dyn` and `impl` stand before are told as the type that they lead to.
+It is longer than other modules: one method for each form of the language, which call each other.
 """
 
 from __future__ import annotations
