@@ -23,6 +23,8 @@ MAX_LINE_CHARS = 400
 # What a repeated word adds, of what it adds the first time; what each further line costs, of an average word.
 REPEAT_SHARE = 0.15
 LINE_COST = 0.03
+# What a word that is nowhere in the repository weighs, of a word that is in one piece alone.
+UNKNOWN_WEIGHT = 0.5
 BALANCING_LINES = 4
 
 _OPEN, _CLOSE = "([{", ")]}"
@@ -51,11 +53,17 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:
-    """Return the terms of a question with their weights: rare ones weigh more, those that are nowhere most of all."""
+    """Return the terms of a question with their weights: rare ones weigh more, those that are nowhere half of that.
+
+    Many words of a question are nowhere in code, and few of these say that it is about something else.
+    """
     counts = query_terms(question).counts
     known = index.document_counts(list(counts))
     total = max(1, index.chunk_count())
-    return {term: math.log(1 + total / max(1, known.get(term, 0))) for term in counts}
+    return {
+        term: math.log(1 + total / known[term]) if known.get(term) else UNKNOWN_WEIGHT * math.log(1 + total)
+        for term in counts
+    }
 
 
 def excerpt_of(

@@ -55,11 +55,10 @@ async def test_of_attributes_of_one_name_that_of_a_class_for_options_leads(desk:
     assert "- `Gate`: `def __init__(self, *, stray=None" in answer
 
 
-async def test_where_half_of_the_words_are_of_other_places_they_are_likely_ones_alone(desk: AnalysisHarness) -> None:
+async def test_a_setting_of_an_object_is_shown_where_it_is_given_its_value(desk: AnalysisHarness) -> None:
     document = await desk.ask("Where is the glow setting configured?")
-    assert (document["status"], document["open_goals"] != []) == ("not_found", True)
-    assert document["answer"].startswith("I did not find this. Likely places:")
-    assert "- `Lamp` [yard/lamp.js:1-9]" in document["answer"]
+    assert document["answer"].startswith("`Lamp` in `yard/lamp.js` [yard/lamp.js:1-9]")
+    assert "this.glow = options.glow || 1;" in document["answer"].split("```")[1]
     assert not mark_faults(document["answer"], document["citations"])
 
 

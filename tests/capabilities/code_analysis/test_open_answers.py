@@ -123,15 +123,10 @@ def test_nothing_found_has_no_confidence_and_the_best_has_nearly_all() -> None:
     assert ENOUGH < confidence_in(dict.fromkeys(WEIGHTS, 1.0)) <= 1.0
 
 
-def test_features_are_read_off_the_first_places() -> None:
-    said = ProseQuote("x", 1, 1, 0.3)
-    assert features_of(places(1.0, 0.5, share=0.4, said=said)) == {
-        "lead_share": 0.4,
-        "top_share": 0.4,
-        "said_share": 0.3,
-        "margin": 0.5,
-    }
-    assert features_of(places(1.0))["margin"] == 1.0
+def test_what_counts_is_the_best_of_the_first_three_places() -> None:
+    shares = [0.2, 0.3, 0.4, 0.9]
+    facts = [found(f"{n}.py", 1, 1 - n / 10, excerpt=excerpt(1, 5, share)) for n, share in enumerate(shares)]
+    assert features_of(in_answer_order(facts)) == {"top_share": 0.4}
 
 
 QUESTIONS = (

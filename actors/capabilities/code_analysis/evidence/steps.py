@@ -104,7 +104,6 @@ PURPOSE_OF_TOOL: dict[str, Purpose] = {
 PURPOSE_OF_OLD_ID: dict[str, Purpose] = {
     "answer": "answer",
     "part": "part",
-    "prose": "prose",
     "find": "find",
     "thing": "find",
     "open": "find",
