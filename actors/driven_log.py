@@ -9,7 +9,7 @@ from actors.host_shell import HostShell
 from actors.log_owner import LogOwner
 from runtime.bus.endpoint import Endpoint
 from runtime.hosting.command_dispatch import Directory
-from runtime.hosting.limits_service import Limits
+from runtime.hosting.limits.limits_service import Limits
 from runtime.hosting.run_table import RunTable
 from runtime.hosting.run_watchers import RunWatchers
 from runtime.hosting.supervisor_host import SupervisorHost

@@ -18,7 +18,7 @@ from actors.log_owner import LEASE_MS, LogOwner, never_wait
 from runtime.bus.endpoint import Endpoint
 from runtime.errors import OwnedError, StateStorageError, UnknownNameError
 from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS, close_abandoned
-from runtime.hosting.limits_service import Limits
+from runtime.hosting.limits.limits_service import Limits
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import Clock

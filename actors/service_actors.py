@@ -18,7 +18,7 @@ from runtime.codebase.index.service import IndexService
 from runtime.codebase.index.writer import IndexOptions
 from runtime.codebase.semantics.embedding_process import embedding_process
 from runtime.database.store_part import AnyPart
-from runtime.hosting.limits_service import LIMIT_QUERIES, Limits, LimitsService
+from runtime.hosting.limits.limits_service import LIMIT_QUERIES, Limits, LimitsService
 from runtime.llm.places import PLACE_QUERIES, PlaceService
 from runtime.memory.usage_log import USAGE
 from runtime.primitives.clock import SystemClock

@@ -28,7 +28,7 @@ from runtime.bus.frames import Frame, unpack_body
 from runtime.errors import BusError
 from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
-from runtime.hosting.limits_service import Limits, SpentBy, UsedUp
+from runtime.hosting.limits.limits_service import Limits, SpentBy, UsedUp
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import Address, RunId

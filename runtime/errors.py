@@ -233,7 +233,10 @@ class ProcessMemoryError(ProcessError):
 
 
 class ProcessDiedError(ProcessError):
-    """Reports a process that ended by itself before it answered; `status` is negative for a signal."""
+    """Reports a process that ended by itself before it answered; `status` is negative for a signal.
+
+    `stderr`: the end of what it wrote on standard error.
+    """
 
     code = "process_died"
 

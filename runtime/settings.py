@@ -188,11 +188,15 @@ class CodeIndexSettings(_Section):
 
 
 class SupervisorSettings(_Section):
-    """Configures the number of supervisors, their heartbeats, and the silence that counts as a hang."""
+    """Configures the number of supervisors, heartbeats, the silence that counts as a hang, and runs without an owner.
+
+    `abandoned_after_s`: a run that had no owner for so long, and is no durable work, is closed instead of continued.
+    """
 
     shards: int = Field(default=1, ge=1, le=64)
     heartbeat_s: float = Field(default=1, gt=0, allow_inf_nan=False)
     hangs_after_s: float = Field(default=6, ge=1, allow_inf_nan=False)
+    abandoned_after_s: float = Field(default=3_600, ge=0, le=10**9, allow_inf_nan=False)
 
 
 class HttpSettings(_Section):
@@ -210,7 +214,7 @@ Span = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(_unlimite
 
 
 class QuotaSettings(_Section):
-    """Limits users' consumption, as `runtime.hosting.admission.Quotas` describes it."""
+    """Limits users' consumption, as `runtime.hosting.limits.admission.Quotas` describes it."""
 
     running: Limit = 64
     running_per_user: Limit = None
@@ -224,7 +228,7 @@ class QuotaSettings(_Section):
 
 
 class RateSettings(_Section):
-    """Limits users' request rates, as `runtime.hosting.rate_limits.RateLimits` describes it."""
+    """Limits users' request rates, as `runtime.hosting.limits.rate_limits.RateLimits` describes it."""
 
     per_minute: Limit = 60
     per_hour: Limit = 1_000
@@ -539,6 +543,10 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
+_OTHER_VARIABLES = frozenset({f"{ENV_PREFIX}DEBUG", f"{ENV_PREFIX}TEST_MODEL"})
+_KEYS = ("_KEY", "_TOKEN")
+
+
 def _misspelt_variables(env: Mapping[str, str]) -> list[Fault]:
     # Pydantic finds unknown keys within a section; it never sees variables that name no section.
     sections = {name for name in Settings.model_fields if _section(name)} | {"capability_settings"}
@@ -554,6 +562,24 @@ def _misspelt_variables(env: Mapping[str, str]) -> list[Fault]:
             hint = f"; {ENV_PREFIX}{close[0].upper()} is one" if close else ""
             faults.append(Fault("environment", None, variable, f"no setting of that name{hint}"))
     return faults
+
+
+def unknown_variables(env: Mapping[str, str]) -> list[str]:
+    """Return a warning for each variable that begins as one of ours and is no setting.
+
+    Left out are those that `load_settings` refuses, JEEVES_DEBUG, and names of keys, which a model file may choose.
+    """
+    refused = {fault.key for fault in _misspelt_variables(env)}
+    told = []
+    for variable in sorted(env):
+        name = variable.upper()
+        first, *rest = name.removeprefix(ENV_PREFIX).lower().split(ENV_DELIMITER)
+        is_ours = name.startswith(ENV_PREFIX) and not rest and first not in Settings.model_fields
+        if not is_ours or variable in refused or name in _OTHER_VARIABLES or name.endswith(_KEYS):
+            continue
+        (nearest,) = difflib.get_close_matches(first, Settings.model_fields, n=1, cutoff=0.0)
+        told.append(f"{variable} is no setting and has no effect; the nearest is {ENV_PREFIX}{nearest.upper()}")
+    return told
 
 
 def _section(name: str) -> type[_Section] | None:

@@ -18,7 +18,8 @@ from runtime.llm.prompts import PromptRegistry
 from runtime.pipeline.config import AgentConfig, PipelineConfig
 from runtime.primitives.yaml_documents import KeyPath
 from runtime.settings import Settings
-from serve.wiring import capability_spec, models_file, prompt_folders
+from serve.pipeline_files import capability_folders, capability_spec
+from serve.wiring import models_file
 
 Problem = tuple[KeyPath, str]
 
@@ -44,7 +45,7 @@ def _problems_of_agent(settings: Settings, capability: Capability, agent: AgentC
     yield from _problems_of_tools(capability, agent)
     if agent.prompt_key is not None:
         try:
-            PromptRegistry.open(prompt_folders(settings, capability.id), capability.id).get(agent.prompt_key)
+            PromptRegistry.open(capability_folders(settings, capability.id), capability.id).get(agent.prompt_key)
         except JeevesError as error:
             yield ("prompt_key",), error.message
     if agent.model_role is not None:

@@ -29,11 +29,13 @@ from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.settings import Settings
 from runtime.store.backends.backend_registry import backend_of
-from runtime.store.opening import open_run_log, run_log_names
+from runtime.store.opening import run_log_names
 from runtime.store.options import StoreOptions, store_options
 from runtime.store.run_log import Lease, RunLog, RunPlace, RunSummary, SqlRunLog
+from runtime.store.unowned_logs import reading
 from runtime.supervision.events import Event, RunRequested
-from serve.wiring import load_named_pipeline, local_log_owner
+from serve.pipeline_files import load_named_pipeline
+from serve.wiring import local_log_owner
 
 LEASE_S = LEASE_MS / 1000
 LOOK_AGAIN_S = 0.1
@@ -71,7 +73,7 @@ def stored_run(options: StoreOptions, run_id: RunId) -> StoredRun:
 
     Raises UnknownNameError, and RunStateError if its rules were not kept.
     """
-    with _opened(options, _log_of(options, run_id)) as log:
+    with reading(options, _log_of(options, run_id)) as log:
         events = _events(log, run_id)
         rules = PinnedPipelines({}, log).to_read(_first(events))
     if rules is None:
@@ -86,7 +88,7 @@ def listed_runs(settings: Settings, limit: int) -> list[ListedRun]:
     for name, run in _newest(options, limit):
         stays = None
         if not run.finished and run.config_hash != _hash_of_today(settings, run.pipeline):
-            with _opened(options, name) as log:
+            with reading(options, name) as log:
                 stays = _stays_in(settings, log, run.run_id)
         listed.append(ListedRun(**msgspec.structs.asdict(run), stays=stays))
     return listed
@@ -97,7 +99,7 @@ def runs_of_session(settings: Settings, session_id: str) -> list[RunId]:
     options = store_options(settings)
     found = []
     for name in run_log_names(options):
-        with _opened(options, name) as log:
+        with reading(options, name) as log:
             found += [run for run in log.runs(MOST_RUNS) if run.session_id == session_id]
     if not found:
         raise UnknownNameError(f"no run of a session '{session_id}' is recorded", name=session_id, known=[])
@@ -107,7 +109,7 @@ def runs_of_session(settings: Settings, session_id: str) -> list[RunId]:
 def recorded_run(settings: Settings, run_id: RunId) -> RecordedRun:
     """Return a run and its pipeline version. Raises UnknownNameError, and SettingsError if the version was not kept."""
     options = store_options(settings)
-    with _opened(options, _log_of(options, run_id)) as log:
+    with reading(options, _log_of(options, run_id)) as log:
         events = _events(log, run_id)
         first = _first(events)
         rules = _pinned(settings, log, first.request.pipeline).to_read(first)
@@ -128,7 +130,7 @@ def log_to_go_on_with(settings: Settings, run_id: RunId) -> Iterator[LogOwner]:
     """
     options = store_options(settings)
     name = _log_of(options, run_id)
-    with _opened(options, name) as log:
+    with reading(options, name) as log:
         lease = _lasting_lease(log)
     if lease is not None:
         raise OwnedError(
@@ -157,7 +159,7 @@ def _newest(
 ) -> list[tuple[str, RunSummary]]:
     found: list[tuple[str, RunSummary]] = []
     for name in run_log_names(options):
-        with _opened(options, name) as log:
+        with reading(options, name) as log:
             found += [(name, run) for run in log.runs(limit, user_id, before=before)]
     return sorted(found, key=lambda named: (named[1].started_at_ms, named[1].run_id), reverse=True)[:limit]
 
@@ -199,20 +201,11 @@ def _today(settings: Settings, pipeline: str) -> PipelineConfig | None:
 
 def _log_of(options: StoreOptions, run_id: RunId) -> str:
     for name in run_log_names(options):
-        with _opened(options, name) as log:
+        with reading(options, name) as log:
             if _events(log, run_id):
                 return name
     place = backend_of(options).place(options)
     raise UnknownNameError(f"no run '{run_id}' in the logs of {place}", name=run_id, known=[])
-
-
-@contextmanager
-def _opened(options: StoreOptions, name: str) -> Iterator[SqlRunLog]:
-    log = open_run_log(options, name, readonly=True)
-    try:
-        yield log
-    finally:
-        log.close()
 
 
 def _events(log: SqlRunLog, run_id: RunId) -> list[Event]:

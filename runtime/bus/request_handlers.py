@@ -16,7 +16,7 @@ from runtime.bus.middleware import Chain, Halted, Outcome
 from runtime.bus.queries import QueryHandler, error_code, error_to_wire
 from runtime.bus.tracing import continue_trace
 from runtime.errors import JeevesError, NoHandlerError, QueryCancelledError, QueryTimeoutError
-from runtime.primitives.clock import Clock
+from runtime.primitives.clock import Clock, seconds
 from runtime.primitives.ids import Address, MessageId
 
 log = logging.getLogger(__name__)
@@ -119,9 +119,9 @@ class RequestHandlers:
             raise NoHandlerError(f"{self._address} does not handle '{header.type}'", type=header.type)
         now_ms = self._clock.now_ms()
         if header.deadline_ms is not None and now_ms >= header.deadline_ms:
-            late_ms = now_ms - header.deadline_ms
+            late = seconds(now_ms - header.deadline_ms)
             raise QueryTimeoutError(
-                f"'{header.type}' reached {self._address} {late_ms} ms after its deadline and was not started",
+                f"'{header.type}' reached {self._address} {late} after its deadline and was not started",
                 type=header.type,
             )
         return await handler(unpack_body(frame.body))

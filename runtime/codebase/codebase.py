@@ -30,7 +30,7 @@ from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
-from runtime.codebase.files.walk import resolve_root
+from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import (
@@ -304,4 +304,4 @@ class Codebase:
 
 def open_elsewhere(root: str, index_path: str, allow_secrets: bool) -> Codebase:
     """Open the codebase that `Codebase.portable` describes."""
-    return Codebase.open(Path(root), Path(index_path), allow_secrets=allow_secrets)
+    return Codebase.open(unmoved_root(Path(root)), Path(index_path), allow_secrets=allow_secrets)

@@ -18,7 +18,6 @@ from runtime.agents.live_text import Marks, StageText, TextSender, with_event
 from runtime.agents.reporter import Progress, Report, StagePayload
 from runtime.agents.stage_runner import Agent
 from runtime.errors import UnknownNameError
-from runtime.hosting.admission import Quotas
 from runtime.hosting.command_dispatch import Directory
 from runtime.hosting.host_outputs import (
     Deposed,
@@ -33,7 +32,8 @@ from runtime.hosting.host_outputs import (
     StartTimer,
     WriteDue,
 )
-from runtime.hosting.rate_limits import RateLimiter
+from runtime.hosting.limits.admission import Quotas
+from runtime.hosting.limits.rate_limits import RateLimiter
 from runtime.hosting.run_table import NO_QUOTAS, RunTable
 from runtime.hosting.run_watchers import RunWatchers
 from runtime.hosting.supervisor_host import SupervisorHost

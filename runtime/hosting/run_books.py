@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from runtime.hosting.admission import Place
+from runtime.hosting.limits.admission import Place
 from runtime.hosting.write_batch import Kept
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from runtime.errors import OverloadedError, RateLimitedError
-from runtime.hosting.admission import AdmissionQueue, Candidate, Place, Quotas
-from runtime.hosting.rate_limits import RateLimiter
-from runtime.hosting.spending import Exhausted, Spending
+from runtime.hosting.limits.admission import AdmissionQueue, Candidate, Place, Quotas
+from runtime.hosting.limits.rate_limits import RateLimiter
+from runtime.hosting.limits.spending import Exhausted, Spending
 from runtime.hosting.write_batch import spent_since
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import RunId

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 import msgspec
 
 from runtime.errors import InputError, InterruptError, JeevesError, StateStorageError, UnknownNameError
-from runtime.hosting.admission import Quotas
+from runtime.hosting.limits.admission import Quotas
+from runtime.hosting.limits.rate_limits import RateLimiter
 from runtime.hosting.logged_runs import LoggedRun, LoggedRuns, adoption_of, entry_of, is_of_one_run
 from runtime.hosting.pinned_pipelines import PinnedPipelines
-from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.run_books import RunBooks
 from runtime.hosting.run_quotas import RunQuotas
 from runtime.hosting.snapshots import RunSnapshots

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from runtime.hosting.admission import Place
+from runtime.hosting.limits.admission import Place
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope
 from runtime.store.run_log import Entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -21,46 +21,62 @@ from runtime.primitives.yaml_documents import (
 )
 
 
+class Examined(NamedTuple):
+    """Holds what a document says of a pipeline: all of its faults, and the pipeline without the refused values.
+
+    `config`: None if too little is left of it. `refused`: the places of the values that were left out or replaced.
+    """
+
+    document: Document
+    config: PipelineConfig | None
+    faults: list[Fault]
+    refused: frozenset[KeyPath] = frozenset()
+
+
 def load_pipeline(path: Path) -> PipelineConfig:
     """Load the pipeline in the YAML file `path`. Raises DocumentFaults that lists all of its faults."""
-    return _checked(load_yaml(path))
+    return _checked(examine(load_yaml(path)))
 
 
 def parse_pipeline(text: str, file: str = "<pipeline>") -> PipelineConfig:
     """Parse the pipeline in YAML `text`. Raises DocumentFaults that lists all of its faults."""
-    return _checked(parse_yaml(text, file))
+    return _checked(examine(parse_yaml(text, file)))
 
 
-def _checked(document: Document) -> PipelineConfig:
+def examine(document: Document) -> Examined:
+    """Return the pipeline of a document, as far as it is one, and all of its faults."""
     if not isinstance(document.data, dict):
-        raise_faults(
-            [Fault(document.file, 1, "", "not a pipeline: the document must be a mapping with name and agents")]
-        )
+        problem = "not a pipeline: the document must be a mapping with name and agents"
+        return Examined(document, None, [Fault(document.file, 1, "", problem)])
     try:
         config = PipelineConfig.model_validate(document.data)
     except ValidationError as error:
-        raise_faults([*model_faults(document, error), *_faults_across_stages(document)])
-        raise
-    raise_faults(document.fault(path, problem) for path, problem in problems_of(config))
-    return config
+        refused, repaired = _repaired(document)
+        found = [] if repaired is None else problems_of(repaired, complete=False)
+        across = [document.fault(path, problem) for path, problem in found if path not in refused]
+        return Examined(document, repaired, [*model_faults(document, error), *across], frozenset(refused))
+    return Examined(document, config, [document.fault(path, problem) for path, problem in problems_of(config)])
 
 
-def _faults_across_stages(document: Document) -> list[Fault]:
-    """Return the faults across stages, found after repairing what pydantic refused, to report both at once."""
+def _checked(examined: Examined) -> PipelineConfig:
+    raise_faults(examined.faults)
+    assert examined.config is not None  # else there are faults
+    return examined.config
+
+
+def _repaired(document: Document) -> tuple[set[KeyPath], PipelineConfig | None]:
+    """Return the pipeline after repairing what pydantic refused, and what that was; None if that is not possible."""
     data = dict(document.data)
     refused: set[KeyPath] = set()
     for _ in range(50):
         try:
-            config = PipelineConfig.model_validate(data)
+            return refused, PipelineConfig.model_validate(data)
         except ValidationError as error:
             paths = [tuple(item["loc"]) for item in complaints_of(error)]
             refused.update(paths)
             if not all(_repair(data, path) for path in paths):
-                return []
-        else:
-            found = problems_of(config, complete=False)
-            return [document.fault(path, problem) for path, problem in found if path not in refused]
-    return []
+                break
+    return refused, None
 
 
 _PLACEHOLDERS: dict[str, Any] = {"condition": "?", "value": None, "target": END, "max_count": 0}

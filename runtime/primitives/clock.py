@@ -10,6 +10,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Awaitable
+from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
 Result = TypeVar("Result")
@@ -72,6 +73,16 @@ class FakeClock:
                 future.set_result(None)
             await _let_others_run()
         self._now_ms = target_ms
+
+
+def seconds(span_ms: int) -> str:
+    """Return a span in words: 5_000 is `5 s`, 1_250 is `1.25 s`."""
+    return f"{span_ms / 1000:.3f}".rstrip("0").rstrip(".") + " s"
+
+
+def utc_time(at_ms: int) -> str:
+    """Return an instant since the epoch in words, to the second: `2026-11-22T23:48:16Z`."""
+    return datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 async def wait_at_most(clock: Clock, timeout_s: float, work: Awaitable[Result]) -> Result:

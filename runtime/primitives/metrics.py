@@ -73,28 +73,31 @@ BUS_UP = GaugeMetric("jeeves_bus_up", "bus", "1 while the bus answers; at 0 the 
 BUS_MESSAGES = CounterMetric(
     "jeeves_bus_messages",
     "bus",
-    "messages by what became of them; there while `metrics` is among the middleware",
+    "messages by outcome; present only while the middleware `metrics` is enabled",
     ("kind", "type", "outcome"),
 )
 BUS_TROUBLE = CounterMetric(
     "jeeves_bus_trouble",
     "bus",
-    "frames that took no straight way: `dead_letter`, `dropped` (an event that nobody wants), `parked`, `doubled`,"
-    " `stopped` by middleware, `handler_failed`",
+    "frames that were not delivered directly: `dead_letter`, `dropped` (an event without a subscriber), `parked`,"
+    " `doubled`, `stopped` by middleware, `handler_failed`",
     ("kind",),
 )
-BUS_PARKED = GaugeMetric("jeeves_bus_parked_frames", "bus", "frames that wait now for an endpoint that is away")
+BUS_PARKED = GaugeMetric("jeeves_bus_parked_frames", "bus", "frames that wait for an endpoint that is away")
 BUS_ENDPOINTS = GaugeMetric(
     "jeeves_bus_endpoints", "bus", "endpoints that are `connected`, `away`, `dead`", ("presence",)
 )
 BUS_BREAKERS = GaugeMetric(
-    "jeeves_bus_breaker_state", "bus", "types of queries that fail now: 0 closed, 1 half open, 2 open", ("type",)
+    "jeeves_bus_breaker_state",
+    "bus",
+    "the circuit breaker of each query type that fails: 0 closed, 1 half open, 2 open",
+    ("type",),
 )
 
 MODEL_CALLS = CounterMetric(
     "jeeves_model_calls",
     "models",
-    "calls of models: `served`, `broke_off` (an answer that was not whole), `down`, `busy`, `refused`, `stopped` (by"
+    "calls of models: `served`, `broke_off` (an incomplete answer), `down`, `busy`, `refused`, `stopped` (by"
     " the breaker), `cancelled`",
     ("role", "deployment", "outcome"),
 )
@@ -106,7 +109,7 @@ MODEL_TOKENS = CounterMetric(
     "tokens",
 )
 MODEL_RETRIES = CounterMetric(
-    "jeeves_model_retries", "models", "calls made again because nothing was served", ("role", "deployment")
+    "jeeves_model_retries", "models", "calls repeated because the model gave no answer", ("role", "deployment")
 )
 MODEL_FALLBACKS = CounterMetric(
     "jeeves_model_fallbacks",
@@ -117,7 +120,7 @@ MODEL_FALLBACKS = CounterMetric(
 MODEL_FIRST_TEXT_S = HistogramMetric(
     name="jeeves_model_first_text_seconds",
     source="models",
-    help="from sending a request to the first text, of answers that come in pieces",
+    help="from sending a request to the first text of a streamed answer",
     labels=("deployment",),
     unit="seconds",
     bounds=_CALL_BOUNDS_S,
@@ -125,7 +128,7 @@ MODEL_FIRST_TEXT_S = HistogramMetric(
 MODEL_CALL_S = HistogramMetric(
     name="jeeves_model_call_seconds",
     source="models",
-    help="from sending a request to the whole answer",
+    help="from sending a request to the end of the answer",
     labels=("deployment",),
     unit="seconds",
     bounds=_CALL_BOUNDS_S,
@@ -144,7 +147,10 @@ TOOL_HEALTH = GaugeMetric(
     ("tool",),
 )
 TOOL_BREAKERS = GaugeMetric(
-    "jeeves_tool_breakers_open", "tools", "repositories in which the tool's breaker is not closed", ("tool",)
+    "jeeves_tool_breakers_open",
+    "tools",
+    "repositories (or other scopes of a tool) in which the tool's breaker is not closed",
+    ("tool",),
 )
 
 

@@ -12,14 +12,18 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from runtime.processes.call_scope import current_scope
 from runtime.processes.process_tree import kill_group, kill_tree
 
+ASK_AFTER_S = 0.25
 _PARENT_DEATH = ("--pdeathsig", "KILL")
+
+IsStuck = Callable[[Callable[[], bool]], bool]
+"""Returns whether a program should be killed; the argument tells whether it has ended meanwhile."""
 
 
 class Finished(NamedTuple):
@@ -43,10 +47,12 @@ def run_program(
     timeout_s: float,
     max_output_bytes: int,
     environment: Mapping[str, str] | None = None,
+    is_stuck: IsStuck | None = None,
 ) -> Finished:
     """Run a program and return its standard output, cut after `max_output_bytes`.
 
-    Raises OSError if it cannot be started, and CalledOffError if the work was called off.
+    `is_stuck` is called once, in another thread, when the program has run for a quarter of a second. Raises OSError if
+    the program cannot be started, and CalledOffError if the work was called off.
     """
     scope = current_scope()
     scope.check()
@@ -65,11 +71,19 @@ def run_program(
         late.set()
         kill_tree(process.pid)
 
-    timer = threading.Timer(timeout_s, end_late)
+    def end_stuck() -> None:
+        if is_stuck is not None and is_stuck(over.is_set):
+            kill_tree(process.pid)
+
+    over = threading.Event()
+    timers = [threading.Timer(timeout_s, end_late)]
+    if is_stuck is not None:
+        timers.append(threading.Timer(ASK_AFTER_S, end_stuck))
     with process:
         has_ended = False
         scope.add(process.pid)
-        timer.start()
+        for timer in timers:
+            timer.start()
         try:
             data = process.stdout.read(max_output_bytes) if process.stdout else b""
             if len(data) < max_output_bytes:
@@ -77,8 +91,10 @@ def run_program(
                 has_ended = True
         finally:
             # It is not reaped before the last signal, so that its number cannot be another process's by then.
-            timer.cancel()
-            timer.join()
+            over.set()
+            for timer in timers:
+                timer.cancel()
+                timer.join()
             scope.remove(process.pid)
             # Once it has ended its children are no longer found by their parent.
             (kill_group if has_ended else kill_tree)(process.pid)

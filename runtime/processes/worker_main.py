@@ -57,7 +57,11 @@ def _keep(worker: int, lifeline_fd: int) -> NoReturn:
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     signal.set_wakeup_fd(wake)
     status = _reaped(worker)
-    while status is None and lifeline_fd not in select.select([lifeline_fd, woken], [], [])[0]:
+    # Not `select`, which refuses a number above 1023: a parent with many open files hands on such a one.
+    ready = select.poll()
+    for end in (lifeline_fd, woken):
+        ready.register(end, select.POLLIN)
+    while status is None and lifeline_fd not in dict(ready.poll()):
         os.read(woken, 4096)
         status = _reaped(worker)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -112,13 +116,14 @@ def _reply(connection: socket.socket, target: str, arguments: dict[str, Any]) ->
         connection.sendall(encode(("note", value)))
 
     try:
-        module, _, name = target.partition(":")
-        value = getattr(importlib.import_module(module), name)(note, **arguments)
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT_BYTES
-        return encode(("value", value, most))
+        try:
+            module, _, name = target.partition(":")
+            value = getattr(importlib.import_module(module), name)(note, **arguments)
+            most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT_BYTES
+            return encode(("value", value, most))
+        except JeevesError as error:
+            return encode(("error", error))
     except MemoryError:
         return encode(("memory",))
-    except JeevesError as error:
-        return encode(("error", error))
-    except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
+    except BaseException as error:  # noqa: BLE001 - told to the parent, which raises it
         return encode(("failure", f"{type(error).__name__}: {error}", traceback.format_exc()))

@@ -14,7 +14,8 @@ ends the process as well:
 - ProcessTimeoutError: the call took longer than `timeout_s`; the process was killed.
 - ProcessKilledError: `kill` was called by another thread.
 - ProcessMemoryError: the call needed more than `memory_bytes`.
-- ProcessDiedError: the process died by itself; `status` is its exit status, negative for a signal.
+- ProcessDiedError: the process died by itself; `status` is its exit status, negative for a signal, and `stderr` the end
+  of what it wrote on standard error. What a process that lives writes there is dropped.
 - any exception raised in the calling thread meanwhile, such as KeyboardInterrupt.
 
 ProcessCallError (the function raised something else, or returned no plain data) leaves the process alive.
@@ -37,6 +38,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from io import FileIO
 from typing import Any
 
 from runtime.errors import (
@@ -52,6 +54,8 @@ from runtime.processes.process_tree import finish_kills_at_exit, kill_tree
 
 SLOW_AFTER_S = 10.0
 KEEPER_PATIENCE_S = 5.0
+STDERR_KEPT_BYTES = 4096
+MAX_LAST_LINE_CHARS = 200
 _SLOW_NICENESS = 5
 _READ_BYTES = 1 << 20
 _START = (
@@ -82,19 +86,26 @@ class WorkerProcess:
         self._slow_after_s = slow_after_s
         self._killed = False
         self._buffer = bytearray()
+        self._stderr_tail = bytearray()
+        self._stderr_is_open = True
         ours, theirs = socket.socketpair()
         lifeline, held = os.pipe()
+        heard, stderr = os.pipe()
+        os.set_blocking(heard, False)
         self._connection = ours
+        self._stderr = FileIO(heard)
         try:
-            self._process = _started(theirs.fileno(), lifeline, memory_bytes)
+            self._process = _started(theirs.fileno(), lifeline, stderr, memory_bytes)
         except OSError:
             ours.close()
+            self._stderr.close()
             os.close(held)
             raise
         finally:
             theirs.close()
             os.close(lifeline)
-        self._end = weakref.finalize(self, _end, _Ending(self._process, ours, held))
+            os.close(stderr)
+        self._end = weakref.finalize(self, _end, _Ending(self._process, ours, self._stderr, held))
 
     @property
     def pid(self) -> int:
@@ -192,10 +203,22 @@ class WorkerProcess:
             try:
                 poll = select.poll()
                 poll.register(self._connection, event)
-                if poll.poll(None if left_s is None else max(left_s, 0) * 1000 + 1):
+                if self._stderr_is_open:
+                    poll.register(self._stderr, select.POLLIN)
+                ready = dict(poll.poll(None if left_s is None else max(left_s, 0) * 1000 + 1))
+                if self._connection.fileno() in ready:
                     return
+                if ready:
+                    self._listen()
             except (OSError, ValueError) as error:  # closed by `kill`
                 raise self._died(target) from error
+
+    def _listen(self) -> None:
+        """Read what the process wrote on standard error, so that it never waits for room there; keep the end of it."""
+        data = self._stderr.read(_READ_BYTES)
+        self._stderr_is_open = data != b""
+        self._stderr_tail += data or b""
+        del self._stderr_tail[:-STDERR_KEPT_BYTES]
 
     def _lower_priority(self) -> None:
         self.was_slowed = True
@@ -211,12 +234,22 @@ class WorkerProcess:
         # Its keeper ends as the worker did, after killing what that started.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(KEEPER_PATIENCE_S)
+        with contextlib.suppress(OSError, ValueError):  # closed by `kill`
+            self._listen()
         self.kill()
         status = self._process.returncode
+        stderr = self._stderr_tail.decode(errors="replace").strip()
+        told = f"; it wrote: {_last_line(stderr)}" if stderr else ""
         how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
         limit = f"; its memory is limited to {self._memory_bytes} bytes" if self._memory_bytes else ""
-        message = f"the process of {target} {how} before it answered{limit}"
-        return ProcessDiedError(message, target=target, status=status)
+        message = f"the process of {target} {how} before it answered{limit}{told}"
+        return ProcessDiedError(message, target=target, status=status, stderr=stderr)
+
+
+def _last_line(text: str) -> str:
+    """Return the last line, where Python names an error, cut and without control characters."""
+    line = text.splitlines()[-1]
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in line[:MAX_LAST_LINE_CHARS])
 
 
 def _out_of_memory(target: str, memory_bytes: int) -> ProcessMemoryError:
@@ -224,13 +257,14 @@ def _out_of_memory(target: str, memory_bytes: int) -> ProcessMemoryError:
     return ProcessMemoryError(message, target=target, memory_bytes=memory_bytes)
 
 
-def _started(connection_fd: int, lifeline_fd: int, memory_bytes: int) -> subprocess.Popen[bytes]:
+def _started(connection_fd: int, lifeline_fd: int, stderr_fd: int, memory_bytes: int) -> subprocess.Popen[bytes]:
     # -P: nothing is imported from the working folder, which may be the repository in question.
     path = json.dumps([os.path.abspath(each) for each in sys.path])  # noqa: PTH100 - links are kept
     return subprocess.Popen(
         [sys.executable, "-P", "-c", _START, path, str(connection_fd), str(lifeline_fd), str(memory_bytes)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
+        stderr=stderr_fd,
         pass_fds=(connection_fd, lifeline_fd),
         start_new_session=True,
     )
@@ -239,9 +273,10 @@ def _started(connection_fd: int, lifeline_fd: int, memory_bytes: int) -> subproc
 class _Ending:
     """Holds what ends a process, apart from the object that the garbage collector watches."""
 
-    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket, held: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket, stderr: FileIO, held: int) -> None:
         self.process = process
         self.connection = connection
+        self.stderr = stderr
         self.held = held
         self.guard = threading.Lock()
 
@@ -258,4 +293,5 @@ def _end(ending: _Ending) -> None:
             return
         finally:
             ending.connection.close()
+            ending.stderr.close()
             os.close(ending.held)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from runtime.pipeline.config import INTERRUPT_TARGETS
 from runtime.pipeline.interrupt_kinds import InterruptKind
+from runtime.primitives.clock import seconds
 from runtime.run.envelope import Interrupt, InterruptRequest, InterruptResponse, TerminalReason
 from runtime.run.principal import may_control
 
@@ -34,7 +35,7 @@ def refusal(interrupt: Interrupt | None, interrupt_id: str, user_id: str, asker_
     if not may_control(user_id, asker_id):
         return f"interrupt {interrupt_id} belongs to user '{asker_id}', not to '{user_id}'"
     if interrupt.expires_at_ms is not None and at_ms >= interrupt.expires_at_ms:
-        return f"interrupt {interrupt_id} expired at {interrupt.expires_at_ms} ms, it is {at_ms} ms"
+        return f"interrupt {interrupt_id} expired {seconds(at_ms - interrupt.expires_at_ms)} ago"
     return None
 
 

@@ -10,7 +10,7 @@ import random
 
 import msgspec
 
-from runtime.hosting.admission import Quotas
+from runtime.hosting.limits.admission import Quotas
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
 from runtime.run.policy_verdict import PolicyVerdict
@@ -27,15 +27,28 @@ def draw_scenario(rng: random.Random) -> Scenario:
     quotas = Quotas(running=rng.randint(1, 2)) if amount > 1 and draft.chance(0.3) else Quotas()
     runs = tuple(_run(draft, number) for number in range(amount))
     _let_one_exaggerate(draft)
-    return Scenario(draft.pipeline(), draft.scripts, runs, quotas, draft.racers, draft.depends_on_time)
+    scenario = Scenario(draft.pipeline(), draft.scripts, runs, quotas, draft.racers, draft.depends_on_time)
+    return _with_named_modes(scenario) if _rng_beside(draft, 1).random() < 1 / 10 else scenario
+
+
+def _rng_beside(draft: Draft, place: int) -> random.Random:
+    """Return a generator for one more draw, which leaves the other draws of the seed as they were."""
+    return random.Random(draft.rng.getstate()[1][place])
+
+
+def _with_named_modes(scenario: Scenario) -> Scenario:
+    """Return the scenario with requests that name their run mode, which is not the one that the pipeline has."""
+    replace, mode = msgspec.structs.replace, scenario.config.default_run_mode
+    runs = tuple(replace(run, request=replace(run.request, run_mode=mode)) for run in scenario.runs)
+    return replace(scenario, runs=runs, names_mode=True)
 
 
 def _let_one_exaggerate(draft: Draft) -> None:
-    """Have one agent in thirty scenarios report more than it spent; other draws of the seed stay as they were.
+    """Have one agent in thirty scenarios report more than it spent.
 
     What is booked then depends on its grants, and these on how its attempts were interrupted.
     """
-    rng = random.Random(draft.rng.getstate()[1][0])
+    rng = _rng_beside(draft, 0)
     if rng.random() < 1 / 30:
         name = rng.choice(sorted(draft.scripts))
         draft.scripts[name] = msgspec.structs.replace(draft.scripts[name], exaggerates=rng.choice((1, 50, 2**62)))
@@ -79,6 +92,7 @@ def _draft_sequential(draft: Draft) -> None:
         if number and draft.chance(0.14):
             settings |= {"foreach": f"outputs.{names[number - 1]}.list", "foreach_concurrency": rng.randint(1, 4)}
             rules = []
+            draft.limits = {edge: count for edge, count in draft.limits.items() if edge[0] != name}
             script = msgspec.structs.replace(script, asks=None)
             draft.scripts[names[number - 1]] = msgspec.structs.replace(
                 draft.scripts[names[number - 1]], listed=rng.randint(0, 5)

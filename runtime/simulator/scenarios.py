@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from runtime.effects.journal import Declaration
-from runtime.hosting.admission import Quotas
+from runtime.hosting.limits.admission import Quotas
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.interrupt_kinds import InterruptKind
 from runtime.primitives.ids import RunId
@@ -52,7 +52,8 @@ class PlannedRun(msgspec.Struct, frozen=True):
 class Scenario(msgspec.Struct, frozen=True):
     """Holds all that a seed decides before faults. `racers`: output keys that depend on which branch wins a join `any`.
 
-    `depends_on_time`: so do the interrupts and the ends of runs.
+    `depends_on_time`: so do the interrupts and the ends of runs. `names_mode`: the pipeline is installed in its other
+    run mode, and every request names the mode of `config`.
     """
 
     config: PipelineConfig
@@ -61,6 +62,14 @@ class Scenario(msgspec.Struct, frozen=True):
     quotas: Quotas = Quotas()
     racers: frozenset[str] = frozenset()
     depends_on_time: bool = False
+    names_mode: bool = False
+
+    @property
+    def installed(self) -> PipelineConfig:
+        """The pipeline as a system has it."""
+        if not self.names_mode:
+            return self.config
+        return self.config.in_run_mode("sequential" if self.config.is_parallel else "parallel")
 
 
 class Draft:

@@ -53,7 +53,7 @@ class System:
         self._clock = WallClock(self.world)
         habits = Habits(dedup=broken != "dedup", fencing=broken != "fencing", reserve=broken != "reserve")
         self._place = Workplace(self.world, self.journal, self.books, habits, scenario.config.is_parallel)
-        self.config = _without_joins(scenario.config) if broken == "join" else scenario.config
+        self.config = _without_joins(scenario.installed) if broken == "join" else scenario.installed
         self._supervisors: list[Supervisor] = []
         self._processes: list[Process] = []
         self._logs: dict[int, WriteBehind] = {}

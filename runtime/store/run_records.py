@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from runtime.errors import FencedError, OwnedError, StateStorageError
+from runtime.primitives.clock import seconds
 from runtime.primitives.ids import RunId
 from runtime.supervision.events import Event
 
@@ -185,7 +186,7 @@ def check_lease(location: str, holder: str, until_ms: int, now_ms: int) -> None:
     """Raise OwnedError if the lease of `holder` has not expired."""
     if now_ms < until_ms:
         raise OwnedError(
-            f"'{holder}' holds {location} for another {until_ms - now_ms} ms; wait, end it, or take over by force",
+            f"'{holder}' holds {location} for another {seconds(until_ms - now_ms)}; wait, end it, or take it by force",
             holder=holder,
             until_ms=until_ms,
         )

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from runtime.pipeline.config import PipelineConfig
+from runtime.primitives.clock import seconds
 from runtime.run.bounds import REASON_OF_BOUND, SOFT_LIMIT, Blocked, Grant, bounds_for, further_grant
 from runtime.run.envelope import BOUND_REASONS, InterruptRequest, InterruptResponse
 from runtime.run.interrupts import outcome, refusal
@@ -143,10 +144,22 @@ def _reissue_in_flight(transition: Transition) -> None:
             transition.reissue(entry, reissues=entry.reissues)
 
 
-def _on_stage_started(transition: Transition, payload: StageStarted) -> str | None:
-    entry = transition.in_flight.get(str(payload.key))
-    if entry is None or entry.waiting_retry:
-        return NOT_IN_FLIGHT
+def _of_stage_in_flight(
+    handle: Callable[[Transition, InFlight, Any], str | None],
+) -> Callable[[Transition, Any], str | None]:
+    """Give a handler the stage that its event reports on; events of a stage that is not in flight are ignored."""
+
+    def on_report(transition: Transition, payload: Any) -> str | None:
+        entry = transition.in_flight.get(str(payload.key))
+        if entry is None or entry.waiting_retry:
+            return NOT_IN_FLIGHT
+        return handle(transition, entry, payload)
+
+    return on_report
+
+
+@_of_stage_in_flight
+def _on_stage_started(transition: Transition, entry: InFlight, payload: StageStarted) -> str | None:
     if entry.started:
         return "the stage has started already"
     transition.in_flight[str(entry.key)] = replace(entry, started=True)
@@ -154,10 +167,8 @@ def _on_stage_started(transition: Transition, payload: StageStarted) -> str | No
     return None
 
 
-def _on_tool_called(transition: Transition, payload: ToolCalled) -> str | None:
-    entry = transition.in_flight.get(str(payload.key))
-    if entry is None or entry.waiting_retry:
-        return NOT_IN_FLIGHT
+@_of_stage_in_flight
+def _on_tool_called(transition: Transition, entry: InFlight, payload: ToolCalled) -> str | None:
     made = 0 if payload.status == "denied" else 1
     transition.in_flight[str(entry.key)] = replace(entry, tool_calls=entry.tool_calls + made)
     data = {"tool": payload.tool, "status": payload.status, "duration_ms": payload.duration_ms}
@@ -165,11 +176,9 @@ def _on_tool_called(transition: Transition, payload: ToolCalled) -> str | None:
     return None
 
 
-def _on_stage_emitted(transition: Transition, payload: StageEmitted) -> str | None:
+@_of_stage_in_flight
+def _on_stage_emitted(transition: Transition, entry: InFlight, payload: StageEmitted) -> str | None:
     """Show the n-th event of a visit once, whichever attempt made it first: a stage that is issued again repeats it."""
-    entry = transition.in_flight.get(str(payload.key))
-    if entry is None or entry.waiting_retry:
-        return NOT_IN_FLIGHT
     if payload.number <= entry.emitted:
         return f"event {payload.number} of this visit was emitted already"
     capability = transition.config.capability_id
@@ -180,10 +189,8 @@ def _on_stage_emitted(transition: Transition, payload: StageEmitted) -> str | No
     return None
 
 
-def _on_latency_passed(transition: Transition, payload: LatencyPassed) -> str | None:
-    entry = transition.in_flight.get(str(payload.key))
-    if entry is None or entry.waiting_retry:
-        return NOT_IN_FLIGHT
+@_of_stage_in_flight
+def _on_latency_passed(transition: Transition, entry: InFlight, payload: LatencyPassed) -> str | None:
     if entry.is_slow:
         return "the visit was warned of already"
     transition.in_flight[str(entry.key)] = replace(entry, is_slow=True)
@@ -193,10 +200,8 @@ def _on_latency_passed(transition: Transition, payload: LatencyPassed) -> str | 
     return None
 
 
-def _on_budget_requested(transition: Transition, payload: BudgetRequested) -> str | None:
-    entry = transition.in_flight.get(str(payload.key))
-    if entry is None or entry.waiting_retry:
-        return NOT_IN_FLIGHT
+@_of_stage_in_flight
+def _on_budget_requested(transition: Transition, entry: InFlight, payload: BudgetRequested) -> str | None:
     asked = Grant(payload.llm_calls if transition.ending is None else 0, payload.tool_calls, payload.tokens)
     transition.give(
         entry, further_grant(transition.envelope, (other.grant for other in transition.in_flight.values()), asked)
@@ -204,18 +209,14 @@ def _on_budget_requested(transition: Transition, payload: BudgetRequested) -> st
     return None
 
 
-def _on_stage_succeeded(transition: Transition, payload: StageSucceeded) -> str | None:
-    entry = transition.in_flight.get(str(payload.key))
-    if entry is None or entry.waiting_retry:
-        return NOT_IN_FLIGHT
+@_of_stage_in_flight
+def _on_stage_succeeded(transition: Transition, entry: InFlight, payload: StageSucceeded) -> str | None:
     results.succeeded(transition, entry, payload)
     return None
 
 
-def _on_stage_failed(transition: Transition, payload: StageFailed) -> str | None:
-    entry = transition.in_flight.get(str(payload.key))
-    if entry is None or entry.waiting_retry:
-        return NOT_IN_FLIGHT
+@_of_stage_in_flight
+def _on_stage_failed(transition: Transition, entry: InFlight, payload: StageFailed) -> str | None:
     results.failed(transition, entry, payload)
     return None
 
@@ -225,7 +226,9 @@ def _on_timer_fired(transition: Transition, payload: TimerFired) -> str | None:
     if due_ms is None:
         return "no such timer is set"
     if payload.timer_id == DEADLINE_TIMER:
-        _on_deadline(transition, Blocked("deadline_exceeded", f"the run's deadline passed at {due_ms} ms"))
+        after = seconds(due_ms - transition.envelope.received_at_ms)
+        told = f"the run's deadline passed {after} after the run was accepted"
+        _on_deadline(transition, Blocked("deadline_exceeded", told))
         return None
     if payload.timer_id == SOFT_DEADLINE_TIMER:
         transition.emit("bound.warned", data={"bound": "deadline"})
@@ -373,13 +376,13 @@ HANDLERS: dict[type, Handler] = {
     RunRequested: cast(Handler, _on_run_requested),
     RunAdmitted: cast(Handler, _on_run_admitted),
     RunAdopted: cast(Handler, _on_run_adopted),
-    StageStarted: cast(Handler, _on_stage_started),
-    ToolCalled: cast(Handler, _on_tool_called),
-    LatencyPassed: cast(Handler, _on_latency_passed),
-    StageEmitted: cast(Handler, _on_stage_emitted),
-    BudgetRequested: cast(Handler, _on_budget_requested),
-    StageSucceeded: cast(Handler, _on_stage_succeeded),
-    StageFailed: cast(Handler, _on_stage_failed),
+    StageStarted: _on_stage_started,
+    ToolCalled: _on_tool_called,
+    LatencyPassed: _on_latency_passed,
+    StageEmitted: _on_stage_emitted,
+    BudgetRequested: _on_budget_requested,
+    StageSucceeded: _on_stage_succeeded,
+    StageFailed: _on_stage_failed,
     TimerFired: cast(Handler, _on_timer_fired),
     InterruptAnswered: cast(Handler, _on_interrupt_answered),
     PauseRequested: cast(Handler, _on_pause_requested),

@@ -12,9 +12,8 @@ from runtime.memory.sessions import check_session_id
 from runtime.run.envelope import InterruptResponse
 from runtime.settings import Settings
 from serve.answer_document import Ask, exit_status
+from serve.capability_sections import mode_named
 from serve.cli.command_settings import load_command_settings
-from serve.cli.display import Display, display_for
-from serve.cli.explanation import explanation_text
 from serve.cli.inputs import (
     RunModeOption,
     SystemOption,
@@ -25,14 +24,15 @@ from serve.cli.inputs import (
     with_models,
     with_system,
 )
-from serve.cli.meaning import told_of_share
+from serve.cli.output.display import Display, display_for
+from serve.cli.output.explanation import explanation_text
+from serve.cli.output.meaning import told_of_share
+from serve.cli.output.rebuilt_files import reporting_rebuilt_files
+from serve.cli.output.terminal import say, say_json, say_markdown, warn, warn_line
 from serve.cli.process_end import run_to_end
 from serve.cli.questions import described, how_to_answer, is_at_terminal, put_to_person
-from serve.cli.rebuilt_files import reporting_rebuilt_files
-from serve.cli.terminal import say, say_json, say_markdown, warn, warn_line
 from serve.principals import at_terminal
 from serve.runtimes.answering import AskCallbacks
-from serve.wiring import mode_named
 
 
 def ask(

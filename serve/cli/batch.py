@@ -23,6 +23,7 @@ from serve.answer_document import EXIT_FAILED, Ask
 from serve.batch.members import Members
 from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
+from serve.capability_sections import Mode, mode_named
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import (
     SystemOption,
@@ -32,12 +33,11 @@ from serve.cli.inputs import (
     with_models,
     with_system,
 )
+from serve.cli.output.rebuilt_files import reporting_rebuilt_files
+from serve.cli.output.terminal import progress_console, warn
 from serve.cli.process_end import run_to_end
-from serve.cli.rebuilt_files import reporting_rebuilt_files
-from serve.cli.terminal import progress_console, warn
 from serve.principals import at_terminal, for_batch
 from serve.runtimes.answering import AskRuntime
-from serve.wiring import Mode, mode_named
 
 MAX_CONCURRENCY = 64
 
@@ -111,6 +111,8 @@ def read_lines(source: Path) -> tuple[list[Line], bytes]:
         except msgspec.MsgspecError as error:
             faults.append(f"line {number}: {error}")
             continue
+        if "\0" in line.id:
+            faults.append(f"line {number}: the id {line.id!r} holds the character U+0000")
         if line.id in seen:
             faults.append(f"line {number}: id {line.id!r} is given twice")
         seen.add(line.id)

@@ -12,7 +12,7 @@ from runtime.errors import SettingsError
 from runtime.llm.model_file import ModelsFile
 from runtime.settings import Settings, load_settings, open_state_dir
 from serve.cli.inputs import with_models
-from serve.cli.terminal import say_json
+from serve.cli.output.terminal import say_json
 
 app = typer.Typer(help="Run benchmarks.", no_args_is_help=True)
 

@@ -18,7 +18,7 @@ import typer
 from runtime.errors import JeevesError
 from runtime.settings import Settings, load_settings
 from serve.cli.doctor_checks import CHECKS, Check
-from serve.cli.terminal import say_json, say_line
+from serve.cli.output.terminal import say_json, say_line
 
 TIME_LIMIT_S = 15.0
 

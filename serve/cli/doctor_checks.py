@@ -18,6 +18,7 @@ import msgspec
 
 from runtime.errors import JeevesError
 from runtime.settings import Settings, open_state_dir
+from serve.cli.output.terminal import counted
 
 Verdict = Literal["ok", "missing", "failed"]
 
@@ -108,8 +109,9 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
     """Check that each capability of the settings can be loaded, has its pipelines, and has prompts without faults."""
     from runtime.agents.capability import load_capability
     from runtime.llm.prompts import PromptRegistry
+    from serve.capability_sections import check_section
     from serve.contributions import capability_named
-    from serve.wiring import check_section, found_pipelines, prompt_folders
+    from serve.pipeline_files import capability_folders, found_pipelines
 
     found = found_pipelines(settings)
     for name in settings.capabilities:
@@ -123,7 +125,7 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
         lacking = [pipeline for pipeline in capability.pipelines if pipeline not in found]
         hidden = [pipeline for pipeline in brought if found[pipeline][0].capability is None]
         names = dict.fromkeys((*capability.pipelines, *brought))
-        detail, mend = f"{len(names)} pipelines", ""
+        detail, mend = counted(len(names), "pipeline"), ""
         if lacking:
             detail, mend = f"no file of pipeline {', '.join(lacking)}", "put it into pipelines/ of config_dir"
         elif hidden:
@@ -136,7 +138,7 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
             lacking, detail, mend = [name], error.message, "correct its section in capability_settings"
         yield Check(f"capability {name}", "failed" if lacking else "ok", detail, mend)
         try:
-            PromptRegistry.open(prompt_folders(settings, name), capability.id)
+            PromptRegistry.open(capability_folders(settings, name), capability.id)
         except JeevesError as error:
             yield Check(f"prompts {name}", "failed", error.message, "jeeves validate FILE.md")
         else:
@@ -145,8 +147,8 @@ def check_capabilities(settings: Settings) -> Iterator[Check]:
 
 def check_pipelines(settings: Settings) -> Iterator[Check]:
     """Check each pipeline with all that it names, and that the settings name pipelines that exist."""
+    from serve.pipeline_files import capability_spec, load_named_pipeline, pipeline_files
     from serve.pipeline_names import problems_of_names
-    from serve.wiring import capability_spec, load_named_pipeline, pipeline_files
 
     files = pipeline_files(settings)
     needed = (settings.default_pipeline, *settings.warm_pipelines)
@@ -165,7 +167,7 @@ def check_pipelines(settings: Settings) -> Iterator[Check]:
             told = "; ".join(problem for _, problem in problems)
             yield Check(f"pipeline {name}", "failed", told, f"jeeves validate {name}")
         else:
-            yield Check(f"pipeline {name}", "ok", f"{len(pipeline.agents)} stages, {spec}")
+            yield Check(f"pipeline {name}", "ok", f"{counted(len(pipeline.agents), 'stage')}, {spec}")
 
 
 def check_models(settings: Settings) -> Iterator[Check]:
@@ -266,8 +268,10 @@ def _bindable(name: str, host: str, port: int, mend: str, reuse: bool = False) -
 
 def check_programs(_settings: Settings, programs: Mapping[str, str] = OPTIONAL_PROGRAMS) -> Iterator[Check]:
     """Check for programs that are used where they are installed."""
+    from runtime.processes.programs import program_folders
+
     for name, mend in programs.items():
-        found = shutil.which(name)
+        found = shutil.which(name, path=program_folders())
         detail = found or "not found; jeeves works without it"
         yield Check(name, "ok" if found else "missing", detail, mend, needed=False)
 

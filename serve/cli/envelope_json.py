@@ -25,7 +25,7 @@ import typer
 from runtime.errors import InputError, JeevesError, NewerVersionError
 from runtime.pipeline.config import PipelineConfig
 from runtime.pipeline.run_modes import check_run_mode
-from runtime.primitives.clock import SystemClock
+from runtime.primitives.clock import SystemClock, utc_time
 from runtime.primitives.ids import RunId, new_run_id
 from runtime.run.bounds import blocked_hop
 from runtime.run.envelope import (
@@ -41,8 +41,8 @@ from runtime.supervision.commands import Command, RunStage
 from runtime.supervision.decide import decide
 from runtime.supervision.events import Event, Payload, RunRequested
 from runtime.supervision.state import Decision, new_state
-from serve.cli.terminal import say_encoded_json
-from serve.wiring import load_named_pipeline
+from serve.cli.output.terminal import say_encoded_json
+from serve.pipeline_files import load_named_pipeline
 
 app = typer.Typer(help="The kernel as JSON on standard input and output.", no_args_is_help=True)
 
@@ -150,7 +150,7 @@ def _continuing(settings: Settings, envelope: Envelope) -> dict[str, Any]:
         return {"can_continue": False, "reason": "waiting", "detail": question}
     deadline_ms = envelope.bounds.deadline_ms
     if deadline_ms is not None and SystemClock().now_ms() >= deadline_ms:
-        return {"can_continue": False, "reason": "deadline_exceeded", "detail": f"it passed at {deadline_ms} ms"}
+        return {"can_continue": False, "reason": "deadline_exceeded", "detail": f"it passed at {utc_time(deadline_ms)}"}
     pipeline = load_named_pipeline(settings, envelope.request.pipeline)
     blocked = blocked_hop(pipeline, envelope, envelope.current_stage or pipeline.first_stage.name)
     if blocked is not None:

@@ -16,7 +16,7 @@ from runtime.store.options import store_options
 from runtime.store.parts import all_parts
 from runtime.store.retention import Sweep, Swept, counted_by
 from serve.batch.shared_work import QUEUE_PREFIX
-from serve.cli.terminal import say, say_json
+from serve.cli.output.terminal import say, say_json
 from serve.contributions import store_parts
 
 MS_PER_DAY = 86_400_000

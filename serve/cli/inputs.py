@@ -31,6 +31,8 @@ def checked_question(question: str, settings: Settings) -> str:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise QuestionError("the question contains bytes that are not valid UTF-8; write it as text") from error
+    if "\0" in text:
+        raise QuestionError("the question holds the character U+0000, which no text may; leave it out")
     limit = settings.limits.max_question_chars
     if len(text) > limit:
         raise QuestionError(
@@ -69,7 +71,7 @@ def checked_run_mode(mode: str | None, pipeline: str, settings: Settings) -> Run
         raise InputError(f"no run mode is named '{mode}'; known: {', '.join(known)}", run_mode=mode)
     # Imported here: most questions name no run mode, and need none of it.
     from runtime.pipeline.run_modes import check_run_mode
-    from serve.wiring import load_named_pipeline
+    from serve.pipeline_files import load_named_pipeline
 
     check_run_mode(load_named_pipeline(settings, pipeline), found)
     return found

@@ -12,7 +12,7 @@ import sys
 
 from runtime.errors import JeevesError
 from runtime.primitives.structured_logs import LogOptions, configure_logs
-from serve.cli.terminal import print_traceback, warn_line
+from serve.cli.output.terminal import print_traceback, warn_line
 
 
 def main() -> None:
@@ -34,6 +34,7 @@ def _run() -> None:
         configure_logs(LogOptions(), "cli")
     else:
         logging.getLogger().addHandler(logging.NullHandler())
+    _warn_of_variables()
     try:
         # Loading the commands takes a while; interrupting it must not show a traceback.
         from serve.cli.command_table import app
@@ -61,6 +62,15 @@ def _run() -> None:
         problem = one_line(f"{type(error).__name__}: {error}")
         warn_line(f"jeeves: this is a bug: {problem}; JEEVES_DEBUG=1 shows where")
         raise SystemExit(1) from None
+
+
+def _warn_of_variables() -> None:
+    if not any(name.upper().startswith("JEEVES_") for name in os.environ):
+        return  # the settings take a while to import
+    from runtime.settings import unknown_variables
+
+    for warning in unknown_variables(os.environ):
+        warn_line(f"jeeves: {warning}")
 
 
 def one_line(text: str) -> str:

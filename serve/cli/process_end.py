@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from runtime.processes.process_tree import finish_kills
 from runtime.processes.stop_watchdog import STOP_PATIENCE_S
-from serve.cli.terminal import warn_line
+from serve.cli.output.terminal import warn_line
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ def leave(status: int) -> None:
     """End the process with `status` if work is left that does not stop; otherwise return."""
     left = _left or _threads_left(STOP_PATIENCE_S)
     if left:
-        _exit(status, f"{', '.join(left)} did not stop within {STOP_PATIENCE_S:g} s; ended without waiting for it")
+        end_now(status, f"{', '.join(left)} did not stop within {STOP_PATIENCE_S:g} s; ended without waiting for it")
 
 
 async def _tasks_left() -> list[str]:
@@ -121,13 +121,13 @@ def _watch(
             if blocked * _POLL_S > STOP_PATIENCE_S:
                 problem = f"a stage has blocked the event loop for {STOP_PATIENCE_S:g} s after "
                 if main.cancelling():
-                    _exit(INTERRUPTED, problem + "the command was interrupted; the process is ended")
-                _exit(1, problem + f"the deadline of {deadline_s:g} s; the process is ended")
+                    end_now(INTERRUPTED, problem + "the command was interrupted; the process is ended")
+                end_now(1, problem + f"the deadline of {deadline_s:g} s; the process is ended")
         blocked = 0
         ended.wait(_POLL_S)
 
 
-def _exit(status: int, problem: str) -> None:
+def end_now(status: int, problem: str) -> None:
     """End the process at once, without its exit handlers: they would wait for what does not stop."""
     sys.stdout.flush()
     warn_line(f"jeeves: {problem}")

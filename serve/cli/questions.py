@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from runtime.run.envelope import InterruptResponse
-from serve.cli.terminal import warn
+from serve.cli.output.terminal import warn
 
 # Kind of question → the options of `jeeves runs resume` for it; yes-or-no questions use the default.
 _WAYS_TO_ANSWER = {

@@ -19,10 +19,11 @@ from runtime.supervision.event_log import LoggedEvent, event_log
 from runtime.supervision.replay import explain, fold
 from serve.cli import runs_control
 from serve.cli.command_settings import load_command_settings
+from serve.cli.output.terminal import say_encoded_json, say_json, say_line
 from serve.cli.process_end import run_to_end
-from serve.cli.terminal import say_encoded_json, say_json, say_line
+from serve.pipeline_files import load_named_pipeline
 from serve.run_logs import ListedRun, listed_runs, log_to_go_on_with, recorded_run, runs_of_session
-from serve.wiring import index_service, load_named_pipeline, local_runner
+from serve.wiring import index_service, local_runner
 
 app = typer.Typer(help="Inspect and control runs.", no_args_is_help=True)
 app.command("watch")(runs_control.watch)

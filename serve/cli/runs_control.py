@@ -31,8 +31,8 @@ from serve.answer_document import asked_in, document_of, exit_status
 from serve.cli.ask import print_document
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import SystemOption, with_system
+from serve.cli.output.terminal import say_encoded_json, say_line
 from serve.cli.process_end import run_to_end
-from serve.cli.terminal import say_encoded_json, say_line
 from serve.principals import at_terminal
 from serve.run_control import check_response, open_question
 from serve.run_logs import log_to_go_on_with, recorded_run
@@ -164,7 +164,8 @@ async def _carried_on(
     settings: Settings, run_id: RunId, interrupt_id: str | None, response: InterruptResponse
 ) -> dict[str, Any]:
     """Resume a run from its log, answer its question, and follow it to its end or its next question."""
-    from serve.wiring import index_service, load_named_pipeline, local_runner
+    from serve.pipeline_files import load_named_pipeline
+    from serve.wiring import index_service, local_runner
 
     run = recorded_run(settings, run_id)
     asked = _to_answer(fold(run.rules, run.events).envelope, interrupt_id, response)

@@ -12,7 +12,7 @@ from runtime.errors import PortTakenError, SettingsError
 from runtime.settings import Settings, open_state_dir
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import SystemOption, checked_repository, with_models, with_system
-from serve.cli.terminal import say_line
+from serve.cli.output.terminal import say_line
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -54,7 +54,7 @@ def check_port_free(host: str, port: int) -> None:
 
 def _serve(settings: Settings, repositories: tuple[str, ...], port: int) -> None:
     from serve.http.running import run_service
-    from serve.wiring import load_named_pipeline, warm_pipeline_names
+    from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
 
     pipelines = [load_named_pipeline(settings, name) for name in warm_pipeline_names(settings)]
 

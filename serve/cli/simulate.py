@@ -15,7 +15,7 @@ import typer
 from runtime.errors import SettingsError
 from runtime.simulator.campaign import Report, run_campaign
 from runtime.simulator.simulated_system import PROTECTIONS
-from serve.cli.terminal import progress_console, say, say_json
+from serve.cli.output.terminal import progress_console, say, say_json
 
 DEFAULT_SEEDS = "0:1000"
 FAILURES_SHOWN = 20

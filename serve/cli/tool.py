@@ -14,9 +14,9 @@ from runtime.errors import ToolArgumentsError
 from runtime.settings import Settings, open_state_dir
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import checked_repository
+from serve.cli.output.rebuilt_files import reporting_rebuilt_files
+from serve.cli.output.terminal import say_json
 from serve.cli.process_end import run_to_end
-from serve.cli.rebuilt_files import reporting_rebuilt_files
-from serve.cli.terminal import say_json
 
 # Any status but these ends with exit status 3: the call worked and found nothing.
 _FOUND = frozenset({"ok", "partial"})
@@ -75,7 +75,8 @@ async def _call(settings: Settings, name: str, given: dict[str, Any], repo: str)
     from runtime.run.bounds import Grant
     from runtime.run.stage_budget import StageBudget
     from runtime.tools.executor import ToolExecutor
-    from serve.wiring import agent_settings, capability_spec, index_service, load_named_pipeline
+    from serve.pipeline_files import capability_spec, load_named_pipeline
+    from serve.wiring import agent_settings, index_service
 
     pipeline = load_named_pipeline(settings, settings.default_pipeline)
     capability = load_capability(capability_spec(settings, pipeline), pipeline.capability_id)

@@ -17,13 +17,13 @@ import typer
 
 from runtime.errors import ClusterError, SettingsError
 from runtime.settings import Settings, open_state_dir
-from serve.cli.callers_state import as_document as callers_document
-from serve.cli.callers_state import callers_state, told_of_callers
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import SystemOption, with_system
-from serve.cli.meaning import meaning, told_of_meaning
-from serve.cli.queue_state import as_document, queue_state, told_of_queues
-from serve.cli.terminal import say, say_json, say_line
+from serve.cli.output.callers_state import as_document as callers_document
+from serve.cli.output.callers_state import callers_state, told_of_callers
+from serve.cli.output.meaning import meaning, told_of_meaning
+from serve.cli.output.queue_state import as_document, queue_state, told_of_queues
+from serve.cli.output.terminal import say, say_json, say_line
 from serve.runtimes.warm import WarmRecord, WarmRuntime, is_locked, read_record, settings_digest, warm_dir, warm_records
 
 UP_TIMEOUT_S = 180.0

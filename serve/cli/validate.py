@@ -17,24 +17,20 @@ from runtime.errors import DocumentFaults, JeevesError
 from runtime.llm.model_file import load_models
 from runtime.llm.prompts import read_prompt
 from runtime.llm.provider import all_providers
-from runtime.pipeline.loading import load_pipeline
+from runtime.pipeline.loading import examine, load_pipeline
 from runtime.primitives.yaml_documents import Fault, KeyPath, load_yaml, raise_faults
 from runtime.settings import Settings, load_settings
+from serve.capability_sections import section_faults
 from serve.cli.inputs import with_models
-from serve.cli.pipeline_graph import mermaid
-from serve.cli.terminal import say, say_json, warn_line
+from serve.cli.output.pipeline_graph import mermaid
+from serve.cli.output.terminal import counted, say, say_json, warn_line
 from serve.contributions import capabilities, providers
 from serve.llm.resources import described
+from serve.pipeline_files import capability_spec, config_folders, load_named_pipeline, package_folders, pipeline_files
 from serve.pipeline_names import problems_of_names
-from serve.wiring import (
-    capability_spec,
-    check_sections,
-    config_folders,
-    load_named_pipeline,
-    package_folders,
-    pipeline_files,
-)
 
+# Without these nothing can be told of the other names.
+_NAMING = frozenset({("name",), ("capability",)})
 _SUFFIXES = (".yaml", ".yml", ".md")
 
 
@@ -135,25 +131,28 @@ def _checked(settings: Settings, file: Path, graph: bool) -> Valid:
 def _model_file(_settings: Settings, file: Path, _graph: bool) -> Valid:
     models = load_models(file, contributed=providers())
     lines = tuple(described(models, all_providers(providers())))
-    return Valid("models", f"{len(models.deployments)} models, {len(models.roles)} roles", lines)
+    told = f"{counted(len(models.deployments), 'model')}, {counted(len(models.roles), 'role')}"
+    return Valid("models", told, lines)
 
 
 def _pipeline(settings: Settings, file: Path, graph: bool) -> Valid:
     """Check a pipeline; for a graph, its own structure alone, so that one can be drawn before its agents exist."""
-    pipeline = load_pipeline(file)
-    told = f"pipeline '{pipeline.name}', {len(pipeline.agents)} stages"
     if graph:
-        return Valid("pipeline", told, graph=mermaid(pipeline))
-    document = load_yaml(file)
-    raise_faults(document.fault(path, problem) for path, problem in problems_of_names(settings, pipeline))
-    return Valid("pipeline", told)
+        pipeline = load_pipeline(file)
+        return Valid("pipeline", pipeline.name, graph=mermaid(pipeline))
+    found = examine(load_yaml(file))
+    names = [] if found.config is None or found.refused & _NAMING else problems_of_names(settings, found.config)
+    more = [found.document.fault(path, problem) for path, problem in names if path not in found.refused]
+    raise_faults([*found.faults, *more])
+    assert found.config is not None  # else there are faults
+    return Valid("pipeline", f"pipeline '{found.config.name}', {counted(len(found.config.agents), 'stage')}")
 
 
 def _settings(_settings_in_use: Settings, file: Path, _graph: bool) -> Valid:
     document = load_yaml(file)
     settings = load_settings(file, env={"HOME": str(Path.home())})
-    raise_faults(document.fault(path, problem) for path, problem in _problems_of_settings(settings))
-    check_sections(settings)
+    problems = [document.fault(path, problem) for path, problem in _problems_of_settings(settings)]
+    raise_faults([*problems, *section_faults(settings)])
     return Valid("settings", "settings")
 
 

@@ -30,6 +30,7 @@ from serve.http.problems import RefusedError, problem, problem_of
 from serve.http.run_documents import (
     EVENT_STREAM,
     MAX_LISTED,
+    PLAIN,
     AnswerBody,
     EventStream,
     ForkBody,
@@ -140,7 +141,7 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
     @api.get(RUNS, responses=answers_of("list"))
     async def runs(
         caller: Asking,
-        limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 20,
+        limit: Annotated[int, Query(ge=1, le=MAX_LISTED), PLAIN] = 20,
         before: Annotated[str | None, Query(description="From the Link header of the page before.")] = None,
     ) -> Response:
         """Return the caller's newest runs, newest first; the Link header leads to the next page."""
@@ -172,7 +173,7 @@ def _add_run_views(api: FastAPI, service: Service) -> None:
         run_id: str,
         request: Request,
         caller: Asking,
-        after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+        after: Annotated[int | None, Query(ge=0, le=2**53), PLAIN] = None,
         accept: Annotated[str, Header()] = "",
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> Response:

@@ -195,13 +195,15 @@ def check_caller(scope: Scope, hosts: Collection[str]) -> None:
 
 
 def check_json(body: bytes, max_depth: int) -> None:
-    """Raise RefusedError unless `body` is one JSON value in UTF-8, without duplicate keys, NaN or deep nesting."""
+    """Raise RefusedError unless `body` is one JSON value in UTF-8; no duplicate keys, NaN, U+0000 or deep nesting."""
     try:
         value = json.loads(body.decode("utf-8"), object_pairs_hook=_distinct, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise RefusedError(400, "bad_request", f"the body is no JSON: {str(error)[:200]}") from error
     if _is_deeper(value, max_depth):
         raise RefusedError(400, "bad_request", f"the body is nested deeper than {max_depth} levels")
+    if _holds_nul(value):
+        raise RefusedError(400, "bad_request", "a text of the body holds the character U+0000, which none may")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -223,6 +225,13 @@ def _is_deeper(value: Any, depth: int) -> bool:
         if not level:
             return False
     return any(isinstance(each, dict | list) for each in level)
+
+
+def _holds_nul(value: Any) -> bool:
+    """Return True if a text or key holds U+0000, which PostgreSQL and the file system refuse."""
+    if isinstance(value, dict):
+        return any("\0" in key or _holds_nul(item) for key, item in value.items())
+    return any(map(_holds_nul, value)) if isinstance(value, list) else isinstance(value, str) and "\0" in value
 
 
 def _host_name(authority: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
 from runtime.errors import InputError, UnknownNameError
@@ -26,7 +26,7 @@ _PLACE = re.compile(r"([0-9]{1,15})~([0-9A-Za-z._:-]{1,100})")
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ReasonBody(_Body):
@@ -52,6 +52,16 @@ class ForkBody(_Body):
     """Carries the number of the last event that a fork copies."""
 
     at: int = Field(ge=1, le=2**53)
+
+
+def _plain_number(value: Any) -> Any:
+    if isinstance(value, str) and not (value.isascii() and value.isdigit()):
+        raise ValueError(f"a whole number in digits is needed, not {value[:40]!r}")
+    return value
+
+
+PLAIN = BeforeValidator(_plain_number)
+"""Allows digits alone in a number of the query: no sign, blank, fraction or underscore."""
 
 
 def checked_run_id(run_id: str) -> RunId:

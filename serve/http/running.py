@@ -22,11 +22,12 @@ from runtime.pipeline.config import PipelineConfig
 from runtime.run.bounds import known_limits
 from runtime.settings import Settings
 from runtime.store.options import store_options
+from serve.capability_sections import capability_section, modes_of
 from serve.contributions import providers
 from serve.http.door_actor import DRAIN_S, HttpDoor
 from serve.http.service import KEEPER, ServiceSpec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
-from serve.wiring import capability_section, models_file, modes_of
+from serve.wiring import models_file
 
 CALLS_AT_ONCE = 16
 

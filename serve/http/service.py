@@ -22,6 +22,7 @@ from runtime.store.options import StoreOptions
 from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of, fold
 from serve.answer_document import Ask, asked_in, document_of
+from serve.capability_sections import Mode, earliest, lowered
 from serve.http.answering_runs import AnsweringRuns, RunSystem, Slots
 from serve.http.caller_slots import CallerSlots
 from serve.http.callers import Caller
@@ -33,7 +34,6 @@ from serve.http.problems import RefusedError
 from serve.http.readiness import Readiness
 from serve.run_control import check_permitted, permitted_run
 from serve.run_logs import StoredRun, stored_run
-from serve.wiring import Mode, earliest, lowered
 
 KEEPER = "service"
 
@@ -69,7 +69,7 @@ class ServiceSpec(msgspec.Struct, frozen=True):
 class ChatMessage(BaseModel):
     """Carries a question."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     message: str = Field(min_length=1, description="The question.")
     repo: str | None = Field(default=None, description="A registered repository; default: the first one.")
@@ -125,7 +125,9 @@ def ask_of(message: ChatMessage, spec: ServiceSpec, caller: Caller) -> Ask:
 
 def _session_of(caller: Caller, session_id: str) -> str:
     """Return the id under which a caller's session is kept: others who choose the same id have another one."""
-    return f"http-{content_hash(f'{caller.user_id} {session_id}'.encode())}"
+    # No id of a session holds a line feed, so that no two pairs are written alike.
+    both = f"{caller.user_id}\n{session_id}"
+    return f"http-{content_hash(both.encode())}"
 
 
 def _mode_of(message: ChatMessage, spec: ServiceSpec, pipeline: str) -> Mode | None:

@@ -30,6 +30,7 @@ from runtime.run.envelope import Envelope, InterruptResponse
 from runtime.settings import Settings
 from runtime.supervision.commands import ClientEvent
 from serve.answer_document import Ask, asked_in, document_of
+from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
 from serve.principals import at_socket
 from serve.run_control import answer_run, cancel_run, pause_run, permitted_run
 from serve.runtimes.answering import AskCallbacks
@@ -45,7 +46,6 @@ from serve.runtimes.warm import (
     warm_dir,
     write_record,
 )
-from serve.wiring import load_named_pipeline, warm_pipeline_names
 
 log = logging.getLogger(__name__)
 

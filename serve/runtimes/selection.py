@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from actors.origin import code_version
 from runtime.settings import Settings, open_state_dir
+from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
 from serve.runtimes.answering import AskRuntime, LocalRuntime
 from serve.runtimes.warm import WarmRuntime, read_record, settings_digest
-from serve.wiring import load_named_pipeline, warm_pipeline_names
 
 
 async def open_runtime(settings: Settings, pipeline_name: str) -> AskRuntime:

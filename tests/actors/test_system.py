@@ -20,7 +20,7 @@ from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.commands import TEXT_EVENTS
 from runtime.supervision.events import RunRequested
 from runtime.testing import PipelineBuilder, replay, wire_form
-from serve.cli.display import Drafts, with_text
+from serve.cli.output.display import Drafts, with_text
 from tests.conformance.hosts import PIPELINES, ClusterUp, Ran, RayHost, ran, run_through
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(90)]

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,14 @@ async def service(tmp_path: Path) -> AsyncIterator[IndexService]:
     served.close()
 
 
+@pytest.fixture(scope="module")
+def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexService]:
+    """For tests that harm nothing: a process of it that was not slowed serves the next test as well."""
+    served = IndexService(tmp_path_factory.mktemp("shared") / "state", IndexOptions(timeout_s=WITHIN_S))
+    yield served
+    served.close()
+
+
 def endless(folder: Path) -> Path:
     """A repository on which we work for minutes: many files that are slow to parse."""
     root = folder / "endless"
@@ -43,11 +51,11 @@ def endless(folder: Path) -> Path:
 
 @pytest.mark.parametrize("make", HOSTILE, ids=lambda make: make.__name__)
 async def test_a_hostile_folder_is_indexed_in_time(
-    service: IndexService, tmp_path: Path, make: Callable[[Path], None]
+    shared_service: IndexService, tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
     root = made(make, tmp_path)
     try:
-        refreshed = await service.refresh(str(root))
+        refreshed = await shared_service.refresh(str(root))
         codebase = Codebase.open(root, Path(refreshed["index_path"]))
         try:
             assert [symbol.file for symbol in codebase.symbols_named("alpha_thing")] == ["alpha.py"]
@@ -69,10 +77,10 @@ async def test_a_hostile_folder_is_indexed_in_time(
     ],
 )
 async def test_an_ignore_file_that_is_not_used_is_told(
-    service: IndexService, tmp_path: Path, name: str, told: str
+    shared_service: IndexService, tmp_path: Path, name: str, told: str
 ) -> None:
     root = made(next(make for make in HOSTILE if make.__name__ == name), tmp_path)
-    notes = (await service.refresh(str(root)))["stats"]["notes"]
+    notes = (await shared_service.refresh(str(root)))["stats"]["notes"]
     assert len(notes) == 1 and notes[0].startswith(".gitignore is not used: ") and told in notes[0]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.doors.http_site import MESSAGES, Reply, Site, open_site
+from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ async def test_a_foreign_host_is_refused_at_every_path(site: Site) -> None:
 
 
 async def test_a_host_of_the_settings_is_one_of_the_service(tmp_path: Path) -> None:
-    async with open_site(tmp_path, hosts=("Jeeves.example",)) as site:
+    async with open_site(tmp_path, told={"hosts": ("Jeeves.example",)}) as site:
         assert (await site.call("GET", "/ready", Host="jeeves.example:8700")).status == 200
         (await site.call("GET", "/ready", Host="other.example")).is_problem(421, "foreign_host", "jeeves.example")
 
@@ -171,6 +172,58 @@ async def test_a_body_that_is_no_plain_json_is_refused(site: Site) -> None:
         assert reply.status in {400, 422}, body[:40]
         assert reply.headers["content-type"] == "application/problem+json"
     assert site.log.runs(10) == []
+
+
+WRONG: list[dict[str, Any]] = [
+    *({"deadline_s": value} for value in ("5", True, False, [5], {"s": 5}, "")),
+    *({"limits": {"max_agent_hops": value}} for value in ("1", True, 1.0, 1.5, None, -1)),
+    *({"wait": value} for value in ("true", 1, 0, "yes", None)),
+    *({name: value} for name in ("message", "repo", "session_id", "pipeline", "mode") for value in (1, True, ["x"])),
+]
+
+
+async def test_a_value_of_another_type_is_refused_and_not_converted(site: Site) -> None:
+    for fields in WRONG:
+        (await site.ask(**{"message": "Where?", **fields})).is_problem(422, "bad_input", next(iter(fields)))
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        *(("fork", {"at": value}) for value in ("1", True, 1.0)),
+        *(("resume", body) for body in ({"approved": "yes"}, {"approved": 1}, {"text": 1}, {"data": "x"})),
+        *((action, {"reason": 1}) for action in ("cancel", "pause")),
+    ]
+    for path, body in bodies:
+        run = await site.ask("why?", wait=True)
+        reply = await site.call("POST", f"{RUNS}/{run.run_id}/{path}", body)
+        assert (reply.status, reply.json["code"]) == (422, "bad_input"), (path, body, reply.body)
+    assert (await site.ask("Where?", deadline_s=5, limits={"max_agent_hops": 9})).status == 200
+    assert (await site.ask("Where?", deadline_s=5.5, wait=True)).status == 200
+
+
+@pytest.mark.parametrize("value", ["+5", "%205", "5.0", "1_0", "0x5", "%D9%A5", "", "5e0"])
+async def test_a_number_of_the_query_is_digits_alone(site: Site, value: str) -> None:
+    (await site.call("GET", f"{RUNS}?limit={value}")).is_problem(422, "bad_input", "limit")
+    run = await site.ask("Where?")
+    refused = await site.call("GET", f"{RUNS}/{run.run_id}/events?after={value}")
+    assert (refused.status, refused.json["code"]) == (422, "bad_input")
+
+
+async def test_no_text_holds_the_character_zero(site: Site) -> None:
+    nul = "a\0b"
+    told = "U+0000"
+    for name in ("message", "repo", "session_id", "pipeline", "mode", "run_mode", nul):
+        (await site.ask(**{"message": "Where?", name: nul})).is_problem(400, "bad_request", told)
+    (await site.ask("Where?", limits={nul: 1})).is_problem(400, "bad_request", told)
+    assert site.log.runs(9) == []
+    run = await site.ask("why?", wait=True)
+    path = f"{RUNS}/{run.run_id}"
+    for action, body in (
+        *(("resume", body) for body in ({"text": nul}, {"data": {"a": [{"b": nul}]}}, {"data": {nul: 1}})),
+        *((action, {"reason": nul}) for action in ("cancel", "pause")),
+    ):
+        (await site.call("POST", f"{path}/{action}", body)).is_problem(400, "bad_request", told)
+    for place in (f"{path}%00", f"{RUNS}?before=%00", f"{path}/events?after=%00"):
+        assert (await site.call("GET", place)).status in (404, 422), place
+    assert (await site.call("POST", f"{path}/interrupts/%00", {"text": "x"})).status in (404, 409, 422)
+    assert (await site.ask("Where is \\u0000 written?")).status == 200
 
 
 @pytest.mark.parametrize("depth", [63, 64, 65])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import ClusterError
 from runtime.hosting.pinned_pipelines import PinnedPipelines
 from runtime.memory.tool_metrics import ToolHealth
+from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse, Request
@@ -41,19 +42,20 @@ LEASE_MS = 3_600_000
 class Site:
     """A service whose runs are driven in this process. `hold`: questions with that word wait until it is set."""
 
-    def __init__(self, folder: Path, limits: HttpLimits, hosts: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, limits: HttpLimits, pipeline: PipelineConfig, told: Mapping[str, Any]) -> None:
+        self.pipeline = pipeline
         self.hold = asyncio.Event()
         self.store = StoreOptions(str(folder), durability="normal")
         self.log = open_run_log(self.store, f"{KEEPER}-0")
         self.epoch = self.log.take_over("test", SystemClock().now_ms(), LEASE_MS, force=True)
-        self.hosted = Hosted(PIPELINE, {"look": [self._look], "integration": [self._answer]}, log=self.log)
+        self.hosted = Hosted(pipeline, {"look": [self._look], "integration": [self._answer]}, log=self.log)
         self.counted: list[tuple[str, str]] = []
         self.away: dict[str, str] = {}
         self.is_dead = False
         self.bug: Exception | None = None
         self.limits = limits
-        spec = ServiceSpec("sample", {"sample": ("max_agent_hops",)}, (REPO,), "rules", 1_000, self.store, hosts=hosts)
-        self.service = Service(self, msgspec.structs.replace(spec, http=limits))
+        spec = ServiceSpec("sample", {"sample": ("max_agent_hops",)}, (REPO,), "rules", 1_000, self.store, http=limits)
+        self.service = Service(self, msgspec.structs.replace(spec, **told))
         self.app = http_app(self.service)
         self.port = 0
 
@@ -89,7 +91,7 @@ class Site:
 
     async def events(self, run_id: RunId, after_seq: int = 0) -> tuple[list[ClientEvent], bool]:
         is_over = (await self.envelope(run_id)).lifecycle == "terminated"
-        rules = PinnedPipelines({"sample": PIPELINE}, self.log).today("sample")
+        rules = PinnedPipelines({"sample": self.pipeline}, self.log).today("sample")
         shown = client_events_of(rules, self.log.events(run_id))
         return [event for event in shown if event.seq > after_seq], is_over
 
@@ -192,9 +194,11 @@ class Reply:
 
 
 @asynccontextmanager
-async def open_site(folder: Path, hosts: tuple[str, ...] = (), **limits: Any) -> AsyncIterator[Site]:
-    """A site that listens, with these limits."""
-    site = Site(folder, HttpLimits(**limits), hosts)
+async def open_site(
+    folder: Path, *, pipeline: PipelineConfig = PIPELINE, told: Mapping[str, Any] | None = None, **limits: Any
+) -> AsyncIterator[Site]:
+    """A site that listens, with these limits. `told`: fields of its ServiceSpec."""
+    site = Site(folder, HttpLimits(**limits), pipeline, told or {})
     listening = listening_socket("127.0.0.1", 0)
     site.port = listening.getsockname()[1]
     server = http_server(site.app, site.limits)

@@ -18,17 +18,9 @@ from runtime.errors import DocumentFaults, InputError, JeevesError, SettingsErro
 from runtime.kernel import AgentHooks, AgentProfile, Capability, StageContext, StageResult, StageView
 from runtime.primitives.clock import FakeClock
 from runtime.settings import Settings, load_settings
-from serve.wiring import (
-    agent_settings,
-    capability_section,
-    check_section,
-    earliest,
-    load_named_pipeline,
-    lowered,
-    mode_named,
-    modes_of,
-    system_parts,
-)
+from serve.capability_sections import capability_section, check_section, earliest, lowered, mode_named, modes_of
+from serve.pipeline_files import load_named_pipeline
+from serve.wiring import agent_settings, system_parts
 from tests.doors.installed import write
 from tests.doors.program import Program
 
@@ -120,6 +112,13 @@ def test_the_faults_of_a_section_are_told_before_any_actor_starts(tmp_path: Path
     settings = settings_of(tmp_path, section("domain: {open_repositories: 0}", "code_analysis"))
     with pytest.raises(DocumentFaults, match="open_repositories"):
         system_parts(settings, [load_named_pipeline(settings, "code_analysis")])
+
+
+@pytest.mark.parametrize("after_s", [0, 60, 3_600])
+def test_a_setting_says_when_a_run_without_an_owner_is_abandoned(tmp_path: Path, after_s: float) -> None:
+    text = "{}" if after_s == 3_600 else f"supervisor: {{abandoned_after_s: {after_s}}}"
+    settings = settings_of(tmp_path, text)
+    assert system_parts(settings, [load_named_pipeline(settings, "code_analysis")])["abandoned_after_s"] == after_s
 
 
 def test_the_settings_of_code_analysis_bound_how_many_repositories_are_open(tmp_path: Path) -> None:

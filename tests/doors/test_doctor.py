@@ -17,7 +17,8 @@ from serve.cli import doctor_checks
 from serve.cli.doctor import TIME_LIMIT_S, run_checks
 from serve.cli.doctor_checks import CHECKS, Check
 from tests.doors.endpoint import Endpoint, endpoint, silent_port
-from tests.doors.program import QUICK_S
+from tests.doors.installed import install
+from tests.doors.program import QUICK_S, Program
 
 __all__ = ["endpoint", "silent_port"]
 
@@ -107,6 +108,41 @@ def test_prompts_and_pipelines_with_faults_are_told(state: Path, tmp_path: Path)
     fails(state, "pipeline mine", "unknown agent 'nobody'", "jeeves validate mine", CONFIG_DIR=str(config))
 
 
+def test_a_pipeline_of_a_capability_that_is_not_enabled_is_none_unless_the_settings_name_it(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(install(tmp_path / "site", "depot")))
+    checks = checks_of(state, CAPABILITIES="depot", DEFAULT_PIPELINE="depot")
+    assert [name for name in checks if name.startswith("pipeline ")] == ["pipeline depot"]
+    assert checks["pipeline depot"].verdict == "ok"
+    warm = {"CAPABILITIES": "depot", "DEFAULT_PIPELINE": "depot", "WARM_PIPELINES": "code_analysis"}
+    fails(state, "pipeline code_analysis", "the settings enable depot", "jeeves validate", **warm)
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        ("allowed_tools: [steal]", "has no steal"),
+        ("domain: {open_repositories: 0}", "open_repositories"),
+        ("modes: {fast: {pipeline: nowhere}}", "no pipeline is named 'nowhere'"),
+    ],
+)
+def test_a_section_that_does_not_fit_its_capability_is_told_by_doctor_and_validate(
+    state: Path, tmp_path: Path, section: str, told: str
+) -> None:
+    file = tmp_path / "jeeves.yaml"
+    file.write_text(f"capability_settings:\n  code_analysis:\n    {section}\n")
+    settings = load_settings(file, env={"JEEVES_STATE_DIR": str(state)})
+    (check, _prompts) = doctor_checks.check_capabilities(settings)
+    assert (check.verdict, check.needed) == ("failed", True)
+    assert told in check.detail
+    assert "capability_settings" in check.mend
+    outcome = Program(state).run("validate", file)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"{file}:3: capability_settings.code_analysis")
+    assert told in outcome.err
+
+
 @pytest.mark.parametrize("name", ["runs/local", "sessions", "cache"])
 def test_a_damaged_database_of_any_part_is_told(state: Path, name: str) -> None:
     path = state / f"{name}.sqlite"
@@ -157,6 +193,17 @@ def test_packages_and_programs_that_are_not_there_are_told() -> None:
     assert only(doctor_checks.check_packages(settings(), ["no-such-package"])).verdict == "missing"
     found = only(doctor_checks.check_programs(settings(), {"no-such-program": "apt-get install it"}))
     assert (found.verdict, found.needed) == ("missing", False)
+
+
+def test_a_program_of_the_current_folder_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "rg").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "rg").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for path, verdict in (("bin:.", "missing"), (f"{tmp_path}/bin", "ok")):
+        monkeypatch.setenv("PATH", path)
+        (found,) = doctor_checks.check_programs(settings(), {"rg": "apt-get install it"})
+        assert found.verdict == verdict
 
 
 def test_foreign_code_is_told(tmp_path: Path) -> None:

@@ -87,14 +87,14 @@ def test_complaints_show_none(jeeves: Program, tmp_path: Path, arguments: list[s
 
 def test_only_one_module_prints() -> None:
     """A print elsewhere would bypass the escapes; the daemon's standard error is a file."""
-    allowed = {"serve/cli/terminal.py", "serve/cli/main.py", "serve/runtimes/daemon.py"}
+    allowed = {"serve/cli/output/terminal.py", "serve/cli/main.py", "serve/runtimes/daemon.py"}
     printing = set()
     for path in (path for layer in ("serve", "actors", "runtime") for path in (ROOT / layer).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and _prints(ast.unparse(node.func)):
                 printing.add(path.relative_to(ROOT).as_posix())
     assert printing <= allowed
-    assert "serve/cli/terminal.py" in printing
+    assert "serve/cli/output/terminal.py" in printing
 
 
 def _prints(called: str) -> bool:

@@ -70,16 +70,21 @@ def asking(jeeves: Program, repo: Path, model: Path, *args: str) -> tuple[subpro
     return process, *found
 
 
+def end_of_run_after(jeeves: Program, repo: Path, model: Path, number: int) -> tuple[int, bool, str | None]:
+    """Asks, sends a signal; the exit status of the command, and whether and how the run ended."""
+    process, _, run_id = asking(jeeves, repo, model)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    ((_, row),) = runs(jeeves.state_dir)
+    assert row.run_id == run_id
+    return process.returncode, row.finished, row.terminal_reason
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_caller_who_leaves_has_the_run_cancelled(
     jeeves: Program, repo: Path, silent_model: Path, number: int, status: int
 ) -> None:
-    process, _, run_id = asking(jeeves, repo, silent_model)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode == status
-    ended = {row.run_id: (row.finished, row.terminal_reason) for _, row in runs(jeeves.state_dir)}
-    assert ended == {run_id: (True, "user_cancelled")}
+    assert end_of_run_after(jeeves, repo, silent_model, number) == (status, True, "user_cancelled")
 
 
 @pytest.mark.ray
@@ -87,12 +92,7 @@ def test_a_caller_who_leaves_has_the_run_cancelled(
 def test_a_caller_who_leaves_has_the_run_of_a_system_of_its_own_cancelled(
     ray_jeeves: Program, repo: Path, silent_model: Path, number: int, status: int
 ) -> None:
-    process, _, run_id = asking(ray_jeeves, repo, silent_model)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode == status
-    ended = {row.run_id: (row.finished, row.terminal_reason) for _, row in runs(ray_jeeves.state_dir)}
-    assert ended == {run_id: (True, "user_cancelled")}
+    assert end_of_run_after(ray_jeeves, repo, silent_model, number) == (status, True, "user_cancelled")
 
 
 def test_a_living_process_owns_its_run_and_a_killed_one_leaves_it_open(

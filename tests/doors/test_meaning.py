@@ -9,7 +9,7 @@ import pytest
 
 from runtime.codebase.semantics.vector_cache import VectorCache
 from runtime.settings import Settings
-from serve.cli.meaning import meaning, told_of_meaning, told_of_share
+from serve.cli.output.meaning import meaning, told_of_meaning, told_of_share
 from tests.doors.program import Program, processes_that_mention, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 

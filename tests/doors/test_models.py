@@ -16,10 +16,10 @@ from runtime.settings import Settings, load_settings
 from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
 from serve.answer_document import Ask, exit_status
 from serve.cli.ask import print_document
-from serve.cli.display import Drafts, with_text
 from serve.cli.inputs import with_models
+from serve.cli.output.display import Drafts, with_text
+from serve.pipeline_files import load_named_pipeline
 from serve.runtimes.answering import AskCallbacks, LocalRuntime, OnEvent, ignore_event
-from serve.wiring import load_named_pipeline
 from tests.capabilities.code_analysis.model_desk import OPENINGS
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 from tests.doors.sample_repo import FILES, QUESTION, write_files

@@ -12,8 +12,11 @@ from runtime.agents.capability import load_capability
 from runtime.errors import SettingsError, UnknownNameError
 from runtime.llm.prompts import PromptRegistry
 from runtime.settings import Settings, load_settings
+from serve.cli.doctor_checks import check_capabilities
 from serve.contributions import capability_named, configs_of
-from serve.wiring import agent_settings, load_named_pipeline, package_folders, pipeline_files, system_parts
+from serve.pipeline_files import load_named_pipeline, package_folders, pipeline_files
+from serve.pipeline_names import problems_of_names
+from serve.wiring import agent_settings, system_parts
 from tests.doors.installed import PIPELINE, install, write
 from tests.doors.program import Program
 
@@ -119,6 +122,36 @@ def test_a_pipeline_of_a_package_uses_its_own_capability_alone(site: Path, tmp_p
     install(site, "depot", pipelines={"depot": PIPELINE.format(name="depot", capability="code_analysis")})
     with pytest.raises(SettingsError, match="belongs to the package of 'depot'"):
         load_named_pipeline(enabling(tmp_path, "depot"), "depot")
+
+
+TWO = """
+from runtime.kernel import AgentHooks, Capability, StageResult
+
+async def serve(context, view):
+    return StageResult({"final_response": view.raw_input})
+
+DEPOT, SHOP = (Capability(id=name, agents={"clerk": AgentHooks(process=serve)}) for name in ("depot", "shop"))
+"""
+
+
+def test_one_package_brings_several_capabilities(site: Path, tmp_path: Path) -> None:
+    pipelines = {name: PIPELINE.format(name=name, capability=name) for name in ("depot", "shop")}
+    files = {f"configs/prompts/{name}/clerk.1.md": PROMPT for name in ("depot", "shop")}
+    install(site, "depot", package="both", module=TWO, pipelines=pipelines, files=files)
+    entries = "[jeeves.capabilities]\ndepot = both.capability:DEPOT\nshop = both.capability:SHOP\n"
+    write(site / "both-1.dist-info" / "entry_points.txt", entries)
+    settings = enabling(tmp_path, "depot", "shop")
+    for name in ("depot", "shop"):
+        pipeline = load_named_pipeline(settings, name)
+        assert pipeline.capability_id == name
+        assert problems_of_names(settings, pipeline) == []
+        assert prompts_of(settings, name).get("clerk").label == "clerk@1"
+    told = {check.name: check for check in check_capabilities(settings)}
+    assert {told[f"capability {name}"].verdict for name in ("depot", "shop")} == {"ok"}
+    only_shop = enabling(tmp_path, "shop")
+    assert load_named_pipeline(only_shop, "shop").capability_id == "shop"
+    with pytest.raises(SettingsError, match="belongs to the package of 'shop'"):
+        load_named_pipeline(only_shop, "depot")
 
 
 def test_a_capability_that_goes_by_another_name_than_it_is_declared_by_is_refused(site: Path) -> None:

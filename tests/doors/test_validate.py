@@ -150,6 +150,27 @@ def test_a_pipeline_that_names_what_is_not_there_is_not_valid(
         assert f"mine.yaml:{line}:" in outcome.err
 
 
+def test_names_that_are_not_there_are_told_beside_faults_of_structure(jeeves: Program, tmp_path: Path) -> None:
+    text = NAMES.replace("[list_tools]", "[list_tool]").replace("planner@2", "planner@9")
+    (tmp_path / "mine.yaml").write_text(text + "max_agent_hops: many\ncolour: red\nmax_iterations: -1\n")
+    outcome = jeeves.run("validate", "mine.yaml", cwd=tmp_path)
+    assert (outcome.status, outcome.out) == (2, "")
+    for told in ("unknown tool 'list_tool'", "planner@9", "max_agent_hops", "colour", "max_iterations"):
+        assert told in outcome.err, told
+    # Without its name and capability nothing can be told of what a pipeline names.
+    (tmp_path / "mine.yaml").write_text(text.replace("name: ", "name: 5 # ", 1))
+    assert "unknown tool" not in jeeves.run("validate", "mine.yaml", cwd=tmp_path).err
+
+
+def test_settings_tell_names_and_sections_at_once(jeeves: Program, tmp_path: Path) -> None:
+    sections = "capability_settings:\n  code_analysis:\n    allowed_tools: [steal]\n"
+    (tmp_path / "jeeves.yaml").write_text(f"default_pipeline: nowhere\n{sections}")
+    outcome = jeeves.run("validate", "jeeves.yaml", cwd=tmp_path)
+    assert outcome.status == 2
+    for told in ("jeeves.yaml:1: default_pipeline", "'nowhere'", "jeeves.yaml:4: capability_settings", "has no steal"):
+        assert told in outcome.err, told
+
+
 def test_a_role_of_the_model_file_is_there(jeeves: Program, tmp_path: Path) -> None:
     (tmp_path / "models.yaml").write_text(
         "deployments:\n  main: {backend: openai, base_url: 'http://127.0.0.1:1/v1', model: m, max_model_len: 4096}\n"
@@ -164,7 +185,7 @@ def test_pipelines_model_files_and_prompts_are_found_by_name(jeeves: Program, tm
     out = jeeves.run("validate", "code_analysis_hedged", "openai", "planner", "critic@1", cwd=tmp_path).answers().out
     for word in (
         "pipeline 'code_analysis_hedged'",
-        "1 models",
+        "1 model, 1 role",
         "prompt planner@1",
         "prompt planner@2",
         "prompt critic@1",

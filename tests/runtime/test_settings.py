@@ -10,7 +10,14 @@ import pytest
 from runtime.bus.builtin_middleware import SHIPPED, build_chain
 from runtime.errors import DocumentFaults, StateStorageError, UnknownNameError
 from runtime.primitives.clock import FakeClock
-from runtime.settings import MiddlewareName, Settings, load_settings, open_state_dir, shipped_config_dir
+from runtime.settings import (
+    MiddlewareName,
+    Settings,
+    load_settings,
+    open_state_dir,
+    shipped_config_dir,
+    unknown_variables,
+)
 from runtime.store.options import store_options
 from serve.wiring import bus_middleware
 
@@ -131,6 +138,22 @@ def test_a_fault_says_what_is_allowed_and_what_was_given(tmp_path: Path) -> None
     [reasoner, unknown] = faults_of(settings_file(tmp_path, "reasoner: magic\nray:\n  num_cpu: 3\n"))
     assert "'rules' or 'llm', not 'magic'" in reasoner
     assert "num_cpus" in unknown
+
+
+@pytest.mark.parametrize(
+    ("variable", "nearest"),
+    [("JEEVES_NOSUCH", "JEEVES_"), ("jeeves_store_folder", "JEEVES_STORE"), ("JEEVES_", "JEEVES_")],
+)
+def test_a_variable_that_is_no_setting_is_told_with_the_nearest_one(variable: str, nearest: str) -> None:
+    (told,) = unknown_variables({variable: "1", "HOME": "/"})
+    assert told.startswith(f"{variable} is no setting and has no effect; the nearest is {nearest}")
+    assert told.rpartition("JEEVES_")[2].lower() in Settings.model_fields
+
+
+def test_variables_that_are_settings_keys_or_for_debugging_are_told_nothing_about() -> None:
+    names = ("JEEVES_DEBUG", "JEEVES_STATE_DIR", "jeeves_reasoner", "JEEVES_RAY__MODE", "JEEVES_OPENAI_KEY", "JEEVESX")
+    assert unknown_variables(dict.fromkeys(names, "1")) == []
+    assert unknown_variables({"JEEVES_REASONNER": "rules", "JEEVES_NOSUCH__X": "1"}) == []  # these are refused
 
 
 def test_a_misspelt_variable_is_a_fault_and_a_foreign_one_is_not() -> None:

@@ -111,6 +111,22 @@ def resolve_root(root: Path) -> Path:
     return resolved
 
 
+def unmoved_root(root: Path) -> Path:
+    """Return the root, which was resolved when it was registered.
+
+    RepositoryError if it, or a folder above it, is a link by now: a caller could be led to any folder of this machine.
+    """
+    found = resolve_root(root)
+    if found != root:
+        raise RepositoryError(
+            f"{root} is, or lies below, a link to {found} now, which is another folder than the one that was named; "
+            f"put the folder back, or name {found} itself",
+            path=str(root),
+            denied=True,
+        )
+    return found
+
+
 def is_git_directory(folder: Path) -> bool:
     """Return True for a git directory (a `.git` folder or a bare repository), which holds no work tree."""
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()

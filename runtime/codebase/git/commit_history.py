@@ -18,7 +18,8 @@ MAX_COMMITS_FOR_CHANGES = 400
 MAX_FILES_OF_COMMIT = 40
 MAX_DIFF_CHARS = 20_000
 
-_FORMAT = "%x1e%H%x1f%an%x1f%aI%x1f%s"
+# NUL is the one character that no message and no name can hold, so that neither can pose as another commit.
+_FORMAT = "%H%x00%an%x00%aI%x00%s%x00"
 _BLAME_HEAD = re.compile(r"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$")
 
 
@@ -112,10 +113,9 @@ def log_of_lines(git: Git, path: str, start: int, end: int, *, limit: int) -> li
 
 
 def _commits(text: str) -> Iterator[Commit]:
-    for record in text.split("\x1e")[1:]:
-        fields = record.split("\n", 1)[0].split("\x1f")
-        if len(fields) == 4:
-            yield Commit(*fields)
+    fields = iter(text.split("\0"))
+    for name, author, date, subject in zip(fields, fields, fields, fields, strict=False):
+        yield Commit(name.removeprefix("\n"), author, date, subject)
 
 
 def blame(git: Git, path: str, start: int, end: int) -> list[BlamedLine]:

@@ -3,7 +3,8 @@
 A repository can name programs in its own configuration (filters, file-system monitors, hooks, external diffs) that git
 would run even while reading. So git never reads that configuration, nor the user's or the machine's: it works in a
 folder of our own (`git_view`), with an environment of our own. Only reading commands are run, and submodules are not
-entered. A command that exceeds its time or output limit, or whose call is called off, is killed with its children.
+entered. A command that exceeds its time or output limit, or whose call is called off, is killed with its children; and
+so is one that is slow in a work tree with a file on which git blocks, such as a named pipe called .gitignore.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 
+from runtime.codebase.git.blocking_files import blocking_file
 from runtime.codebase.git.git_folder import find_git_folder
+from runtime.codebase.git.git_settings import refused
 from runtime.codebase.git.git_view import build_view
 from runtime.errors import RepositoryError
 from runtime.processes.programs import program_folders, run_program
@@ -47,12 +51,15 @@ class Git:
         self._program = program
         self._timeout_s = timeout_s
         self._prepared: tuple[str, dict[str, str]] | None = None
+        self._blocking: str | None = None
 
     def run(self, command: str, *arguments: str) -> str:
         """Return the standard output of a read-only git command, cut after 4 MB."""
         always = _COMMANDS.get(command)
         if always is None:
             raise RepositoryError(f"git {command} is not run; only {', '.join(_COMMANDS)} are")
+        if self._blocking is not None:
+            raise self._refused()
         if self._prepared is None:
             self._prepared = self._prepare()
         program, environment = self._prepared
@@ -80,7 +87,14 @@ class Git:
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
         return program, build_view(folder, place)
 
+    def _refused(self) -> RepositoryError:
+        return refused(f"{self._blocking}, which git would wait for; remove it, or give it another name")
+
     def _output(self, command: list[str], environment: dict[str, str], name: str) -> str:
+        def is_blocked(has_ended: Callable[[], bool]) -> bool:
+            self._blocking = blocking_file(Path(environment["GIT_WORK_TREE"]), has_ended)
+            return self._blocking is not None
+
         try:
             data, status, late = run_program(
                 command,
@@ -88,11 +102,14 @@ class Git:
                 environment=environment,
                 timeout_s=self._timeout_s,
                 max_output_bytes=MAX_OUTPUT_BYTES,
+                is_stuck=is_blocked,
             )
         except OSError as error:
             raise RepositoryError(
                 f"git cannot be run: {error.strerror}; install it for questions of history"
             ) from error
+        if self._blocking is not None and status != 0:
+            raise self._refused()
         if late:
             raise RepositoryError(f"git {name} took longer than {self._timeout_s:g} s", timed_out=True)
         if status != 0 and len(data) < MAX_OUTPUT_BYTES:

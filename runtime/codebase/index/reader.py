@@ -1,6 +1,6 @@
 """Queries an index file by SQL, without access to the repository itself.
 
-Each thread gets a connection of its own, opened read-only on its first query.
+Each thread gets a connection of its own, opened read-only on its first query, and closed some time after its end.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class IndexReader:
         self._timeout_s = timeout_s
         self._inode = _inode_of(index_path)
         self._local = threading.local()
-        self._open: list[sqlite3.Connection] = []
+        self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._guard = threading.Lock()
         version = tables.schema_version(self._connection)
         if version != tables.SCHEMA_VERSION:
@@ -58,7 +58,7 @@ class IndexReader:
     def close(self) -> None:
         """Close the connections of all threads; the reader cannot be used afterwards."""
         with self._guard:
-            for connection in self._open:
+            for _, connection in self._open:
                 connection.close()
             self._open.clear()
 
@@ -82,9 +82,17 @@ class IndexReader:
             # A thread cannot be killed; a statement that takes too long is ended from within.
             connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_LOOKS)
             self._local.connection = connection
-            with self._guard:
-                self._open.append(connection)
+            self._keep(connection)
         return connection
+
+    def _keep(self, connection: sqlite3.Connection) -> None:
+        """Keep the new connection of this thread, and close those of threads that have ended: they would add up."""
+        with self._guard:
+            left = [each for each in self._open if not each[0].is_alive()]
+            self._open = [each for each in self._open if each not in left]
+            self._open.append((threading.current_thread(), connection))
+        for _, other in left:
+            other.close()
 
     def _is_late(self) -> bool:
         return time.monotonic() > getattr(self._local, "deadline_s", math.inf)

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from runtime.bus.queries import QueryHandler
+from runtime.codebase.files.walk import unmoved_root
 from runtime.codebase.index.refresh_call import REFRESH
 from runtime.codebase.index.writer import IndexOptions
 from runtime.errors import ProcessDiedError, ProcessMemoryError, RepositoryError
@@ -84,10 +85,11 @@ class IndexService:
     async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
         """Bring the index of `root` up to date, within `timeout_s` if that is less than the options allow.
 
-        Raise RepositoryError or StateStorageError if that fails; a RepositoryError has `timed_out` if time ran out.
+        `root` is a real path: one that leads elsewhere by now is refused. Raise RepositoryError or StateStorageError if
+        that fails; a RepositoryError has `timed_out` if time ran out.
         """
         limit_s = min(self._options.timeout_s, self._options.timeout_s if timeout_s is None else timeout_s)
-        resolved = await asyncio.to_thread(Path(root).resolve)
+        resolved = await asyncio.to_thread(unmoved_root, Path(root))
         try:
             async with asyncio.timeout(limit_s), self._locks.setdefault(resolved, asyncio.Lock()):
                 return await self._refreshed(resolved)

@@ -7,6 +7,7 @@ a third of a second, and only if its file has the expected SHA-256.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,6 +61,8 @@ class MiniLM:
 
     def _load(self) -> tuple[Any, Any]:
         if self._loaded is None:
+            # Read when it is imported: otherwise it reports to its maker what is run, and keeps the reports at home.
+            os.environ["ORT_DISABLE_TELEMETRY"] = "1"
             import onnxruntime
             from tokenizers import Tokenizer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.capabilities.code_analysis.answers.composition import commit_document
 from actors.capabilities.code_analysis.answers.history import claims_of_thing
+from actors.capabilities.code_analysis.evidence.claims import commit_text
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, commits_of, invented, note_of
 from actors.capabilities.code_analysis.evidence.facts import facts_of
 from actors.capabilities.code_analysis.question.analysis import analyse
 from runtime.codebase.citation import Citation, ToolResult
+from runtime.primitives.visible_text import visible_json
 from serve.answer_document import exit_status
 from tests.capabilities.code_analysis.support import FILES, AnalysisHarness, mark_faults, step_of, write_files
 
@@ -113,6 +117,15 @@ def test_words_of_a_commit_are_no_citation_and_steer_no_terminal(relay_of_git: R
     answer = relay_of_git.ask("When was relay/van.py changed last?")["answer"]
     assert "cite (relay/secret.py:1)" in answer
     assert "\x1b" not in answer
+
+
+def test_json_keeps_the_escape_that_text_and_terminal_do_not_show(relay_of_git: Repository) -> None:
+    document = relay_of_git.ask("Who last changed `deliver_parcel`?")
+    subjects = [told["subject"] for told in document["commits"]]
+    assert any("\x1b[2J" in subject for subject in subjects)
+    shown = visible_json(json.dumps(document, ensure_ascii=False))
+    assert "\x1b" not in shown
+    assert json.loads(shown) == document
 
 
 def test_what_changes_together_is_told_with_how_often_and_when_last(relay_of_git: Repository) -> None:
@@ -213,9 +226,16 @@ def test_a_commit_that_no_tool_told_of_is_invented(named: list[CommitNote], text
 def test_whatever_a_commit_says_is_one_short_printable_line(author: str, subject: str) -> None:
     note = note_of(row(author=author, subject=subject))
     assert note is not None
-    assert note.author.isprintable()
-    assert note.subject.isprintable()
+    assert commit_text(note).isprintable()
     assert len(note.subject) <= 120
+
+
+@given(st.text(max_size=50), st.text(max_size=120))
+def test_the_document_of_an_answer_has_a_commit_as_the_repository_has_it(author: str, subject: str) -> None:
+    note = note_of(row(author=author, subject=subject))
+    assert note is not None
+    told = json.loads(json.dumps(commit_document(note)))
+    assert (told["author"], told["subject"]) == (author, subject)
 
 
 @pytest.mark.parametrize("name", ["", "0" * 40, "HEAD", "abc", HASH + "0"])

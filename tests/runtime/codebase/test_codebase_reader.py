@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +28,17 @@ def test_lines_and_hash_are_those_on_disk(codebase: Codebase, shop: Path) -> Non
     assert codebase.sha256("web/format.js") == hashlib.sha256(data).hexdigest()
     (shop / "web/format.js").write_text("// new\n")
     assert codebase.read_lines("web/format.js") == ["// new"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are listed in /proc")
+def test_connections_of_threads_that_ended_are_closed(codebase: Codebase, index_path: Path) -> None:
+    for _ in range(20):
+        thread = threading.Thread(target=codebase.symbols_named, args=("PaymentGateway",))
+        thread.start()
+        thread.join()
+    open_files = [os.path.realpath(file) for file in Path("/proc/self/fd").iterdir()]
+    assert 1 <= open_files.count(str(index_path.resolve())) <= 5  # SQLite keeps a few for its next connections
+    assert codebase.symbols_named("PaymentGateway")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -42,6 +44,15 @@ class WordEmbedder:
             row[-1] = 0.1
         scaled: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         return scaled
+
+
+def test_an_embedded_text_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
+    """From 1.29 on, ONNX Runtime reports its use to its maker unless told not to; it keeps the reports there."""
+    silenced = ("CI", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in silenced}
+    code = "from runtime.codebase.semantics.embedding import MiniLM; MiniLM().embed(['a bank'])"
+    subprocess.run([sys.executable, "-c", code], env={**environment, "HOME": str(tmp_path)}, check=True, timeout=120)
+    assert list(tmp_path.rglob("*")) == []
 
 
 @pytest.fixture

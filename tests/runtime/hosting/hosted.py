@@ -13,9 +13,9 @@ from runtime.agents.stage_runner import Agent
 from runtime.bus.queries import LocalQueries
 from runtime.effects.journal import MemoryJournal
 from runtime.effects.remote_journal import journal_queries
-from runtime.hosting.admission import Quotas
+from runtime.hosting.limits.admission import Quotas
+from runtime.hosting.limits.rate_limits import RateLimiter
 from runtime.hosting.local_runner import LocalRunner
-from runtime.hosting.rate_limits import RateLimiter
 from runtime.hosting.run_table import NO_QUOTAS
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import FakeClock

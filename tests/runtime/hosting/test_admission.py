@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import RateLimitedError, StateStorageError
-from runtime.hosting.admission import PRIORITIES, AdmissionQueue, Candidate, Quotas
-from runtime.hosting.rate_limits import RateLimiter, RateLimits
+from runtime.hosting.limits.admission import PRIORITIES, AdmissionQueue, Candidate, Quotas
+from runtime.hosting.limits.rate_limits import RateLimiter, RateLimits
 from runtime.hosting.run_table import NO_QUOTAS, RunTable
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import RunId

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.hosting.admission import PRIORITIES, WAITS_FOR_ROOM, AdmissionQueue, Candidate, Quotas
-from runtime.hosting.spending import Spending
+from runtime.hosting.limits.admission import PRIORITIES, WAITS_FOR_ROOM, AdmissionQueue, Candidate, Quotas
+from runtime.hosting.limits.spending import Spending
 from runtime.primitives.ids import RunId
 
 DAY_MS = 86_400_000

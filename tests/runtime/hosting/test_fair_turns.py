@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runtime.agents.capability import StageContext, StageResult
 from runtime.errors import RateLimitedError
-from runtime.hosting.admission import AdmissionQueue, Candidate, Quotas
+from runtime.hosting.limits.admission import AdmissionQueue, Candidate, Quotas
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
 from runtime.run.stage_view import StageView

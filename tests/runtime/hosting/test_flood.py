@@ -12,7 +12,7 @@ import pytest
 
 from runtime.agents.capability import StageResult
 from runtime.errors import OverloadedError
-from runtime.hosting.admission import Quotas
+from runtime.hosting.limits.admission import Quotas
 from runtime.run.envelope import Request
 from runtime.store.run_log import SqliteRunLog
 from runtime.testing import PipelineBuilder

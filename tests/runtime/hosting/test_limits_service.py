@@ -11,9 +11,9 @@ import pytest
 
 from runtime.bus.queries import LocalQueries
 from runtime.errors import RateLimitedError, StateStorageError
-from runtime.hosting.admission import Quotas
-from runtime.hosting.limits_service import DAY_MS, KEEP_EVERY_S, Limits, LimitsService, SpentBy, UsedUp
-from runtime.hosting.rate_limits import RateLimits
+from runtime.hosting.limits.admission import Quotas
+from runtime.hosting.limits.limits_service import DAY_MS, KEEP_EVERY_S, Limits, LimitsService, SpentBy, UsedUp
+from runtime.hosting.limits.rate_limits import RateLimits
 from runtime.hosting.run_quotas import RunQuotas
 from runtime.memory.usage_log import STEP_MS, USAGE, UsageLog, Use
 from runtime.primitives.clock import FakeClock

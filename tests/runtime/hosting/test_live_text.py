@@ -26,7 +26,7 @@ from runtime.primitives.ids import RunId, StageKey, StageName
 from runtime.run.stage_view import StageView
 from runtime.supervision.commands import TEXT_EVENTS, ClientEvent
 from runtime.testing import PipelineBuilder
-from serve.cli.display import Drafts, with_text
+from serve.cli.output.display import Drafts, with_text
 from serve.http.run_documents import as_stream_event
 from tests.runtime.hosting.hosted import Hosted
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from runtime.errors import InterruptError, OverloadedError, RateLimitedError
-from runtime.hosting.admission import AdmissionQueue, Candidate, Quotas
+from runtime.hosting.limits.admission import AdmissionQueue, Candidate, Quotas
+from runtime.hosting.limits.spending import Spending
 from runtime.hosting.run_table import RunTable
-from runtime.hosting.spending import Spending
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, InterruptRequest, InterruptResponse, Request

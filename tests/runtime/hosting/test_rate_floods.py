@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.errors import RateLimitedError
-from runtime.hosting.principal_table import ROWS
-from runtime.hosting.rate_limits import RateLimiter, RateLimits
-from runtime.hosting.span_counts import DAY_MS, FEW, HOUR_MS, MINUTE_MS, SpanCounts, SteadyTime
+from runtime.hosting.limits.principal_table import ROWS
+from runtime.hosting.limits.rate_limits import RateLimiter, RateLimits
+from runtime.hosting.limits.span_counts import DAY_MS, FEW, HOUR_MS, MINUTE_MS, SpanCounts, SteadyTime
 from runtime.testing import START_MS
 
 NO_WINDOWS: dict[str, Any] = {"per_minute": None, "per_hour": None, "per_day": None, "burst": None}

@@ -9,7 +9,6 @@ import pytest
 
 from runtime.agents.reporter import Report, StagePayload
 from runtime.errors import FencedError, InterruptError, StateStorageError, UnknownNameError
-from runtime.hosting.admission import Quotas
 from runtime.hosting.command_dispatch import FIRST_WAIT_MS, Directory
 from runtime.hosting.group_commit import JOBS_AT_ONCE
 from runtime.hosting.host_outputs import (
@@ -28,6 +27,7 @@ from runtime.hosting.host_outputs import (
     StartTimer,
     WriteDue,
 )
+from runtime.hosting.limits.admission import Quotas
 from runtime.hosting.record_queue import RETRY_S
 from runtime.hosting.run_table import NO_QUOTAS, RunTable
 from runtime.hosting.supervisor_host import TAKEN_UP_AT_ONCE, SupervisorHost

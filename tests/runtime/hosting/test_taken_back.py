@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.errors import StateStorageError
-from runtime.hosting.admission import Quotas
+from runtime.hosting.limits.admission import Quotas
 from runtime.hosting.run_table import RunTable
 from runtime.primitives.clock import FakeClock
 from runtime.primitives.ids import RunId

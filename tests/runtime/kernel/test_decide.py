@@ -376,6 +376,7 @@ def test_a_passed_deadline_cancels_the_stage_and_ends_the_run() -> None:
     flying = bench.flying
     bench.wait(0.001)
     assert bench.envelope.terminal_reason == "deadline_exceeded"
+    assert bench.envelope.terminal_detail == "the run's deadline passed 5 s after the run was accepted"
     assert CancelStage(flying.key, flying.stage) in bench.commands
     assert [record.status for record in bench.envelope.history] == ["cancelled"]
     assert bench.envelope.finished_at_ms == START_MS + 5_000

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.hosting.timers import Timers
-from runtime.primitives.clock import FakeClock, SystemClock
+from runtime.primitives.clock import FakeClock, SystemClock, seconds, utc_time
 from runtime.primitives.ids import RunId, new_run_id
 from runtime.supervision.commands import SetTimer
 
@@ -35,6 +36,18 @@ async def test_the_fake_clock_stands_still_until_it_is_advanced() -> None:
     assert (clock.now_ms(), clock.monotonic_s()) == (1_000, 0)
     await clock.advance(1.5)
     assert (clock.now_ms(), clock.monotonic_s()) == (2_500, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("span_ms", "told"),
+    [(0, "0 s"), (1, "0.001 s"), (999, "0.999 s"), (5_000, "5 s"), (100_000, "100 s"), (86_400_000_000, "86400000 s")],
+)
+def test_spans_are_told_in_seconds(span_ms: int, told: str) -> None:
+    assert seconds(span_ms) == told
+
+
+def test_instants_are_told_as_a_time_of_day() -> None:
+    assert utc_time(2_999) == "1970-01-01T00:00:02Z"
 
 
 async def test_sleepers_wake_in_the_order_of_their_times_each_at_its_own_instant() -> None:

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,3 +69,25 @@ def give_code(note: Note) -> Any:
 
 def fill_memory(note: Note, size: int) -> int:
     return len(bytearray(size))
+
+
+def refuse_with_lock(note: Note) -> None:
+    raise RepositoryError("no folder", lock=threading.Lock())
+
+
+def leave(note: Note) -> None:
+    raise SystemExit("not today")
+
+
+def write_on_stderr(note: Note, text: str, times: int, status: int | None) -> str:
+    """Write on standard error, then end with a status, or go on."""
+    for _ in range(times):
+        os.write(2, text.encode())
+    if status is not None:
+        os._exit(status)
+    return "done"
+
+
+def close_stderr(note: Note) -> str:
+    os.close(2)
+    return "done"

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from runtime.codebase.search import ripgrep
 from runtime.errors import CalledOffError
 from runtime.processes.call_scope import CallScope, check_called_off, run_in
-from runtime.processes.programs import Finished, run_program
+from runtime.processes.programs import Finished, program_folders, run_program
 from tests.runtime.processes.living import numbers_in, until_gone
 
 FAMILY = 'trap "" TERM; setsid sleep 600 & echo $! >> "$0"; sleep 600 & echo $! >> "$0"; echo $$ >> "$0"; wait'
@@ -23,6 +24,36 @@ FAMILY = 'trap "" TERM; setsid sleep 600 & echo $! >> "$0"; sleep 600 & echo $! 
 
 def run(*command: str, timeout_s: float = 30.0, max_output_bytes: int = 1_000) -> Finished:
     return run_program(command, cwd=Path("/"), timeout_s=timeout_s, max_output_bytes=max_output_bytes)
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [
+        ("/usr/bin:/bin", "/usr/bin:/bin"),
+        (":/bin:.:bin::./bin:../bin:/bin", "/bin:/bin"),
+        ("", ""),
+        ("bin", ""),
+    ],
+)
+def test_programs_are_looked_for_in_absolute_folders_alone(
+    path: str, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", path)
+    assert program_folders() == kept
+
+
+def test_no_program_of_the_current_folder_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "rg").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "rg").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for path, found in ((":.:bin", None), (f"bin:{tmp_path}/bin", f"{tmp_path}/bin/rg")):
+        monkeypatch.setenv("PATH", path)
+        ripgrep.program.cache_clear()
+        try:
+            assert ripgrep.program() == found
+        finally:
+            ripgrep.program.cache_clear()
 
 
 def test_a_program_gives_its_output_and_status() -> None:

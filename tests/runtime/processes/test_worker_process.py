@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -22,7 +23,7 @@ from runtime.errors import (
     ProcessTimeoutError,
     RepositoryError,
 )
-from runtime.processes.worker_process import WorkerProcess
+from runtime.processes.worker_process import STDERR_KEPT_BYTES, WorkerProcess
 from tests.runtime.processes.living import CALLED, WITHIN_S, is_running, until_gone
 
 
@@ -125,6 +126,54 @@ def test_a_process_that_dies_tells_how(worker: WorkerProcess, number: signal.Sig
     assert not worker.is_alive
 
 
+def test_a_process_that_ends_by_itself_tells_what_it_wrote_last(worker: WorkerProcess) -> None:
+    arguments = {"text": "Traceback:\nImportError: no \x1b[2Jmodule\n", "times": 1, "status": 1}
+    with pytest.raises(
+        ProcessDiedError, match=r"ended with status 1 .* it wrote: ImportError: no \ufffd\[2J"
+    ) as caught:
+        worker.call(f"{CALLED}:write_on_stderr", arguments)
+    assert caught.value.values["stderr"].startswith("Traceback:\nImportError")
+
+
+def test_of_what_a_process_wrote_only_the_end_is_kept(worker: WorkerProcess) -> None:
+    with pytest.raises(ProcessDiedError) as caught:
+        worker.call(f"{CALLED}:write_on_stderr", {"text": "x" * 50_000 + "end", "times": 20, "status": 3})
+    assert len(caught.value.values["stderr"]) == STDERR_KEPT_BYTES
+    assert caught.value.values["stderr"].endswith("xend")
+    assert len(caught.value.message) < 500
+
+
+def test_a_process_that_writes_much_on_standard_error_does_not_wait_for_a_reader(worker: WorkerProcess) -> None:
+    arguments = {"text": "x" * 50_000, "times": 20, "status": None}
+    assert worker.call(f"{CALLED}:write_on_stderr", arguments, timeout_s=WITHIN_S) == "done"
+
+
+def test_a_process_that_closes_its_standard_error_goes_on(worker: WorkerProcess) -> None:
+    assert worker.call(f"{CALLED}:close_stderr", {}) == "done"
+    assert worker.call(f"{CALLED}:echo", {"value": 1}) == 1
+
+
+def test_a_process_whose_parent_has_more_than_a_thousand_open_files_goes_on() -> None:
+    with contextlib.ExitStack() as files:
+        for _ in range(1100):
+            files.enter_context(Path(os.devnull).open())
+        worker = WorkerProcess()
+        files.callback(worker.kill)
+        assert worker.call(f"{CALLED}:note_each", {"count": 20_000}) == "done"
+        assert not worker.has_ended
+
+
+@pytest.mark.parametrize(
+    ("function", "told"), [("refuse_with_lock", "cannot pickle"), ("leave", "SystemExit: not today")]
+)
+def test_what_cannot_be_sent_or_would_end_the_process_is_told_and_the_process_goes_on(
+    worker: WorkerProcess, function: str, told: str
+) -> None:
+    with pytest.raises(ProcessCallError, match=told):
+        worker.call(f"{CALLED}:{function}", {})
+    assert worker.call(f"{CALLED}:echo", {"value": 1}) == 1
+
+
 def test_a_process_that_died_between_calls_tells_so_at_the_next(worker: WorkerProcess) -> None:
     os.kill(worker.call(f"{CALLED}:process_id", {}), signal.SIGKILL)
     with pytest.raises(ProcessDiedError, match="signal 9"):
@@ -150,7 +199,7 @@ def test_killing_twice_does_nothing_more(worker: WorkerProcess) -> None:
 def test_a_process_dies_with_its_parent_in_the_middle_of_a_call(how: str) -> None:
     program = f"""
 import os, sys
-from runtime.processes.worker_process import WorkerProcess
+from runtime.processes.worker_process import STDERR_KEPT_BYTES, WorkerProcess
 from tests.runtime.processes.living import CALLED, WITHIN_S, is_running, until_gone
 def leave(pid):
     print(pid, flush=True)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from runtime.pipeline.pipeline_validation import problems_of
 from runtime.primitives.ids import RunId, StageKey, StageName
 from runtime.run.bounds import Grant
 from runtime.run.stage_view import StageView
@@ -73,6 +74,7 @@ def features(scenario: Scenario) -> set[str]:
         "pauses": any(run.person.pauses_ms is not None for run in scenario.runs),
         "cancels": any(run.person.cancels_ms is not None for run in scenario.runs),
         "never answers": any("never" in run.person.answers.values() for run in scenario.runs),
+        "names its run mode": any(run.request.run_mode for run in scenario.runs),
         "asks for less": any(run.request.limits for run in scenario.runs),
     }
     return {name for name, there in found.items() if there}
@@ -80,8 +82,13 @@ def features(scenario: Scenario) -> set[str]:
 
 def test_every_feature_of_the_kernel_occurs() -> None:
     counts = Counter(name for scenario in SCENARIOS for name in features(scenario))
-    assert len(counts) == 27
+    assert len(counts) == 28
     assert min(counts.values()) >= 3, counts
+
+
+def test_every_pipeline_is_one_that_a_system_accepts() -> None:
+    faults = {seed: problems_of(scenario.config) for seed, scenario in enumerate(SCENARIOS)}
+    assert {seed: found for seed, found in faults.items() if found} == {}
 
 
 def test_at_most_one_thing_goes_wrong_in_a_parallel_pipeline_that_is_compared_with_its_twin() -> None:

@@ -12,6 +12,7 @@ import pytest
 from runtime.database.sqlite_database import IN_MEMORY, SqliteDatabase
 from runtime.errors import StateStorageError
 from runtime.memory.cache import CACHE, CacheStore
+from runtime.memory.usage_log import USAGE, Use
 from runtime.primitives.clock import SystemClock
 from runtime.store.disposable_store import DisposableStore, Ways
 from runtime.store.opening import Stores, open_store
@@ -62,6 +63,21 @@ def test_damage_during_operation_costs_the_content_and_no_call(
         cache.put("new", b"value", 3)
     assert cache.get("new", 4).value == b"value"  # type: ignore[union-attr]
     cache.unused(5)
+
+
+@pytest.mark.parametrize("harm", [garbage, broken_pages])
+def test_damaged_counts_of_callers_are_set_aside_and_begun_anew(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    now_ms = SystemClock().now_ms()
+    uses = [Use(f"user {number}", "requests", now_ms, 1) for number in range(2_000)]
+    for expected in (len(uses), 1):
+        opened = open_store(StoreOptions(str(tmp_path)), SystemClock())
+        usage = opened.part(USAGE)
+        usage.add(uses if expected > 1 else uses[:1])
+        assert len(usage.since(0)) == expected
+        opened.close()
+        if expected > 1:
+            harm(tmp_path / "usage.sqlite")
+    assert (tmp_path / "usage.sqlite.damaged").is_file()
 
 
 class Refusing:

@@ -85,7 +85,7 @@ def test_runs_are_listed_by_user_and_by_whether_they_are_finished(log: RunLog) -
 def test_a_lease_keeps_others_out_until_it_is_over(open_log: LogOpener) -> None:
     log = open_log()
     assert log.take_over("ann", now_ms=1_000, lease_ms=500) == 1
-    with pytest.raises(OwnedError, match=r"'ann' holds .* for another 1 ms") as caught:
+    with pytest.raises(OwnedError, match=r"'ann' holds .* for another 0.001 s;") as caught:
         open_log().take_over("bob", now_ms=1_499, lease_ms=500)
     assert (caught.value.values["holder"], caught.value.values["until_ms"]) == ("ann", 1_500)
     log.check_owner(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from runtime.database.sqlite_database import SqliteDatabase
 from runtime.errors import RepositoryError, ToolArgumentsError, ToolFailedError
+from runtime.memory.tool_metrics import TOOL_METRICS
 from runtime.primitives.clock import FakeClock
 from runtime.run.bounds import Grant
 from runtime.run.stage_budget import StageBudget
@@ -200,6 +203,23 @@ async def test_an_argument_of_the_wrong_type_does_not_count_at_all() -> None:
     for _ in range(9):
         assert (await executor(host).call("look", Repository("r"), {"text": 5})).status == "error"
     assert host.take_counted() == {}
+
+
+@pytest.mark.parametrize("subject", [object(), None, "text"])
+async def test_calls_of_a_tool_whose_subject_has_no_scope_are_counted_and_judged(
+    subject: object, tmp_path: Path
+) -> None:
+    clock = FakeClock()
+    host, shown = ToolHost(clock), TOOL_METRICS.open(SqliteDatabase(tmp_path / "tools.sqlite", "normal"), clock)
+    calls = executor(host)
+    for _ in range(ERRORS_TO_OPEN):
+        await calls.call("look", subject, {"text": "raises"})
+    assert (await calls.call("look", subject, {"text": "ok"})).status == "denied"
+    for scope, counted in host.take_counted().items():
+        assert scope == ""
+        shown.record(scope, counted)
+    (look,) = shown.health()
+    assert (look.tool, look.health, look.calls, look.failures, look.open_in) == ("look", "unhealthy", 5, 5, 1)
 
 
 async def test_a_refused_call_names_the_time_of_the_next_try_and_costs_no_tool_call() -> None:

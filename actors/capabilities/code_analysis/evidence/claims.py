@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.commits import CommitNote
+from actors.capabilities.code_analysis.evidence.commits import CommitNote, printable
 from runtime.codebase.citation import Citation
 
 ClaimRole = Literal[
@@ -99,8 +99,8 @@ def code_span(text: str) -> str:
 
 
 def commit_text(commit: CommitNote) -> str:
-    """Format a commit for an answer: short hash, day, author and subject, the latter two as code."""
-    author, subject = code_span(commit.author or "-"), code_span(commit.subject or "-")
+    """Format a commit for an answer: short hash, day, author and subject, the latter two printable and as code."""
+    author, subject = (code_span(printable(text) or "-") for text in (commit.author, commit.subject))
     return f"`{commit.short}`, {commit.date}, {author}: {subject}"
 
 

@@ -22,7 +22,10 @@ _FULL_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class CommitNote(msgspec.Struct, frozen=True):
-    """Describes a commit for an answer: `date` is the day, `subject` the printable first line of its message."""
+    """Describes a commit for an answer: `date` is the day, `subject` the first line of its message, 120 characters.
+
+    Both author and subject are as the repository has them; `printable` makes them fit for a line of text.
+    """
 
     hash: str
     author: str
@@ -40,8 +43,8 @@ def note_of(row: Mapping[str, Any]) -> CommitNote | None:
     name = str(row.get("hash", ""))
     if not _FULL_HASH.fullmatch(name) or not name.strip("0"):
         return None
-    author, subject = _printable(row.get("author")), _printable(row.get("subject"))
-    return CommitNote(name, author, str(row.get("date", ""))[:10], subject[:MAX_SUBJECT_CHARS].rstrip())
+    author, subject = (str(row.get(field) or "") for field in ("author", "subject"))
+    return CommitNote(name, author, str(row.get("date", ""))[:10], subject[:MAX_SUBJECT_CHARS])
 
 
 def commits_of(result: ToolResult) -> Iterator[CommitNote]:
@@ -65,6 +68,6 @@ def invented(named: Iterable[CommitNote], text: str, returned: Collection[Commit
     return any(name not in lowered and not any(known.hash.startswith(name) for known in returned) for name in hashes)
 
 
-def _printable(text: object) -> str:
+def printable(text: str) -> str:
     """Put a commit's text on one line, without control characters or characters that reverse its direction."""
-    return " ".join("".join(char if char.isprintable() else " " for char in str(text or "")).split())
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())

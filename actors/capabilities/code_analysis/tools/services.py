@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.walk import unmoved_root
 from runtime.codebase.semantics.similarity import open_semantics
 
 OPEN_CODEBASES = 4
@@ -37,7 +38,11 @@ class Services:
         self._lock = threading.Lock()
 
     def codebase(self, repository: Mapping[str, Any]) -> Codebase:
-        """Return the codebase that perception prepared: `repository` has `root` and `index_path`."""
+        """Return the codebase that perception prepared: `repository` has `root` and `index_path`.
+
+        RepositoryError if the root has become a link, which may lead anywhere.
+        """
+        unmoved_root(Path(str(repository["root"])))
         key = (str(repository["root"]), str(repository["index_path"]))
         with self._lock:
             if key in self._open and not self._open[key].index.is_current():

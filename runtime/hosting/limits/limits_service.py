@@ -15,9 +15,9 @@ import msgspec
 
 from runtime.bus.queries import QueryHandler
 from runtime.errors import StateStorageError
-from runtime.hosting.admission import Quotas
-from runtime.hosting.rate_limits import RateLimiter, RateLimits
-from runtime.hosting.spending import SPENT, Exhausted, Spending
+from runtime.hosting.limits.admission import Quotas
+from runtime.hosting.limits.rate_limits import RateLimiter, RateLimits
+from runtime.hosting.limits.spending import SPENT, Exhausted, Spending
 from runtime.memory.usage_log import UsageLog, Use
 from runtime.primitives.clock import Clock
 from runtime.run.principal import LIMITED_KINDS

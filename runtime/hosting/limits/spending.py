@@ -8,9 +8,9 @@ from typing import Literal, get_args
 import msgspec
 
 from runtime.errors import RateLimitedError
-from runtime.hosting.admission import Quotas
-from runtime.hosting.principal_table import PrincipalTable
-from runtime.hosting.span_counts import DAY_MS, FEW, SpanCounts, SteadyTime
+from runtime.hosting.limits.admission import Quotas
+from runtime.hosting.limits.principal_table import PrincipalTable
+from runtime.hosting.limits.span_counts import DAY_MS, FEW, SpanCounts, SteadyTime
 from runtime.run.principal import is_limited
 
 Spent = Literal["llm_calls", "tokens"]

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from runtime.primitives.visible_text import visible, visible_line
 from runtime.supervision.commands import EVENT_FAMILIES, TEXT_EVENTS, ClientEvent
-from serve.cli.terminal import progress_console
+from serve.cli.output.terminal import progress_console
 
 DRAFT_LINES = 6
 

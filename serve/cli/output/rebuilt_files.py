@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runtime.database.set_aside import SUFFIX, set_aside_files
 from runtime.settings import Settings
-from serve.cli.terminal import warn_line
+from serve.cli.output.terminal import warn_line
 
 
 @contextmanager

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 model`, `2 models`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def say(text: str) -> None:
     """Print text on standard output; its line feeds are kept, and none is added."""
     sys.stdout.write(visible(text))

@@ -1,7 +1,7 @@
 """Limits how often principals may submit requests.
 
 Rates are counted over a minute, an hour and a day, with a token bucket for bursts; `None` switches a limit off. The
-former user `local` and batch work have no rates. Memory is bounded: `runtime.hosting.principal_table`.
+former user `local` and batch work have no rates. Memory is bounded: `runtime.hosting.limits.principal_table`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from runtime.errors import RateLimitedError
-from runtime.hosting.principal_table import CELLS, MAX_PRINCIPALS, PrincipalTable
-from runtime.hosting.span_counts import DAY_MS, FEW, HOUR_MS, MINUTE_MS, SpanCounts, SteadyTime
+from runtime.hosting.limits.principal_table import CELLS, MAX_PRINCIPALS, PrincipalTable
+from runtime.hosting.limits.span_counts import DAY_MS, FEW, HOUR_MS, MINUTE_MS, SpanCounts, SteadyTime
 from runtime.run.principal import FORMER_USERS, LIMITED_KINDS, is_limited, read_principal
 
 MAX_TIMES = 500_000
