@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from runtime.codebase.search.features import FEATURES
-from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, joined, spread, widened
+from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, Scored, joined, spread, widened
 from tests.ranking.cases import Case, Place
 from tests.ranking.examples import Example
 from tests.ranking.listwise import fit
@@ -93,7 +93,7 @@ def interval(
 Measure = Callable[[Example, Sequence[float]], Figures]
 
 
-def _ranked(example: Example, scores: Sequence[float]) -> list[tuple[float, object]]:
+def _ranked(example: Example, scores: Sequence[float]) -> list[Scored]:
     order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
     return [(scores[place], example.hits[place]) for place in order]
 
