@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from runtime.codebase.index.records import ChunkHit
 from runtime.codebase.search.features import FEATURES
-from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, joined, spread, widened
+from runtime.codebase.search.fusion import MAX_JOINED_PER_FILE_IN_FRONT, Scored, joined, spread, widened
 from tests.ranking.cases import Case, Place
 from tests.ranking.examples import Example
 from tests.ranking.listwise import fit
@@ -94,7 +93,7 @@ def interval(
 Measure = Callable[[Example, Sequence[float]], Figures]
 
 
-def _ranked(example: Example, scores: Sequence[float]) -> list[tuple[float, ChunkHit]]:
+def _ranked(example: Example, scores: Sequence[float]) -> list[Scored]:
     order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
     return [(scores[place], example.hits[place]) for place in order]
 
