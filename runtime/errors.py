@@ -1,5 +1,7 @@
 """Defines every error that Jeeves raises on purpose, in one tree.
 
+The tree stands in one module of over 400 lines, so that each class and exit status can be found in one place.
+
     JeevesError
     ├── InputError                 the caller's input cannot be used (exit status 2)
     │   ├── QuestionError
@@ -15,6 +17,7 @@
     ├── MachineError               the machine lacks something (exit status 1)
     │   ├── PortTakenError
     │   ├── ForeignCodeError       a worker imported a foreign `runtime` package
+    │   ├── CapabilityError        a capability's own code failed where no run is there to fail
     │   ├── StateStorageError      the state folder cannot be written
     │   │   ├── FencedError        another owner has taken over: this one must stop
     │   │   └── OwnedError         the lease is taken: `holder` and `until_ms`
@@ -166,6 +169,12 @@ class ForeignCodeError(MachineError):
     """Reports that a process imported a `runtime` package that is not ours."""
 
     code = "foreign_code"
+
+
+class CapabilityError(MachineError):
+    """Reports that a capability's own code failed where no run is there to fail."""
+
+    code = "capability"
 
 
 # Values of `problem` in a StateStorageError that pass by themselves, or when space is freed.

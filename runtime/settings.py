@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -455,8 +455,8 @@ def load_settings(path: Path | None = None, env: Mapping[str, str] | None = None
         raise_faults([document.fault((), "not settings: the document must be a mapping of keys")])
     if given.get("state_dir") is None:
         given = given | {"state_dir": _default_state_dir(env)}
-    faults = _misspelt_variables(env)
     overrides = _GivenEnvironment(env)()
+    faults = [*_misspelt_variables(env), *_hidden_faults(document, given, overrides)]
     try:
         settings = Settings.model_validate(_merged(given, overrides))
     except ValidationError as error:
@@ -541,6 +541,20 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
         below = merged.get(key)
         merged[key] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return merged
+
+
+def _hidden_faults(
+    document: Document, given: Mapping[str, Any], overrides: Mapping[str, Any], path: KeyPath = ()
+) -> Iterator[Fault]:
+    """Yield a fault for each value of the file that variables below its key would replace, though it is no mapping."""
+    for key, upper in overrides.items():
+        below = given.get(key)
+        if below is None or not isinstance(upper, Mapping):
+            continue
+        if isinstance(below, Mapping):
+            yield from _hidden_faults(document, below, upper, (*path, key))
+        else:
+            yield document.fault((*path, key), f"must be a mapping of keys, not {below!r:.60}")
 
 
 _OTHER_VARIABLES = frozenset({f"{ENV_PREFIX}DEBUG", f"{ENV_PREFIX}TEST_MODEL"})

@@ -20,7 +20,7 @@ from runtime.agents.memory import Memory
 from runtime.agents.own_events import OwnEvents
 from runtime.agents.profile import AgentProfile, profile_of, section_of
 from runtime.bus.queries import QueryClient
-from runtime.errors import SettingsError
+from runtime.errors import CapabilityError, JeevesError, SettingsError
 from runtime.llm.prompts import PromptRegistry
 from runtime.llm.stage_llm import StageLlm
 from runtime.pipeline.config import AgentConfig
@@ -217,15 +217,33 @@ class Capability(msgspec.Struct, frozen=True):
 
 
 def services_of(capability: Capability, settings: Mapping[str, Any]) -> Any:
-    """Open the services of one process; `settings` is what agents are given. Raises SettingsError."""
+    """Open the services of one process; `settings` is what agents are given.
+
+    Raises SettingsError and CapabilityError.
+    """
     if capability.settings is None:
-        return capability.open_services(settings)
+        return _opened(capability, settings)
     given = section_of(settings, capability.id).get("domain", {})
     try:
         domain = capability.settings.model_validate(given)
     except ValidationError as error:
         raise SettingsError(f"settings of capability '{capability.id}': {error}") from error
-    return capability.open_services({**settings, "domain": domain})
+    return _opened(capability, {**settings, "domain": domain})
+
+
+def _opened(capability: Capability, settings: Mapping[str, Any]) -> Any:
+    try:
+        return capability.open_services(settings)
+    except JeevesError:
+        raise
+    except Exception as error:
+        module = getattr(capability.open_services, "__module__", "its package")
+        problem = (
+            f"capability '{capability.id}' cannot open its services: {module} raised {type(error).__name__}: {error}"
+        )
+        raise CapabilityError(
+            f"{problem}; mend that package, or leave it out of `capabilities`", capability=capability.id, module=module
+        ) from error
 
 
 def load_capability(spec: str, name: str | None = None) -> Capability:

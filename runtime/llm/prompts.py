@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from runtime.errors import InputError, UnknownNameError
+from runtime.primitives.text_files import read_text_file
 from runtime.primitives.yaml_documents import Fault, parse_yaml, raise_faults
 
 Version = tuple[int, ...]
@@ -109,7 +110,7 @@ def read_prompt(path: Path) -> Prompt:
     """Read the prompt in a file. Raises DocumentFaults with all of its faults."""
     named = _FILE.fullmatch(path.name)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text_file(path)
     except (OSError, ValueError) as error:
         raise_faults([Fault(str(path), None, "", f"cannot be read: {error}")])
         raise

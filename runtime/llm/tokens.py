@@ -13,7 +13,9 @@ from typing import Any, Protocol
 
 from runtime.errors import SettingsError
 from runtime.llm.messages import Message
+from runtime.primitives.text_files import read_text_file
 
+MAX_TOKENIZER_BYTES = 256 * 1024 * 1024
 # Tokens that a chat template adds around a message (role, separators) and before the answer: 3 to 8 in known models.
 TOKENS_PER_MESSAGE = 16
 
@@ -62,7 +64,7 @@ class TokenizerCounter:
             raise SettingsError("counting by a tokenizer needs the extra 'llm': pip install 'jeeves[llm]'") from error
         file = path / "tokenizer.json" if path.is_dir() else path
         try:
-            return cls(Tokenizer.from_file(str(file)))
+            return cls(Tokenizer.from_str(read_text_file(file, MAX_TOKENIZER_BYTES)))
         except Exception as error:
             raise SettingsError(f"{file} cannot be read as a tokenizer: {error}", path=str(file)) from error
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from runtime.errors import DocumentFaults
+from runtime.primitives.text_files import read_text_file
 
 KeyPath = tuple[str | int, ...]
 
@@ -69,9 +70,7 @@ def load_yaml(path: Path) -> Document:
     """Load the document in `path`. Raises DocumentFaults when it cannot be read, is not UTF-8, or is not YAML."""
     file = str(path)
     try:
-        if path.stat().st_size > MAX_DOCUMENT_BYTES:
-            raise_faults([Fault(file, None, "", f"{path.stat().st_size} bytes, at most {MAX_DOCUMENT_BYTES} allowed")])
-        text = path.read_text(encoding="utf-8")
+        text = read_text_file(path, MAX_DOCUMENT_BYTES)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise DocumentFaults(f"{file}: cannot be read: {reason}", faults=[f"{file}: {reason}"]) from error

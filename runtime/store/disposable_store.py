@@ -1,7 +1,8 @@
-"""Keeps disposable parts of the store usable: damage costs their content, never a question.
+"""Keeps disposable parts of the store usable: damage or a foreign lock costs their content, never a question.
 
 A call that fails because of the file is repeated on a new connection, then on a new file, then in memory. The damaged
-file is set aside (`runtime.database.set_aside`), once per damage, which is logged.
+file is set aside (`runtime.database.set_aside`), once per damage, which is logged. A file that another process holds
+locked is left as it is: the part continues in memory at once, which is logged once.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any, NamedTuple
 
 from runtime.errors import StateStorageError
 
-# Problems of the file itself; a full disk, a writer that holds it or a server that is away pass by themselves.
+# Problems of the file itself; a full disk or a server that is away pass by themselves.
 PROBLEMS_OF_THE_FILE = frozenset({"damaged", "newer", "read_only", "invalid", "lost", "closed"})
+HELD = "busy"
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ class DisposableStore:
         self._ways = ways
         self._guard = threading.RLock()
         self._store: Any = None
-        for open_store in self._openings("opened"):
+        for open_store in self._openings([]):
             self._store = open_store()
             if self._store is not None:
                 break
@@ -54,10 +56,11 @@ class DisposableStore:
             try:
                 return getattr(self._store, method)(*args, **options)
             except StateStorageError as error:
-                if not is_problem_of_the_file(error):
+                if not _can_be_replaced(error):
                     raise
                 failed = error
-            for open_store in self._openings(failed.message):
+            failures = [failed]
+            for open_store in self._openings(failures):
                 opened = open_store()
                 if opened is None:
                     continue
@@ -65,36 +68,52 @@ class DisposableStore:
                 try:
                     return getattr(opened, method)(*args, **options)
                 except StateStorageError as error:
-                    if not is_problem_of_the_file(error):
+                    if not _can_be_replaced(error):
                         raise
-                    failed = error
-            raise failed
+                    failures.append(error)
+            raise failures[-1]
 
-    def _openings(self, reason: str) -> Iterator[Callable[[], Any]]:
-        """Yield the three ways to open the part; each returns None if it did not work."""
-        state = {"reason": reason}
+    def _openings(self, failures: list[StateStorageError]) -> Iterator[Callable[[], Any]]:
+        """Yield the ways to open the part after these failures; each returns None and adds one if it did not work.
+
+        A file that another process holds is neither waited for again nor set aside.
+        """
 
         def again() -> Any:
             try:
                 return self._ways.again()
             except StateStorageError as error:
-                if not is_problem_of_the_file(error):
+                if not _can_be_replaced(error):
                     raise
-                state["reason"] = error.message
+                failures.append(error)
                 return None
 
         def anew() -> Any:
             try:
-                return self._ways.anew(state["reason"])
+                return self._ways.anew(failures[-1].message if failures else "opened")
             except (OSError, StateStorageError) as error:
-                log.warning("store.not_rebuilt", extra={"part": self._name, "reason": str(error)})
+                if isinstance(error, StateStorageError):
+                    failures.append(error)
+                if not _is_held(error):
+                    log.warning("store.not_rebuilt", extra={"part": self._name, "reason": str(error)})
                 return None
 
-        yield again
-        yield anew
+        for open_at_its_place in (again, anew):
+            if not (failures and _is_held(failures[-1])):
+                yield open_at_its_place
+        if failures and _is_held(failures[-1]):
+            log.warning("store.in_memory", extra={"part": self._name, "reason": failures[-1].message})
         yield self._ways.in_memory
 
 
 def is_problem_of_the_file(error: StateStorageError) -> bool:
     """Return whether another file would help."""
     return error.values.get("problem") in PROBLEMS_OF_THE_FILE
+
+
+def _is_held(error: Exception) -> bool:
+    return isinstance(error, StateStorageError) and error.values.get("problem") == HELD
+
+
+def _can_be_replaced(error: StateStorageError) -> bool:
+    return is_problem_of_the_file(error) or _is_held(error)

@@ -58,6 +58,7 @@ def http_app(service: Service) -> ASGIApp:
         description="Questions about code, answered with checked citations. " + ANSWERED,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
     api.state.callers = Callers(trusted_networks(service.spec.trusted_proxies), service.runs.take)
     _handle_errors(api)

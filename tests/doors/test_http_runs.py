@@ -159,3 +159,9 @@ async def test_methods_are_told_and_a_head_is_answered_without_a_body(site: Site
     (await site.call("OPTIONS", "/nowhere")).is_problem(404, "not_found")
     followed = await site.call("HEAD", f"{RUNS}/{run_id}/events", Accept="text/event-stream")
     assert (followed.status, followed.headers["content-type"]) == (200, "application/json")
+
+
+async def test_a_path_with_a_slash_too_many_is_not_found_and_leads_nowhere(site: Site) -> None:
+    reply = await site.call("GET", f"{RUNS}/")
+    assert reply.status == 404
+    assert reply.json["status"] == 404

@@ -175,6 +175,17 @@ def test_a_document_that_is_no_mapping_of_keys_is_a_fault(tmp_path: Path, text: 
     assert all(fault.startswith(str(path)) for fault in faults_of(path))
 
 
+def test_a_wrong_type_in_the_file_is_a_fault_even_if_a_variable_sets_a_field_below_it(tmp_path: Path) -> None:
+    path = settings_file(tmp_path, "reasoner: rules\nray: 5\n")
+    [fault] = faults_of(path, {"JEEVES_RAY__MODE": "in_process"})
+    assert fault == f"{path}:2: ray: must be a mapping of keys, not 5"
+
+
+def test_an_empty_section_in_the_file_takes_the_fields_of_variables(tmp_path: Path) -> None:
+    path = settings_file(tmp_path, "ray:\n")
+    assert load_settings(path, HOME_ENV | {"JEEVES_RAY__MODE": "in_process"}).ray.mode == "in_process"
+
+
 def test_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
     assert faults_of(tmp_path / "none.yaml") == [f"{tmp_path}/none.yaml: No such file or directory"]
 

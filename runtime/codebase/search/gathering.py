@@ -39,7 +39,7 @@ LEAST_COMPARED = 0.5
 ASIDE_FACTOR = 0.3
 
 _PATH = re.compile(
-    r"[\w./\\-]*\w\.(?:py|pyi|go|js|jsx|ts|tsx|java|rs|c|h|cc|cpp|hpp|rb|php|cs|kt|md|rst|toml|ya?ml|json|cfg|ini)\b"
+    r"(?<![\w./\\-])[\w./\\-]*\w\.(?:py|pyi|go|js|jsx|ts|tsx|java|rs|c|h|cc|cpp|hpp|rb|php|cs|kt|md|rst|toml|ya?ml|json|cfg|ini)\b"
 )
 
 

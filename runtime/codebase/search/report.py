@@ -28,7 +28,7 @@ _PACKAGE = re.compile(
 _COUNTED = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8,}|\d+")
 _LETTERS = re.compile(r"[^\W\d_]")
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
-_PATH = re.compile(r"[\w.-]+[/\\][\w./\\-]+|\b\w[\w-]*\.[a-z]{1,4}\b")
+_PATH = re.compile(r"(?<![\w.-])[\w.-]++[/\\][\w./\\-]+|(?<![\w-])-*+\w[\w-]*+\.[a-z]{1,4}\b")
 _ERROR = re.compile(
     r"\b\w*(?:Error|Exception|Warning|Panic)\b|\b(?:error|exception|traceback|panic|panicked|fatal|failed|failure"
     r"|cannot|could not|unexpected|expected|undefined|segfault|assert\w*)\b"

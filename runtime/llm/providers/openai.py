@@ -15,6 +15,7 @@ from runtime.llm.deployment import Deployment, Seconds
 from runtime.llm.protocol import ModelBackend
 from runtime.llm.provider import Needs, Opening, Provider
 from runtime.llm.structured import StructuredOutput
+from runtime.primitives.text_files import read_text_file
 
 
 class OpenAIDeployment(Deployment):
@@ -48,7 +49,7 @@ def api_key(deployment: OpenAIDeployment, env: Mapping[str, str] | None = None) 
     elif deployment.api_key_file is not None:
         where = f"the file {deployment.api_key_file}"
         try:
-            key = Path(deployment.api_key_file).expanduser().read_text(encoding="utf-8").strip()
+            key = read_text_file(Path(deployment.api_key_file).expanduser()).strip()
         except (OSError, ValueError) as error:
             raise SettingsError(f"{where} with the key of {deployment.base_url} cannot be read: {error}") from error
     else:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 from runtime.database.database import Database
 from runtime.database.set_aside import set_aside
-from runtime.database.sqlite_database import MADE_SUFFIX, SqliteDatabase, made_mark
+from runtime.database.sqlite_database import BUSY_TIMEOUT_S, MADE_SUFFIX, SqliteDatabase, made_mark
 from runtime.store.backends.backend import SqlBackend
 from runtime.store.options import StoreOptions
+
+# A question waits no longer for a file that it can do without.
+DISPOSABLE_BUSY_TIMEOUT_S = 2.0
 
 
 def _path(options: StoreOptions, name: str) -> Path:
@@ -16,7 +19,8 @@ def _path(options: StoreOptions, name: str) -> Path:
 
 
 def _open(options: StoreOptions, name: str, label: str, readonly: bool, is_guarded: bool) -> Database:
-    return SqliteDatabase(_path(options, name), options.durability, readonly, label, is_guarded=is_guarded)
+    timeout_s = BUSY_TIMEOUT_S if is_guarded else DISPOSABLE_BUSY_TIMEOUT_S
+    return SqliteDatabase(_path(options, name), options.durability, readonly, label, timeout_s, is_guarded)
 
 
 def _names(options: StoreOptions, folder: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.agents.perception import MAX_QUESTION_CHARS, normalise, perceive
+from actors.capabilities.code_analysis.agents.perception import MAX_QUESTION_CHARS, MAX_WORD_CHARS, normalise, perceive
 from runtime.bus.queries import LocalQueries
 from runtime.run.stage_view import StageView
 from tests.capabilities.code_analysis.support import AnalysisHarness, no_context
@@ -32,7 +32,20 @@ def test_a_question_is_put_on_one_line_in_composed_letters(text: str, taken_in: 
 
 @pytest.mark.parametrize(("given_", "kept"), [(-1, -1), (0, 0), (1, 0)])
 def test_a_question_is_cut_at_its_limit(given_: int, kept: int) -> None:
-    assert len(normalise("x" * (MAX_QUESTION_CHARS + given_))) == MAX_QUESTION_CHARS + kept
+    assert len(normalise(("xx " * MAX_QUESTION_CHARS)[: MAX_QUESTION_CHARS + given_])) == MAX_QUESTION_CHARS + kept
+
+
+@given(st.lists(st.sampled_from(["a.", "a-", "/", "\u00e9", " ", "\n", "x" * 150]), max_size=40))
+def test_no_word_of_a_question_is_longer_than_its_limit(pieces: list[str]) -> None:
+    text = "".join(piece * 37 for piece in pieces)
+    taken_in = normalise(text)
+    assert max(map(len, taken_in.split(" "))) <= MAX_WORD_CHARS
+    assert "".join(text.split()).startswith(taken_in.replace(" ", ""))
+
+
+@pytest.mark.parametrize(("more", "words"), [(-1, 1), (0, 1), (1, 2)])
+def test_a_word_longer_than_its_limit_is_cut_in_parts(more: int, words: int) -> None:
+    assert len(normalise("a" * (MAX_WORD_CHARS + more)).split()) == words
 
 
 @given(st.text(st.characters(), max_size=80))

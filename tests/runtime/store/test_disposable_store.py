@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -106,13 +107,63 @@ def test_what_can_be_neither_used_nor_moved_is_kept_in_memory() -> None:
     assert store.get() == "worked"
 
 
-@pytest.mark.parametrize("problem", ["full", "busy", "away"])
+@pytest.mark.parametrize("problem", ["full", "away"])
 def test_a_problem_that_passes_replaces_nothing(problem: str) -> None:
     refusing = Refusing(problem)
     store = DisposableStore("cache", Ways(lambda: refusing, cannot_be_moved, Working))
     with pytest.raises(StateStorageError):
         store.get()
     assert refusing.calls == 1
+
+
+def never_moved(_reason: str) -> Any:
+    raise AssertionError("a file that another process holds was moved")
+
+
+def test_a_file_that_becomes_held_is_replaced_in_memory_without_waiting_again() -> None:
+    refusing = Refusing("busy")
+    opened: list[Refusing] = []
+
+    def again() -> Refusing:
+        opened.append(refusing)
+        return refusing
+
+    store = DisposableStore("cache", Ways(again, never_moved, Working))
+    assert [store.get(), store.get()] == ["worked", "worked"]
+    assert (len(opened), refusing.calls) == (1, 1)
+
+
+def test_a_damaged_file_that_is_held_when_it_is_used_again_is_not_moved() -> None:
+    refusals = iter([Refusing("damaged"), Refusing("busy")])
+    store = DisposableStore("cache", Ways(lambda: next(refusals), never_moved, Working))
+    assert store.get() == "worked"
+
+
+def test_a_file_that_is_held_when_it_is_opened_is_replaced_in_memory(caplog: pytest.LogCaptureFixture) -> None:
+    def held() -> Any:
+        raise StateStorageError("another process holds it", problem="busy")
+
+    store = DisposableStore("cache", Ways(held, never_moved, Working))
+    assert [store.get(), store.get()] == ["worked", "worked"]
+    assert [record.message for record in caplog.records] == ["store.in_memory"]
+
+
+def test_a_cache_that_another_process_holds_stays_whole_and_costs_no_call(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    database = SqliteDatabase(path)
+    CacheStore(database).put("kept", b"value", 1)
+    database.close()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("PRAGMA locking_mode=exclusive")
+    holder.execute("BEGIN EXCLUSIVE")
+    opened = open_store(StoreOptions(str(tmp_path)), SystemClock())
+    cache = opened.part(CACHE)
+    cache.put("new", b"other", 2)
+    assert cache.get("new", 3).value == b"other"  # type: ignore[union-attr]
+    opened.close()
+    holder.close()
+    assert not list(tmp_path.glob("*.damaged"))
+    assert CacheStore(SqliteDatabase(path)).get("kept", 4).value == b"value"  # type: ignore[union-attr]
 
 
 def test_a_call_that_fails_on_a_new_file_too_is_an_error() -> None:

@@ -24,6 +24,8 @@ from runtime.run.stage_view import StageView
 INDEX_TIMEOUT_S = 280.0
 MAX_QUESTION_CHARS = 20_000
 MAX_SESSION_TOKENS = 10_000
+# Longer words are cut in parts: nothing in code is named so, and what reads a question reads it word by word.
+MAX_WORD_CHARS = 400
 
 
 async def perceive(context: StageContext, view: StageView) -> StageResult:
@@ -66,10 +68,14 @@ def _about_code(context: StageContext, repository: dict[str, Any], text: str) ->
 
 
 def normalise(text: str) -> str:
-    """Put the question on one line of NFC text without control characters, cut to MAX_QUESTION_CHARS."""
+    """Put the question on one line of NFC text without control characters, cut to MAX_QUESTION_CHARS.
+
+    Words of more than MAX_WORD_CHARS characters are cut in parts of that length.
+    """
     composed = unicodedata.normalize("NFC", text[:MAX_QUESTION_CHARS])
     shown = "".join(" " if unicodedata.category(char) in {"Cc", "Cf", "Zl", "Zp", "Cs"} else char for char in composed)
-    return " ".join(shown.split())
+    parts = (word[at : at + MAX_WORD_CHARS] for word in shown.split() for at in range(0, len(word), MAX_WORD_CHARS))
+    return " ".join(parts)[:MAX_QUESTION_CHARS].rstrip()
 
 
 def _summary(repository: dict[str, Any], turns: Sequence[SessionTurn]) -> str:

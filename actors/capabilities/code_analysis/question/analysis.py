@@ -1,5 +1,7 @@
 """What kind of question it is, and what it speaks of: pure text analysis, no model.
 
+Patterns run over a caller's text, so their time is linear in it: no match begins inside a token or a run of blanks, and
+a quantifier that could give characters back to another one is possessive.
 The kinds and what each one asks for are a table; docs/answers.md explains them to users.
 """
 
@@ -78,20 +80,20 @@ _HOW_CONFIGURED = re.compile(
     r"\bhow (?:is|are|do|can|to|does) (?:(?!\b(?:and|where|works?)\b).){0,40}configur", re.IGNORECASE
 )
 # «Where is `depth` set?»: the lines that give it a value.
-_ASSIGNED = re.compile(r"^\W*where\b.*\b(?:set|assigned|initiali[sz]ed)\b\s*\??\s*$", re.IGNORECASE)
+_ASSIGNED = re.compile(r"^\W*where\b.*\b(?:set|assigned|initiali[sz]ed)\b\s*+\??\s*+$", re.IGNORECASE)
 _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")
 _PATH = re.compile(
-    r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+|(?<![\w/.])[\w-]+\.(?:py|js|jsx|mjs|cjs|ts|tsx|go|rs|java|kts?|cs|rb|php|c|h|cc|cpp|cxx|hh|hpp|md|rst|toml|ya?ml|json|cfg|ini|sh)\b"
+    r"(?<![\w/.-])(?:[\w.-]++/)+[\w.-]++|(?<![\w/.-])[\w-]++\.(?:py|js|jsx|mjs|cjs|ts|tsx|go|rs|java|kts?|cs|rb|php|c|h|cc|cpp|cxx|hh|hpp|md|rst|toml|ya?ml|json|cfg|ini|sh)\b"
 )
 _CONFIGURED_CLAUSE = re.compile(
-    r",?\s*(?:\band\s+)?\b(?:where|how) (?:is|are) (?:it|they|this|that)\s+configured\b(?:\s+and\b)?", re.IGNORECASE
+    r"(?:,|(?<!\s))\s*+(?:\band\s++)?\b(?:where|how) (?:is|are) (?:it|they|this|that)\s++configured\b(?:\s++and\b)?",
+    re.IGNORECASE,
 )
 _FLOW = re.compile(r"\b(?:flows?|sequence|call (?:chain|graph)|step by step|diagram|trace|path of)\b", re.IGNORECASE)
-_DONE = re.compile(
-    r"\bwhere (?:is|are|was|were|does|do|did)\b.* (?!defined\b|declared\b)\w{2,}(?:ed|en|ing)\b", re.IGNORECASE
-)
-_CALL = re.compile(r"\b([A-Za-z_][\w.]*)\(\)")
-_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?=]?$")
+_WHERE = re.compile(r"\bwhere (?:is|are|was|were|does|do|did)\b", re.IGNORECASE)
+_DONE = re.compile(r" (?!defined\b|declared\b)\w{2,}(?:ed|en|ing)\b", re.IGNORECASE)
+_CALL = re.compile(r"(?<![\w.])\.*+([A-Za-z_][\w.]*+)\(\)")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*+)*+[!?=]?$")
 _CAPITALISED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?![\w.])")
 _LEAD = re.compile(
     r"^[^\w`'\"]*(?:(?:please|can you|could you|tell me|"
@@ -105,7 +107,7 @@ _BARE_NAME = re.compile(
     r"\b(?:who (?:calls|uses|invokes|(?:last )?changed|wrote|added)|callers? of|usages? of|history of"
     r"|tests? (?:of|for|covers?)|what (?:calls|uses|is|does)|where is|how is|when was)\s+(?:the\s+)?"
     r"(?:(?:function|class|method|module)\s+)?([A-Za-z_][\w.]*!?)(?:\s+(?:function|class|method))?"
-    r"(?:\s+(?:called|used|defined|implemented|declared|tested|added|changed|introduced|do|for|from|and|in)\b.*)?\s*\??\s*$",
+    r"(?:\s+(?:called|used|defined|implemented|declared|tested|added|changed|introduced|do|for|from|and|in)\b.*+)?\s*+\??\s*+$",
     re.IGNORECASE,
 )
 # «how does load validate its input?», «the unknown option»: a word in the place of a name, which may be one.
@@ -240,7 +242,8 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def asks_for_doing(self) -> bool:
         """True when it asks where something is done, and not where something is: «where is it decided?»."""
-        return _DONE.search(self.text) is not None
+        found = _WHERE.search(self.text)
+        return found is not None and _DONE.search(self.text, found.end()) is not None
 
     @property
     def refers_back(self) -> bool:

@@ -6,7 +6,7 @@ import re
 
 # Where a further part may begin: behind «and», a comma or a mark, before a word that asks.
 _PART = re.compile(
-    r"\s*(?:[,;?.]\s*(?:and\s+|but\s+)?|\s(?:and|but)\s+)"
+    r"(?<!\s)\s*(?:[,;?.]\s*+(?:and\s++|but\s++)?|\s(?:and|but)\s++)"
     r"(?=(?:how|who|what|where|which|why|when|since when|is there|are there|list|show|compare)\b)",
     re.IGNORECASE,
 )
@@ -30,8 +30,8 @@ def points_back(part: str) -> bool:
 
 # Where a part of a question in words ends: a sentence, or a clause before a word that asks.
 _CLAUSE = re.compile(
-    r"(?<=[.?!;])\s+|,\s+(?:and|but|or)\s+(?=(?:how|what|where|which|who|why|when|does|do|did|is|are|can|could|will|would"
-    r"|has|have|must|should)\b)|\s+and\s+(?=(?:how|what|where|which|who|why|when)\b)",
+    r"(?<=[.?!;])\s++|,\s++(?:and|but|or)\s++(?=(?:how|what|where|which|who|why|when|does|do|did|is|are|can|could|will|would"
+    r"|has|have|must|should)\b)|(?<!\s)\s++and\s++(?=(?:how|what|where|which|who|why|when)\b)",
     re.IGNORECASE,
 )
 MIN_PART_WORDS = 4

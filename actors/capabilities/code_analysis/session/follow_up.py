@@ -30,7 +30,7 @@ _RELATED = re.compile(
     re.IGNORECASE,
 )
 _ELLIPSIS = re.compile(
-    r"^\W*(?:and|what about|how about|same for|now)\s+(?:for\s+|of\s+)?(?P<rest>[\w.`/:]+)\s*\??\s*$", re.IGNORECASE
+    r"^\W*(?:and|what about|how about|same for|now)\s+(?:for\s+|of\s+)?(?P<rest>[\w.`/:]++)\s*+\??\s*+$", re.IGNORECASE
 )
 _PLURAL = re.compile(r"\b(?:they|them|their|both|these|those)\b", re.IGNORECASE)
 _ASKS_FOR_RELATED = frozenset({"who_calls", "tested", "list_all"})
