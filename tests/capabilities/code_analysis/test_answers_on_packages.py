@@ -17,6 +17,7 @@ from runtime.settings import load_settings, shipped_config_dir
 from serve.answer_document import Ask, exit_status
 from serve.runtimes.answering import LocalRuntime
 from tests.capabilities.code_analysis.support import mark_faults
+from tests.doors.program import WITHOUT_VECTORS
 
 PACKAGES = ("starlette", "pluggy")
 
@@ -61,7 +62,7 @@ class Reader:
     """A local runtime, as the doors have it, on one event loop."""
 
     def __init__(self, state: Path) -> None:
-        settings = load_settings(env={"JEEVES_STATE_DIR": str(state)})
+        settings = load_settings(env={"JEEVES_STATE_DIR": str(state), **WITHOUT_VECTORS})
         config = load_pipeline(shipped_config_dir() / "pipelines" / "code_analysis.yaml")
         self._runner = asyncio.Runner()
         self._runtime = LocalRuntime(settings, config)

@@ -102,7 +102,7 @@ async def test_a_comparison_begins_with_each_of_what_is_compared(relay: Analysis
 
 
 async def test_what_no_round_found_is_admitted_in_the_answer(relay: AnalysisHarness) -> None:
-    document = await relay.ask("Where is the parcel insurance enforced?")
+    document = await relay.ask("Where is the parcel insurance premium enforced?")
     assert document["open_goals"]
     assert document["citations"]
     assert document["status"] == "not_found"
