@@ -30,8 +30,10 @@ def writer_lock(index_path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator
         while not _try_lock(lock.fileno()):
             if time.monotonic() >= deadline_s:
                 raise StateStorageError(
-                    f"another process has been writing the index {index_path} for {timeout_s:.0f} s; try again later",
+                    f"another process has been writing the index {index_path} for {timeout_s:.0f} s: it holds the lock "
+                    f"{lock_path}; end it, or try again later",
                     path=str(index_path),
+                    lock=str(lock_path),
                 )
             time.sleep(_POLL_S)
         yield

@@ -10,6 +10,7 @@ import pytest
 
 from runtime.codebase.index import seal
 from runtime.codebase.index.lock import writer_lock
+from runtime.errors import StateStorageError
 
 
 @pytest.mark.timeout(20)
@@ -29,3 +30,13 @@ def test_a_pipe_in_place_of_the_seal_is_put_aside(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "index.sqlite.seal")
     seal.seal(index_path)
     assert (tmp_path / "index.sqlite.seal").is_file()
+
+
+def test_a_lock_that_stays_taken_is_named(tmp_path: Path) -> None:
+    index_path = tmp_path / "index.sqlite"
+    with (
+        writer_lock(index_path),
+        pytest.raises(StateStorageError, match=r"holds the lock .*index\.sqlite\.lock"),
+        writer_lock(index_path, 0.0),
+    ):
+        pass
