@@ -1,4 +1,4 @@
-"""Keeps disposable parts of the store usable: damage or a foreign lock fails no question.
+"""Keeps disposable parts usable: damage or a foreign lock costs their content, never a question.
 
 A call that fails because of the file is repeated on a new connection, then on a new file, then in memory. The damaged
 file is set aside (`runtime.database.set_aside`), once per damage, which is logged. A file that another process holds
