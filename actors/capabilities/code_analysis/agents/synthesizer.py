@@ -376,7 +376,9 @@ def _answer(evidence: Evidence) -> list[Claim]:
     if not claims:
         return document_claims(evidence.facts, "lead")
     lead, *others = claims
-    return [lead, *document_claims(evidence.facts), *others]
+    said = document_claims(evidence.facts)
+    # Passages are chosen sentence by sentence; sections that the search for code found are quoted in their absence.
+    return [lead, *said, *(claim for claim in others if claim.role != "said" or not said)]
 
 
 _WRITERS: dict[str, Callable[[Evidence], list[Claim]]] = {
