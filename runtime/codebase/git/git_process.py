@@ -17,7 +17,7 @@ from pathlib import Path
 
 from runtime.codebase.git.blocking_files import blocking_file
 from runtime.codebase.git.git_folder import find_git_folder
-from runtime.codebase.git.git_settings import refused
+from runtime.codebase.git.git_settings import WOULD_WAIT, refused
 from runtime.codebase.git.git_view import build_view
 from runtime.errors import RepositoryError
 from runtime.processes.programs import program_folders, run_program
@@ -88,7 +88,7 @@ class Git:
         return program, build_view(folder, place)
 
     def _refused(self) -> RepositoryError:
-        return refused(f"{self._blocking}, which git would wait for; remove it, or give it another name")
+        return refused(f"{self._blocking}, {WOULD_WAIT}; remove it, or give it another name")
 
     def _output(self, command: list[str], environment: dict[str, str], name: str) -> str:
         def is_blocked(has_ended: Callable[[], bool]) -> bool:

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from runtime.errors import RepositoryError
 
 REFUSED = "git is not used here"
+# What a refusal says of a file, such as a named pipe, on which git would block.
+WOULD_WAIT = "which git would wait for"
 """The prefix of every refusal's message."""
 
 _HEADER = re.compile(r'[ \t]*\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?[ \t]*\][ \t]*')

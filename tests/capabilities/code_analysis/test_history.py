@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -166,6 +167,14 @@ async def test_a_file_that_is_not_committed_is_said_to_be_so(relay_of_git: Repos
     write_files(tmp_path / "repo", {"relay/new.py": "def fresh():\n    return 1\n"})
     desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
     assert "it is not committed to git" in (await desk.ask("Who last changed relay/new.py?"))["answer"]
+
+
+async def test_a_pipe_on_which_git_would_wait_is_named(relay_of_git: Repository, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", f"file://{relay_of_git.root}", "repo")
+    os.mkfifo(tmp_path / "repo" / ".mailmap")
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    told = (await desk.ask("Who changed deliver_parcel last?"))["answer"]
+    assert "Its history cannot be told: .mailmap is a named pipe, which git would wait for; remove it" in told
 
 
 async def test_lines_that_are_not_committed_are_told_as_such(relay_of_git: Repository, tmp_path: Path) -> None:

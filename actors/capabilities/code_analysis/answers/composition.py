@@ -19,7 +19,7 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.git.git_settings import REFUSED
+from runtime.codebase.git.git_settings import REFUSED, WOULD_WAIT
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.run.goals import Goal
 
@@ -103,6 +103,9 @@ def history_reason(steps: Sequence[StepReport]) -> str:
     said = " ".join(str(error) for step in steps for error in step.errors)
     if "no git repository" in said:
         return _NO_REPOSITORY
+    blocked = next((str(error) for step in steps for error in step.errors if WOULD_WAIT in str(error)), "")
+    if blocked:
+        return plain(f"Its history cannot be told: {blocked.partition(f'{REFUSED}: ')[2] or blocked}.")
     if REFUSED in said:
         return _NOT_USED
     if "not committed" in said:
