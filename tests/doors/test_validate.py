@@ -109,7 +109,7 @@ agents:
     stage_order: 2
     has_llm: true
     model_role: planner
-    prompt_key: planner@2
+    prompt_key: planner@3
     has_tools: true
     tool_access: read
     allowed_tools: [list_tools]
@@ -125,10 +125,10 @@ agents:
         ("capability: code_analysis", "capability: nonsense", 2, "nonsense"),
         ("- name: integration", "- name: integrator", 16, "did you mean 'integration'"),
         ("model_role: planner", "model_role: plannr", 10, "unknown model role 'plannr'; did you mean 'planner'"),
-        ("planner@2", "planner@3", 11, "there is no prompt 'planner@3'"),
-        ("planner@2", "nobody", 11, "no prompt is named 'nobody'"),
+        ("planner@3", "planner@4", 11, "there is no prompt 'planner@4'"),
+        ("planner@3", "nobody", 11, "no prompt is named 'nobody'"),
         ("[list_tools]", "[list_tool]", 14, "unknown tool 'list_tool'; did you mean 'list_tools'"),
-        ("    has_llm: true\n    model_role: planner\n    prompt_key: planner@2\n", "", 8, "needs has_llm: true"),
+        ("    has_llm: true\n    model_role: planner\n    prompt_key: planner@3\n", "", 8, "needs has_llm: true"),
         ("    stage_order: 3", "    stage_order: 3\n    has_policies: true", 18, "no hook `policy`"),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_pipeline_that_names_what_is_not_there_is_not_valid(
 
 
 def test_names_that_are_not_there_are_told_beside_faults_of_structure(jeeves: Program, tmp_path: Path) -> None:
-    text = NAMES.replace("[list_tools]", "[list_tool]").replace("planner@2", "planner@9")
+    text = NAMES.replace("[list_tools]", "[list_tool]").replace("planner@3", "planner@9")
     (tmp_path / "mine.yaml").write_text(text + "max_agent_hops: many\ncolour: red\nmax_iterations: -1\n")
     outcome = jeeves.run("validate", "mine.yaml", cwd=tmp_path)
     assert (outcome.status, outcome.out) == (2, "")
@@ -182,13 +182,12 @@ def test_a_role_of_the_model_file_is_there(jeeves: Program, tmp_path: Path) -> N
 
 
 def test_pipelines_model_files_and_prompts_are_found_by_name(jeeves: Program, tmp_path: Path) -> None:
-    out = jeeves.run("validate", "code_analysis_hedged", "openai", "planner", "critic@1", cwd=tmp_path).answers().out
+    out = jeeves.run("validate", "code_analysis_hedged", "openai", "planner", "critic@2", cwd=tmp_path).answers().out
     for word in (
         "pipeline 'code_analysis_hedged'",
         "1 model, 1 role",
-        "prompt planner@1",
-        "prompt planner@2",
-        "prompt critic@1",
+        "prompt planner@3",
+        "prompt critic@2",
     ):
         assert word in out
     outcome = jeeves.run("validate", "nonsense", cwd=tmp_path)
