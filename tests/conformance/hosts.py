@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -223,7 +224,7 @@ def ran(envelope: Envelope, events: list[str]) -> Ran:
     detail = envelope.terminal_detail
     return Ran(
         reason=envelope.terminal_reason,
-        detail=detail if detail is None else detail.replace(str(envelope.bounds.deadline_ms), "DEADLINE"),
+        detail=detail if detail is None else re.sub(r"passed [\d.]+ m?s after", "passed DEADLINE after", detail),
         history=[
             (str(record.stage), record.hop, record.attempt, record.status, record.error) for record in envelope.history
         ],

@@ -38,9 +38,9 @@ async def test_the_service_tells_of_its_models_what_they_do_and_whether_they_ans
         ready = (await asyncio.to_thread(service.call, "GET", "/ready")).json
         assert (ready["status"], ready["models"]) == ("ready", {"main": "answers"})
         document = (await asyncio.to_thread(lambda: service.post(message=QUESTION))).json
-        assert (document["usage"]["llm_calls"], document["rules_took_over"]) == (4, [])
+        assert (document["usage"]["llm_calls"], document["rules_took_over"]) == (3, [])
         calls = served(await asyncio.to_thread(service.call, "GET", "/metrics"))
-        assert sum(calls.values()) == 4
+        assert sum(calls.values()) == 3
         await endpoint.stop()
         refused = await asyncio.to_thread(service.call, "GET", "/ready")
         refused.is_problem(503, "llm_down", "default", "main: ", "cannot be reached")
