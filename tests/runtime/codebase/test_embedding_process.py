@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
@@ -108,18 +109,22 @@ def until(is_so: Callable[[], bool]) -> None:
 
 
 def niceness_of_threads(process: EmbeddingProcess) -> set[int]:
-    assert process._worker is not None
-    [worker] = Path(f"/proc/{process._worker.pid}/task/{process._worker.pid}/children").read_text().split()
-    return {
-        int(stat.read_text().rpartition(")")[2].split()[16]) for stat in Path(f"/proc/{worker}/task").glob("*/stat")
-    }
+    """Return the niceness of each thread of the process; empty before it is there."""
+    if process._worker is None:
+        return set()
+    found: set[int] = set()
+    for worker in Path(f"/proc/{process._worker.pid}/task/{process._worker.pid}/children").read_text().split():
+        for stat in Path(f"/proc/{worker}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):  # the thread has ended
+                found.add(int(stat.read_text().rpartition(")")[2].split()[16]))
+    return found
 
 
 @pytest.mark.long
 def test_one_process_embeds_all_pieces_behind_questions_and_another_takes_over(
     root: Path, index_path: Path, tmp_path: Path
 ) -> None:
-    for number in range(3):
+    for number in range(400):
         (root / f"f{number}.py").write_text(f"def refund_{number}():\n    return {number}\n")
     pieces = refresh(root, index_path).chunks
     folder = tmp_path / "index"
@@ -127,14 +132,20 @@ def test_one_process_embeds_all_pieces_behind_questions_and_another_takes_over(
     first, second = EmbeddingProcess(folder), EmbeddingProcess(folder)
     semantics = open_semantics(path)
     assert semantics is not None
+    seen: set[int] = set()
+
+    def is_kept() -> bool:
+        # The thread that makes vectors is there only while it has any to make.
+        seen.update(niceness_of_threads(first) if sys.platform == "linux" else ())
+        return vector_state(path).kept == pieces
+
     try:
         first.take(str(root), index_path)
         second.start()
-        until(lambda: vector_state(path).kept == pieces)
+        until(is_kept)
         until(lambda: semantics.similarities("how is money paid back", ["def refund(): pass"], wait=True) is not None)
         if sys.platform == "linux":
-            assert 19 in niceness_of_threads(first)
-            assert os.getpriority(os.PRIO_PROCESS, 0) in niceness_of_threads(first)
+            assert {19, os.getpriority(os.PRIO_PROCESS, 0)} <= seen
         first.close()
         assert not first.is_running
         (root / "later.py").write_text("def later(): pass\n")
