@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN_HERE = ("make test",)
 SHORT = ("jeeves simulate", "in_process jeeves ask")
 """What a block says that takes seconds; all others are run by `make check` alone."""
-TIMEOUT_S = 420
+TIMEOUT_S = 240
 
 
 def blocks() -> list[str]:
