@@ -6,6 +6,7 @@ its code, a document that speaks of the question follows it, and further places 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import msgspec
@@ -63,7 +64,7 @@ def _lead(fact: Fact) -> Claim:
     is_repeat = said is not None and said.start_line <= excerpt.shown_start and excerpt.shown_end <= said.end_line
     code = excerpt.text if is_within and not is_repeat else ""
     cited = (_lines(fact, start, end),)
-    return Claim("lead", text, cited, code=_dedented(code), subject=fact.name, quotes=_quotes(said))
+    return Claim("lead", text, cited, code=textwrap.dedent(code), subject=fact.name, quotes=_quotes(said))
 
 
 def _point(fact: Fact) -> Claim:
@@ -135,9 +136,3 @@ def _quoted(text: str) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MAX_QUOTE_CHARS else text[: MAX_QUOTE_CHARS - 1] + "…"
-
-
-def _dedented(code: str) -> str:
-    lines = code.split("\n")
-    cut = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    return "\n".join(line[cut:] for line in lines)
