@@ -17,6 +17,8 @@ from typing import Any
 
 import msgspec
 
+from actors.addresses import shard_of
+from runtime.primitives.ids import RunId
 from runtime.run.envelope import Request
 from runtime.settings import RaySettings
 from tests.conformance.hosts import PIPELINES, system_spec
@@ -45,12 +47,22 @@ class SystemProcess:
             self.process.communicate()
 
 
+async def submitted(system: Any, told: dict[str, Any]) -> list[RunId]:
+    """Submit the requests, and the last one again until each shard has a run: their ids are random."""
+    requests = [msgspec.convert(each, Request) for each in told["requests"]]
+    shards = told["spec"].get("shards", 1)
+    run_ids = [await system.submit(request) for request in requests]
+    while requests and len({shard_of(run_id, shards) for run_id in run_ids}) < shards:
+        run_ids.append(await system.submit(requests[-1]))
+    return run_ids
+
+
 async def keep(told: dict[str, Any]) -> None:
     from actors.system import SystemSpec, start_system
 
     system = start_system(SystemSpec(**{**system_spec(Path(told["state_dir"]), (LINE,)), **told["spec"]}))
     await system.ready()
-    run_ids = [await system.submit(msgspec.convert(each, Request)) for each in told["requests"]]
+    run_ids = await submitted(system, told)
     for run_id in run_ids:
         async for event in system.watch(run_id):
             if event.type in ("stage.started", "interrupt.raised"):
