@@ -226,7 +226,7 @@ def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
 
 def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) -> str:
     """How many entries a list has, and that it may lack some where it is as long as lists are."""
-    if role != "item" or question.kind != "list_all":
+    if role != "item" or not question.asks_for_list:
         return ""
     more = ", and there may be more" if len(claims) >= MAX_ITEMS else ""
     return plain(f"**{len(claims)} found for «{question.subject}»{more}**")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from actors.capabilities.code_analysis.answers.definition import leads_alone
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.question.kinds import (
     Origin,
@@ -49,6 +50,7 @@ KIND = QuestionKind(
     may_be_of_whole=True,
     origin=Origin(_NEW),
     imperative="Tell the history of {subject}",
+    writers={"definition": leads_alone},
     first_roles=("change",),
     plan=steps_by_aspect,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from actors.capabilities.code_analysis.answers.definition import leads_alone
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.question.kinds import QuestionKind, of_named_relations, wordings
 from runtime.codebase.files.words import query_terms
@@ -21,6 +22,7 @@ KIND = QuestionKind(
     said=frozenset(query_terms("change usually often together along file else co-change cochange").counts),
     of_files=True,
     imperative="Show what changes together with {subject}",
+    writers={"definition": leads_alone},
     first_roles=("together",),
     plan=steps_by_aspect,
 )

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from actors.capabilities.code_analysis.answers.comparison import differences, members_of_both
+from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.mechanism import code_of_places
+from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.by_aspect import TRACED_CALLS, WHOLE_LINES, steps_by_aspect
 from actors.capabilities.code_analysis.plans.searches import LINES, SYMBOL
@@ -30,6 +34,15 @@ def _comparing_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[
     return [msgspec.structs.replace(step, named_only=True) for step in steps]
 
 
+def _mechanism(evidence: Evidence) -> list[Claim]:
+    """Return what sets the first two apart, with their code unless the members of both are known."""
+    if len(evidence.leads) < 2:
+        return code_of_places(evidence)
+    one, other = evidence.leads[:2]
+    apart = differences(one, other, evidence.facts)
+    return apart if all(members_of_both(one, other, evidence.facts)) else [*code_of_places(evidence), *apart]
+
+
 KIND = QuestionKind(
     name="compare",
     wordings=wordings(600, r"\b(?:compare|difference between|differ(?:s|ent)? from|versus|vs\.?)\b"),
@@ -38,6 +51,8 @@ KIND = QuestionKind(
     said=frozenset(query_terms("compare comparison differ difference versus vs between").counts),
     of_several=True,
     names_each=True,
+    names_decide="always",
+    writers={"mechanism": _mechanism},
     imperative="Compare {subject}",
     first_roles=("difference",),
     plan=plan,

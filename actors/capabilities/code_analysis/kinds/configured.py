@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
+from actors.capabilities.code_analysis.answers.definition import definition
+from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.settings import configuration, is_answered_by_lines, settings_by_name
+from actors.capabilities.code_analysis.answers.wording import setting_line_claim
+from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.question.kinds import GivesWay, PlanRequest, QuestionKind, TakesOver, wordings
@@ -20,6 +26,13 @@ def plan(request: PlanRequest) -> list[Step]:
     return steps_by_aspect(request, names_used=request.question.perhaps_names)
 
 
+def _definition(evidence: Evidence) -> list[Claim]:
+    """Return what it is, else the first line that sets a name which nothing bears."""
+    if is_answered_by_lines(evidence):
+        return [setting_line_claim(fact) for fact in settings_by_name(evidence, of_fields=True)[:1]]
+    return definition(evidence)
+
+
 KIND = QuestionKind(
     name="configured",
     wordings=wordings(
@@ -30,6 +43,8 @@ KIND = QuestionKind(
     aspects=("configuration", "definition"),
     added=("configuration",),
     imperative="Show where {subject} is configured",
+    leads_outside_tests=True,
+    writers={"definition": _definition, "configuration": functools.partial(configuration, is_all=True)},
     first_roles=("setting",),
     plan=plan,
 )

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.extension import derived, left_open
+from actors.capabilities.code_analysis.answers.mechanism import mechanism
+from actors.capabilities.code_analysis.answers.uses import usage
+from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.plans.searches import LOCATED_PER_STEP, locate
@@ -30,6 +35,17 @@ def plan(request: PlanRequest) -> list[Step]:
     return steps_by_aspect(request, searches=searches if question.deed_terms else ())
 
 
+def _mechanism(evidence: Evidence) -> list[Claim]:
+    """Return what documents say, and what is to be written; without the latter the code."""
+    return mechanism(evidence, left_open(evidence.leads[0]) if evidence.leads else ())
+
+
+def _usage(evidence: Evidence) -> list[Claim]:
+    """Return what extends it already, else its users."""
+    uses = [fact for kind in ("caller", "reference", "test") for fact in evidence.about_leads(kind)]
+    return (derived(evidence.leads[0].name, uses) if evidence.leads else []) or usage(evidence)
+
+
 KIND = QuestionKind(
     name="extend",
     wordings=wordings(
@@ -41,6 +57,8 @@ KIND = QuestionKind(
     added=("usage",),
     lead_in=_EXTENDING,
     guidance=_ALWAYS,
+    max_excerpts=1,
+    writers={"mechanism": _mechanism, "usage": _usage},
     imperative="Show how to extend {subject}",
     plan=plan,
 )

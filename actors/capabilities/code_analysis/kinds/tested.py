@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from actors.capabilities.code_analysis.answers.definition import leads_alone
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.question.kinds import QuestionKind, of_named_relations, wordings
 from runtime.codebase.files.words import query_terms
@@ -22,7 +23,9 @@ KIND = QuestionKind(
     said=frozenset(query_terms("test tested cover covered covering check exercise exist list show find").counts),
     of_tests=True,
     asks_for_related=True,
+    of_uses=True,
     imperative="Show the tests of {subject}",
+    writers={"definition": leads_alone},
     first_roles=("test",),
     plan=steps_by_aspect,
 )

@@ -26,6 +26,7 @@ KIND = QuestionKind(
     said=frozenset(query_terms("show draw trace follow flow call chain graph tree step diagram sequence path").counts),
     said_in=FLOW,
     shows_flow=True,
+    names_decide="alone",
     imperative="Trace {subject}",
     plan=steps_by_aspect,
 )

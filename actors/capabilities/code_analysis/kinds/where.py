@@ -14,6 +14,7 @@ KIND = QuestionKind(
     aspects=("definition",),
     added=("definition",),
     tail=SAID_OF_PLACE,
+    names_decide="alone",
     imperative="Locate {subject}",
     plan=steps_by_aspect,
 )

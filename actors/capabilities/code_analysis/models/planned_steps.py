@@ -17,6 +17,7 @@ from actors.capabilities.code_analysis.models.step_arguments import IsFile, argu
 from actors.capabilities.code_analysis.plans.listing import LISTED_PER_STEP
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.question.listing_scope import ALL, kinds_listed
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.primitives.dotted_names import last_part
@@ -47,15 +48,15 @@ def _is_of_settings(call: _Call) -> bool:
 
 
 def _is_of_heirs(call: _Call) -> bool:
-    return call.question.kind == "list_all" and last_part(call.target) == type_name(call.question)
+    return call.question.asks_for_list and last_part(call.target) == type_name(call.question)
 
 
 def _is_compared(call: _Call) -> bool:
-    return call.question.kind == "compare"
+    return kind_of(call.question).names_each
 
 
 def _is_document_of_list(call: _Call) -> bool:
-    return call.question.kind == "list_all" and kind_of_path(call.target) == "docs"
+    return call.question.asks_for_list and kind_of_path(call.target) == "docs"
 
 
 def _is_guide(call: _Call) -> bool:

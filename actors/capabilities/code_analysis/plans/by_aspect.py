@@ -24,7 +24,7 @@ from actors.capabilities.code_analysis.plans.searches import (
     locate,
     word_steps,
 )
-from actors.capabilities.code_analysis.question.kinds import PlanRequest
+from actors.capabilities.code_analysis.question.kinds import PlanRequest, kind_of
 from runtime.codebase.search.named_values import VALUES
 
 WHOLE_LINES = 200
@@ -44,15 +44,14 @@ def steps_by_aspect(
     *,
     searches: Sequence[Step] = (),
     reads_whole: bool = True,
-    follows_delegate: bool = False,
     names_used: Sequence[str] = (),
     compares: Following | None = None,
 ) -> list[Step]:
     """Build the steps for the aspects of a request, in order.
 
     `searches` follow the search for the topic. `reads_whole`: the best place is read whole where its mechanism is asked
-    for. `follows_delegate`: if it only passes its work on, its delegate is read. `names_used`: their uses are explored
-    where the question names nothing. `compares` builds the steps that read what is compared.
+    for. `names_used`: their uses are explored where the question names nothing. `compares` builds the steps that read
+    what is compared.
     """
     steps: list[Step] = []
     if "answer" in request.goals:
@@ -68,7 +67,7 @@ def steps_by_aspect(
     reads = _reads(request, found_by, reads_whole)
     changes = history_steps(request, found_by)
     compared = [] if compares is None else compares(found_by)
-    uses = _uses(request, found_by, names_used, follows_delegate=follows_delegate)
+    uses = _uses(request, found_by, names_used)
     goals = tuple(request.goals.values())
     guides = guide_steps(request.question, goals) if request.question.asks_for_guidance else []
     return [*steps, *found, *_maps(request), *reads, *changes, *compared, *_tests(request, found_by), *uses, *guides]
@@ -113,9 +112,7 @@ def _tests(request: PlanRequest, found_by: tuple[str, ...]) -> list[Step]:
     return [Step("tests", "tests", "find_related", more, goal, why, found_by, 1, SYMBOL)]
 
 
-def _uses(
-    request: PlanRequest, found_by: tuple[str, ...], names_used: Sequence[str], *, follows_delegate: bool
-) -> list[Step]:
+def _uses(request: PlanRequest, found_by: tuple[str, ...], names_used: Sequence[str]) -> list[Step]:
     """Build steps that explore the uses of named things and of the best place, and follow the calls of that one."""
     question = request.question
     used = tuple(request.goals[aspect] for aspect in _USING if aspect in request.goals)
@@ -130,7 +127,7 @@ def _uses(
     traced = Step("trace", "flow", "trace_entry_point", deep, used, "follow its calls", found_by)
     follow = [msgspec.structs.replace(traced, fill={"entry": "name"})] if question.shows_flow else []
     goals = tuple(request.goals.values())
-    delegate = _delegate_steps(goals, (*found_by, "whole", best.id)) if follows_delegate else []
+    delegate = _delegate_steps(goals, (*found_by, "whole", best.id)) if kind_of(question).follows_delegate else []
     return [*named, best, *follow, *delegate]
 
 

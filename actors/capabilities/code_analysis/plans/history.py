@@ -28,7 +28,7 @@ def history_steps(request: PlanRequest, found_by: tuple[str, ...]) -> list[Step]
             why, symbol = "who changed the best place", {"path": "file", "symbol": "name", "start_line": "start_line"}
             count = kind.histories if question.identifiers else 1
             best = Step("history", "history", "explain_code_history", origin, goal, why, found_by, count, symbol)
-            steps.append(msgspec.structs.replace(best, named_only=not kind.history_of_any))
+            steps.append(msgspec.structs.replace(best, named_only=not kind.asks_for_reason))
     if "together" in goals:
         goal, more = (goals["together"],), {"max_results": MAX_TOGETHER}
         steps += [

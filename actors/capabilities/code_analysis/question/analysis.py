@@ -170,6 +170,11 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
         return guidance is not None and guidance.match(self.text) is not None
 
     @property
+    def asks_for_list(self) -> bool:
+        """True when it asks for all things of a kind."""
+        return "listing" in kind_of(self).aspects
+
+    @property
     def asks_for_doing(self) -> bool:
         """True when it asks where something is done, and not where something is: «where is it decided?»."""
         found = _WHERE.search(self.text)

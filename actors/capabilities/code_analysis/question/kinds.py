@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -148,9 +148,20 @@ class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
     shows_flow: bool = False
     of_tests: bool = False
 
-    # Of how many of the places that it names the commits are asked for, and whether any place will do in their stead.
+    # Of how many of the places that it names the commits are asked for; whether it asks for a reason, which commits of
+    # any place may give.
     histories: int = 1
-    history_of_any: bool = False
+    asks_for_reason: bool = False
+
+    # Of how many places the code is shown, at least; whether what the best one passes its work on to is read as well.
+    max_excerpts: int = 2
+    follows_delegate: bool = False
+
+    # Which places lead: none of tests; which uses are told: only those of a name that the question has. Whether only
+    # what bears its names is related: never, where it has nothing else, or always.
+    leads_outside_tests: bool = False
+    of_uses: bool = False
+    names_decide: Literal["never", "alone", "always"] = "never"
 
     # Its steps; what writes its claims, by aspect, where that differs from other kinds; the sections behind the lead.
     plan: Planner
