@@ -10,12 +10,13 @@ import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
+from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.question.aspects import Aspect
 
@@ -78,8 +79,15 @@ class PlanRequest(msgspec.Struct, frozen=True):
 
 
 Planner = Callable[[PlanRequest], list[Step]]
+# The question, the fact that tells most of a place, all facts about the place, and how much each term counts.
+Bonus = Callable[["Question", Fact, Sequence[Fact], Mapping[str, float]], float]
 # Takes the Evidence of `answers`, which stand above this module.
 Writer = Callable[[Any], list[Claim]]
+
+
+def never(question: Question) -> bool:
+    """Return False."""
+    return False
 
 
 def of_names_alone(question: Question) -> bool:
@@ -156,6 +164,14 @@ class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
     # Of how many places the code is shown, at least; whether what the best one passes its work on to is read as well.
     max_excerpts: int = 2
     follows_delegate: bool = False
+
+    # How places rank: whether it asks for what does something, and of that for code that runs anyhow; whether where it
+    # is set up will do; whether the root of classes stands first; what a place gains beside what any question gives.
+    asks_for_deed: Callable[[Question], bool] = never
+    prefers_running_code: bool = False
+    may_be_set_up: bool = False
+    base_first: bool = False
+    bonus: Bonus | None = None
 
     # Which places lead: none of tests; which uses are told: only those of a name that the question has. Whether only
     # what bears its names is related: never, where it has nothing else, or always.
