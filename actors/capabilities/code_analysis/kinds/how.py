@@ -27,7 +27,7 @@ def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mappi
 
 
 def _does_it(question: Question, fact: Fact) -> bool:
-    """True for a method of the class that the question says does something, where it gives what the question names.
+    """Return whether it is a method of the class that the question says does something, and gives what that names.
 
     «How does Shop make a Receipt?»: a method of `Shop` with `Receipt` ahead of its name or parameters.
     """
