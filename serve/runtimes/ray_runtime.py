@@ -13,6 +13,7 @@ from actors.addresses import DEFAULT_NAMESPACE, log_keeper, namespace_of
 from actors.cluster import Cluster, attach, start_local
 from actors.origin import code_version
 from actors.system import System, SystemSpec, attach_system, end_system, start_system, systems_on_cluster
+from runtime.codebase.index.service import Progress
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
 from runtime.settings import LimitSettings, Settings
@@ -66,7 +67,7 @@ class RayRuntime:
                 await asyncio.wait({answering})
 
     async def _answer(self, ask: Ask, callbacks: AskCallbacks) -> dict[str, Any]:
-        async def progress() -> tuple[int, int]:
+        async def progress() -> Progress:
             return await self.system.index_progress(ask.repo)
 
         if self._counts_requests:
