@@ -1,4 +1,4 @@
-"""Locks an index file against other processes that write it, and waits for other programs that have locked it."""
+"""Locks an index file against other processes that write it, and waits for programs that lock it."""
 
 from __future__ import annotations
 
