@@ -14,7 +14,7 @@ from actors.participant import Participant
 from actors.ray_transport import RayTransport
 from actors.restarts import retry_while_unavailable, was_restarted
 from runtime.bus.endpoint import Endpoint
-from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.service import IndexService, Progress
 from runtime.codebase.index.writer import IndexOptions
 from runtime.codebase.semantics.embedding_process import embedding_process
 from runtime.database.store_part import AnyPart
@@ -53,10 +53,9 @@ class IndexActor(Participant):
         """Index a repository before a run needs it; front ends call this while the other actors start."""
         return await self._service.refresh(root, timeout_s)
 
-    async def progress(self, root: str) -> tuple[int, int]:
-        """Return the number of files done and of all files of the refresh in progress."""
-        progress = self._service.progress(root)
-        return progress.done, progress.total
+    async def progress(self, root: str) -> Progress:
+        """Return the progress of the current refresh of a repository; zeros when there is none."""
+        return self._service.progress(root)
 
 
 class StoreActor(Participant):

@@ -39,6 +39,7 @@ from actors.supervisor_actor import SupervisorActor
 from runtime.agents.live_text import Marks, with_event
 from runtime.agents.stage_runner import MODEL_REASONER
 from runtime.bus.builtin_middleware import DEFAULT_CHAIN
+from runtime.codebase.index.service import Progress
 from runtime.errors import ClusterError, InputError, InterruptError, JeevesError, OwnedError
 from runtime.hosting.abandoned_runs import ABANDONED_AFTER_MS
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S
@@ -217,10 +218,10 @@ class System:
             raise
         return refreshed
 
-    async def index_progress(self, root: str) -> tuple[int, int]:
-        """Return the number of files done and in total of the current refresh; zeros when there is none."""
-        done, total = await call_actor(lambda: self._index.progress.remote(root))
-        return done, total
+    async def index_progress(self, root: str) -> Progress:
+        """Return the progress of the current refresh of a repository; zeros when there is none."""
+        progress: Progress = await call_actor(lambda: self._index.progress.remote(root))
+        return progress
 
     async def bus_stats(self) -> dict[str, Any]:
         """Return the bus's counters and tables."""

@@ -59,7 +59,8 @@ class StorePart(msgspec.Struct, Generic[Opened], frozen=True):
     its databases. `label`: its name in errors. `open`: returns the store over an open database. `shares`: the name of
     the part in whose database it lives. `queries`: the message types that `handlers` answers for agents. `counted` and
     `sweep`: the counts that retention reports, and the function that drops old data. `is_disposable`: its data can be
-    recreated, so that a damaged file is set aside and made anew; its store has methods only.
+    recreated, so that a damaged file is set aside and made anew; its store has methods only. `cost_of_loss`: what the
+    loss of a disposable part's content means, for the log.
     """
 
     name: str
@@ -73,6 +74,7 @@ class StorePart(msgspec.Struct, Generic[Opened], frozen=True):
     counted: tuple[Counted, ...] = ()
     sweep: Callable[[Opened, SweepTask], Dropped] | None = None
     is_disposable: bool = False
+    cost_of_loss: str = "its content"
 
     @property
     def database(self) -> str:

@@ -89,4 +89,5 @@ CACHE = StorePart(
     counted=(CACHED,),
     sweep=sweep_unused(CACHED.key),
     is_disposable=True,
+    cost_of_loss="earlier results are made again",
 )

@@ -226,4 +226,5 @@ TOOL_METRICS = StorePart(
     counted=(CACHED,),
     sweep=sweep_unused(CACHED.key),
     is_disposable=True,
+    cost_of_loss="the success of tools is counted from zero",
 )

@@ -92,4 +92,5 @@ USAGE = StorePart(
     schema=SCHEMA,
     open=UsageLog,
     is_disposable=True,
+    cost_of_loss="rates and daily quotas count from zero, and nothing of them outlives the process",
 )

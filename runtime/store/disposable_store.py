@@ -18,6 +18,7 @@ from runtime.errors import StateStorageError
 # Problems of the file itself; a full disk or a server that is away pass by themselves.
 PROBLEMS_OF_THE_FILE = frozenset({"damaged", "newer", "read_only", "invalid", "lost", "closed"})
 HELD = "busy"
+_CURE = "end the process that holds the file, then start jeeves again"
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +37,10 @@ class Ways(NamedTuple):
 class DisposableStore:
     """Stands for an opened part and forwards every method call to it; safe to call from several threads."""
 
-    def __init__(self, name: str, ways: Ways) -> None:
+    def __init__(self, name: str, cost_of_loss: str, ways: Ways) -> None:
         """Open the part in the first of the three ways that works."""
         self._name = name
+        self._cost_of_loss = cost_of_loss
         self._ways = ways
         self._guard = threading.RLock()
         self._store: Any = None
@@ -102,7 +104,8 @@ class DisposableStore:
             if not (failures and _is_held(failures[-1])):
                 yield open_at_its_place
         if failures and _is_held(failures[-1]):
-            log.warning("store.in_memory", extra={"part": self._name, "reason": failures[-1].message})
+            told = {"part": self._name, "reason": failures[-1].message, "cost": self._cost_of_loss, "cure": _CURE}
+            log.warning("store.in_memory", extra=told)
         yield self._ways.in_memory
 
 

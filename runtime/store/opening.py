@@ -43,7 +43,7 @@ class Stores:
             anew,
             lambda: self._on(part, SqliteDatabase(IN_MEMORY, label=part.label)),
         )
-        return cast(Opened, DisposableStore(part.name, ways))
+        return cast(Opened, DisposableStore(part.name, part.cost_of_loss, ways))
 
     def _database(self, part: AnyPart) -> Database:
         return open_database(self._options, part.database, part.label, is_disposable=part.is_disposable)

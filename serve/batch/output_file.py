@@ -29,11 +29,13 @@ class BatchFile:
         self._inode: int | None = None
 
     def check(self, resume: bool) -> None:
-        """Raise InputError if the file cannot be written, or exists and `resume` is False."""
+        """Raise InputError if the file cannot be written, is no regular file, or exists and `resume` is False."""
         if self.path.is_dir() or not os.access(self.path if self.path.exists() else self.path.parent, os.W_OK):
             raise InputError(
                 f"{self.path} cannot be written; give a file in a folder that exists with --out", path=str(self.path)
             )
+        if self.path.exists() and not self.path.is_file():
+            raise InputError(f"{self.path} is no regular file; give another one with --out", path=str(self.path))
         if self.path.exists() and not resume:
             raise self._exists()
 

@@ -99,7 +99,7 @@ async def _answer(settings: Settings, asked: Ask, as_json: bool, with_clarificat
             return await put_to_person(interrupt)
 
         try:
-            document = await runtime.ask(asked, AskCallbacks(display.event, display.indexing, put))
+            document = await runtime.ask(asked, AskCallbacks(display.event, display.indexing, put, display.waiting))
             _hide(display)
             print_document(document, as_json)
             if not as_json:

@@ -15,6 +15,7 @@ import typer
 
 from runtime.errors import InputError
 from runtime.primitives.clock import SystemClock
+from runtime.primitives.text_files import read_bytes_file
 from runtime.settings import Settings
 from runtime.store.opening import open_store
 from runtime.store.options import store_options
@@ -40,6 +41,7 @@ from serve.principals import at_terminal, for_batch
 from serve.runtimes.answering import AskRuntime
 
 MAX_CONCURRENCY = 64
+MAX_INPUT_BYTES = 100_000_000
 
 
 # Modes that every batch has, beside those of its capability.
@@ -96,7 +98,7 @@ def read_lines(source: Path) -> tuple[list[Line], bytes]:
     """Return the lines of the input, and its content. Raises InputError listing all invalid lines and duplicate ids."""
     try:
         # Not splitlines(): a JSON string may hold other line separators, such as U+2028.
-        content = source.read_bytes()
+        content = read_bytes_file(source, MAX_INPUT_BYTES)
         raw = content.decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{source} cannot be read: {error}", path=str(source)) from error

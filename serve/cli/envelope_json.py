@@ -50,6 +50,9 @@ Config = Annotated[Path | None, typer.Option(help="Settings file.")]
 
 T = TypeVar("T")
 
+MAX_DOCUMENT_BYTES = 64 * 2**20
+"""As long as the longest line that a warm system takes."""
+
 
 @app.command("create")
 def create(config: Config = None) -> None:
@@ -188,7 +191,10 @@ def _read(kind: type[T]) -> tuple[T, dict[str, Any]]:
 
 
 def _given() -> Any:
-    return msgspec.json.decode(sys.stdin.buffer.read())
+    data = sys.stdin.buffer.read(MAX_DOCUMENT_BYTES + 1)
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise ValueError(f"it has more than {MAX_DOCUMENT_BYTES} bytes")
+    return msgspec.json.decode(data)
 
 
 def _unknown(request: dict[str, Any]) -> dict[str, Any]:

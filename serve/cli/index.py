@@ -49,7 +49,8 @@ def index(
 
 
 async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, Any]:
-    from serve.runtimes.answering import prepared
+    from runtime.codebase.index.service import Progress
+    from serve.runtimes.answering import AskCallbacks, prepared
     from serve.wiring import index_service
 
     open_state_dir(settings.state_dir)
@@ -57,12 +58,12 @@ async def _refresh(settings: Settings, repo: str, rebuild: bool) -> dict[str, An
     if rebuild:
         service.index_path(Path(repo)).unlink(missing_ok=True)
 
-    async def progress() -> tuple[int, int]:
-        state = service.progress(repo)
-        return state.done, state.total
+    async def progress() -> Progress:
+        return service.progress(repo)
 
     with display_for(sys.stderr.isatty()) as display:
-        return await prepared(service.refresh(repo), progress, display.indexing)
+        callbacks = AskCallbacks(on_indexing=display.indexing, on_waiting=display.waiting)
+        return await prepared(service.refresh(repo), progress, callbacks)
 
 
 def _waited(settings: Settings, refreshed: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from runtime.codebase.index.service import Progress
 from runtime.errors import OverloadedError, UnknownNameError
 from runtime.memory.tool_metrics import ToolHealth
 from runtime.primitives.clock import SystemClock
@@ -147,8 +148,8 @@ class AnsweringRuns:
                     return
 
 
-async def _no_progress() -> tuple[int, int]:
-    return 0, 0
+async def _no_progress() -> Progress:
+    return Progress()
 
 
 async def _to_its_end(starting: Any) -> Request:

@@ -68,7 +68,7 @@ def run_service(
         has_models = _deploy_models(models)
         asyncio.run(_serve(spec, settings.http.host, port, announce))
     finally:
-        # Models on a cluster of somebody else's stay: other systems may call them.
+        # On a joined cluster the last system ends the models with itself: others may call them.
         if has_models and settings.ray.mode != "attach":
             stop_serving: Callable[[], None] = ray_serve.shutdown
             stop_serving()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.service import IndexService, Progress
 from runtime.errors import InterruptError, RepositoryError
 from runtime.hosting.local_runner import LocalRunner
 from runtime.pipeline.config import PipelineConfig
@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 
 OnEvent = Callable[[ClientEvent], None]
 OnIndexing = Callable[[int, int], None]
-Progress = Callable[[], Awaitable[tuple[int, int]]]
+OnWaiting = Callable[[str], None]
+ProgressOf = Callable[[], Awaitable[Progress]]
 # Presents the question of a run, in the form of `interrupt_document`, to a person; None leaves the run waiting.
 OnInterrupt = Callable[[dict[str, Any]], Awaitable[InterruptResponse | None]]
 
@@ -47,6 +48,10 @@ def ignore_indexing(_done: int, _total: int) -> None:
     """Ignore indexing progress, for callers that do not show it."""
 
 
+def ignore_waiting(_sentence: str) -> None:
+    """Ignore that a lock is waited for, for callers that show nothing."""
+
+
 async def leave_waiting(_interrupt: dict[str, Any]) -> InterruptResponse | None:
     """Leave the run waiting until its question is answered elsewhere, for callers that have nobody to ask."""
     return None
@@ -58,6 +63,7 @@ class AskCallbacks(NamedTuple):
     on_event: OnEvent = ignore_event
     on_indexing: OnIndexing = ignore_indexing
     on_interrupt: OnInterrupt = leave_waiting
+    on_waiting: OnWaiting = ignore_waiting
 
 
 UNHEARD = AskCallbacks()
@@ -169,14 +175,17 @@ async def _put(host: RunHost, envelope: Envelope, interrupt_id: str, on_interrup
     return True
 
 
-async def prepared(refresh: Awaitable[dict[str, Any]], progress: Progress, on_indexing: OnIndexing) -> dict[str, Any]:
-    """Return the result of an index refresh, reporting its progress meanwhile."""
-    refreshing = asyncio.ensure_future(refresh)
+async def prepared(refresh: Awaitable[dict[str, Any]], progress: ProgressOf, callbacks: AskCallbacks) -> dict[str, Any]:
+    """Return the result of an index refresh, reporting its progress meanwhile, and once each lock it waits for."""
+    refreshing, told = asyncio.ensure_future(refresh), ""
     try:
         while not refreshing.done():
-            done, total = await progress()
-            if total:
-                on_indexing(done, total)
+            state = await progress()
+            if state.waiting and state.waiting != told:
+                told = state.waiting
+                callbacks.on_waiting(told)
+            if state.total:
+                callbacks.on_indexing(state.done, state.total)
             await asyncio.wait({refreshing}, timeout=PROGRESS_EVERY_S)
     except BaseException:
         refreshing.cancel()
@@ -188,7 +197,7 @@ async def prepared(refresh: Awaitable[dict[str, Any]], progress: Progress, on_in
 async def prepared_within(
     ask: Ask,
     refresh: Callable[[str, float | None], Awaitable[dict[str, Any]]],
-    progress: Progress,
+    progress: ProgressOf,
     callbacks: AskCallbacks,
 ) -> tuple[Ask, dict[str, Any] | None]:
     """Return the refreshed repository of a question, and the question with the rest of its deadline.
@@ -196,10 +205,10 @@ async def prepared_within(
     If the deadline passes meanwhile, there is no repository, and the run ends by its deadline as soon as it has begun.
     """
     if ask.deadline_s is None:
-        return ask, await prepared(refresh(ask.repo, None), progress, callbacks.on_indexing)
+        return ask, await prepared(refresh(ask.repo, None), progress, callbacks)
     started_s = time.monotonic()
     try:
-        repository = await prepared(refresh(ask.repo, ask.deadline_s), progress, callbacks.on_indexing)
+        repository = await prepared(refresh(ask.repo, ask.deadline_s), progress, callbacks)
     except RepositoryError as error:
         if not error.values.get("timed_out") or error.values["timeout_s"] < ask.deadline_s:
             raise
@@ -218,9 +227,8 @@ class LocalRuntime:
         self._reasoner = settings.reasoner
 
     async def ask(self, ask: Ask, callbacks: AskCallbacks = UNHEARD) -> dict[str, Any]:
-        async def progress() -> tuple[int, int]:
-            state = self._index.progress(ask.repo)
-            return state.done, state.total
+        async def progress() -> Progress:
+            return self._index.progress(ask.repo)
 
         within, repository = await prepared_within(ask, self._index.refresh, progress, callbacks)
         envelope = await follow(self._runner, within, repository, self._envelope, callbacks)

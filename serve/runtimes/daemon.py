@@ -80,6 +80,10 @@ class Client:
         """Send the progress of indexing."""
         self.tell({"indexing": [done, total]})
 
+    def on_waiting(self, sentence: str) -> None:
+        """Send which lock is waited for."""
+        self.tell({"waiting": sentence})
+
     async def on_interrupt(self, interrupt: dict[str, Any]) -> InterruptResponse | None:
         """Send a question and wait for the line with the answer."""
         self.tell({"interrupt": interrupt})
@@ -152,7 +156,8 @@ class Door:
     async def _ask(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
         ask = msgspec.convert(request["ask"], Ask)
         ask = msgspec.structs.replace(ask, user_id=client.user_id(ask.user_id))
-        document = await self._runtime.ask(ask, AskCallbacks(client.on_event, client.on_indexing, client.on_interrupt))
+        callbacks = AskCallbacks(client.on_event, client.on_indexing, client.on_interrupt, client.on_waiting)
+        document = await self._runtime.ask(ask, callbacks)
         self.answered += 1
         return {"document": document}
 

@@ -13,11 +13,13 @@ from actors.addresses import DEFAULT_NAMESPACE, log_keeper, namespace_of
 from actors.cluster import Cluster, attach, start_local
 from actors.origin import code_version
 from actors.system import System, SystemSpec, attach_system, end_system, start_system, systems_on_cluster
+from runtime.codebase.index.service import Progress
 from runtime.errors import ClusterError
 from runtime.pipeline.config import PipelineConfig
 from runtime.settings import LimitSettings, Settings
 from serve.answer_document import Ask, document_of
 from serve.runtimes.answering import UNHEARD, AskCallbacks, follow, prepared_within
+from serve.runtimes.deployed_models import end_models, model_applications
 from serve.runtimes.warm import settings_digest
 from serve.wiring import system_parts
 
@@ -38,14 +40,17 @@ class RayRuntime:
         cluster: Cluster | None,
         counts_requests: bool = False,
         kept: str | None = None,
+        models: tuple[str, ...] = (),
     ) -> None:
         """Create a runtime. `kept`: the name of a system whose actors outlive this process unless `close` ends them.
 
-        Without a `cluster`, the system belongs to another process, which ends it.
+        `models`: the applications that `close` ends with such a system. Without a `cluster`, the system belongs to
+        another process, which ends it.
         """
         self._counts_requests = counts_requests
         self.system = system
         self._kept = kept
+        self._models = models
         self.cluster = cluster
         self.reasoner = reasoner
         self._coming_up: asyncio.Future[None] | None = None
@@ -66,7 +71,7 @@ class RayRuntime:
                 await asyncio.wait({answering})
 
     async def _answer(self, ask: Ask, callbacks: AskCallbacks) -> dict[str, Any]:
-        async def progress() -> tuple[int, int]:
+        async def progress() -> Progress:
             return await self.system.index_progress(ask.repo)
 
         if self._counts_requests:
@@ -81,6 +86,7 @@ class RayRuntime:
         await _release(self.system)
         if self._kept is not None:
             await asyncio.to_thread(end_system, self._kept)
+            await asyncio.to_thread(end_models, self._models, self._kept)
         if self.cluster is not None:
             await asyncio.to_thread(self.cluster.shutdown)
 
@@ -111,6 +117,7 @@ def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: s
     """
     _keep_ray_off_stdout()
     is_detached = keeper is not None and settings.ray.mode == "attach"
+    kept, models = (settings.system, model_applications(settings)) if is_detached else (None, ())
     cluster = _cluster(settings, namespace_of(settings.system) if keeper is not None else _namespace_of_one())
     named = None if keeper is None else log_keeper(keeper, settings.system)
     about = {"code_version": code_version(), "settings": settings_digest(settings)} if is_detached else {}
@@ -120,8 +127,7 @@ def start_runtime(settings: Settings, pipelines: list[PipelineConfig], keeper: s
     except BaseException:
         cluster.shutdown()
         raise
-    kept = settings.system if is_detached else None
-    return RayRuntime(system, settings.reasoner, cluster, limits_people(settings.limits), kept)
+    return RayRuntime(system, settings.reasoner, cluster, limits_people(settings.limits), kept, models)
 
 
 def limits_people(limits: LimitSettings) -> bool:
@@ -158,13 +164,16 @@ def named_systems(settings: Settings) -> list[str]:
 def end_named_system(settings: Settings) -> bool:
     """End the actors of the system `settings.system` on the attached cluster; return False if there is none.
 
-    Raises ClusterError if the cluster cannot be joined.
+    The last system ends the models of its settings as well. Raises ClusterError if the cluster cannot be joined.
     """
+    models = model_applications(settings)
     with _cluster(settings, _namespace_of_one()):
         if settings.system not in systems_on_cluster():
             return False
         asyncio.run(_release(attach_system(settings.system)))
-        return end_system(settings.system) > 0
+        has_ended = end_system(settings.system) > 0
+        end_models(models, settings.system)
+        return has_ended
 
 
 def _namespace_of_one() -> str:

@@ -225,6 +225,8 @@ class WarmRuntime:
                     callbacks.on_event(msgspec.convert(answer["event"], ClientEvent))
                 elif "indexing" in answer:
                     callbacks.on_indexing(*answer["indexing"])
+                elif "waiting" in answer:
+                    callbacks.on_waiting(answer["waiting"])
                 elif "interrupt" in answer:
                     response = await callbacks.on_interrupt(answer["interrupt"])
                     reply = None if response is None else {"answer": msgspec.to_builtins(response)}

@@ -12,7 +12,7 @@ import pytest
 from runtime.codebase.git import commit_history
 from runtime.codebase.git.git_process import Git
 from runtime.codebase.git.git_settings import REFUSED
-from runtime.codebase.git.git_view import MAX_COPIED_BYTES
+from runtime.codebase.git.git_view import MAX_COPIED_BYTES, MAX_LINKED_BYTES
 from runtime.codebase.git.head import head_commit
 from runtime.errors import RepositoryError
 from tests.attacks.repositories import TOOL_CALLS, commit, git, grow, write
@@ -247,6 +247,18 @@ def test_an_index_without_end_is_refused_and_not_copied(tmp_path: Path) -> None:
         index.truncate(MAX_COPIED_BYTES + 1)
     with pytest.raises(RepositoryError, match="at most 1073741824 are read"):
         Git(root).run("log")
+
+
+@pytest.mark.parametrize("name", ["packed-refs", "refs/heads/main", "logs/HEAD", "info/exclude"])
+def test_a_file_of_git_without_end_is_refused_with_its_size(tmp_path: Path, name: str) -> None:
+    root = grow(tmp_path / "root")
+    path = root / ".git" / name
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    for size, is_refused in ((MAX_LINKED_BYTES, False), (MAX_LINKED_BYTES + 1, True), (5 * 10**9, True)):
+        os.truncate(path, size)
+        told = f"{REFUSED}: {path} has {size} bytes, at most {MAX_LINKED_BYTES} are read"
+        assert (Git(root).why_unusable() == told) is is_refused
 
 
 @pytest.mark.parametrize(

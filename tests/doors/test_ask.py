@@ -6,7 +6,9 @@ import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -280,3 +282,22 @@ def test_a_reader_that_goes_away_is_no_error(jeeves: Program, repo: Path) -> Non
 def test_the_document_can_be_read_when_the_locale_is_plain_ascii(jeeves: Program, repo: Path) -> None:
     outcome = jeeves.ask("Was macht «deliver» für Kästen?", repo, env={"LANG": "C", "LC_ALL": "C"})
     assert json.loads(outcome.out)["question"] == "Was macht «deliver» für Kästen?"
+
+
+@pytest.mark.long
+def test_an_index_that_another_program_has_locked_is_told_of_while_it_is_waited_for(
+    jeeves: Program, repo: Path
+) -> None:
+    jeeves.ask(QUESTION, repo).answers()
+    (index,) = (jeeves.state_dir / "index").glob("*/index.sqlite")
+    with closing(sqlite3.connect(index, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        process = jeeves.start("ask", QUESTION, "--repo", repo, "--json")
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        other.execute("ROLLBACK")
+    out, rest = process.communicate(timeout=60)
+    assert line.startswith(
+        f"jeeves: waiting up to 60 s for the index {index}: another program has locked this database"
+    )
+    assert (process.returncode, rest, bool(json.loads(out)["citations"])) == (0, "", True)

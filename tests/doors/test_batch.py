@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runtime.errors import InputError
+from serve.batch.output_file import BatchFile
+from serve.cli.batch import read_lines
 from tests.doors.evidence_checker import document_faults
 from tests.doors.program import Outcome, Program, wait_until
 from tests.doors.test_runs_and_envelope import Tree
@@ -259,3 +264,40 @@ def test_places_alone_are_given_without_agents(batch: Batch, repo: Path) -> None
             assert 1 <= place["start_line"] <= place["end_line"] <= len(lines)
     assert answers["gone"]["error"]["code"] == "bad_repository"
     assert batch.run("--mode", "locate", "--resume").err.splitlines()[-1] == "0 answered, 1 failed, 5 kept"
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def device(path: Path) -> None:
+    path.symlink_to(os.devnull)
+
+
+def too_large(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 100_000_001)
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [(pipe, "it is no regular file"), (device, "it is no regular file"), (too_large, "at most 100000000 allowed")],
+)
+def test_what_is_no_file_of_lines_is_refused_by_name_instead_of_being_read(
+    tmp_path: Path, make: Callable[[Path], None], told: str
+) -> None:
+    make(tmp_path / "in.jsonl")
+    with pytest.raises(InputError, match=rf"in\.jsonl.*{told}"):
+        read_lines(tmp_path / "in.jsonl")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("make", [pipe, device])
+@pytest.mark.parametrize("resume", [False, True])
+def test_an_output_that_is_no_regular_file_is_refused(
+    tmp_path: Path, make: Callable[[Path], None], resume: bool
+) -> None:
+    make(tmp_path / "out.jsonl")
+    with pytest.raises(InputError, match=r"out\.jsonl is no regular file"):
+        BatchFile(tmp_path / "out.jsonl").check(resume)

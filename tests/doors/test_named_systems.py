@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,56 @@ def test_systems_share_a_cluster_and_each_is_found_and_ended_by_its_name(
     jeeves.ask(QUESTION, repo, "--system", "b").answers()
     jeeves.run("down", "--system", "b", timeout_s=PATIENCE_S).answers()
     wait_until(lambda: namespaces() == set(), 60)
+
+
+MODELS = """
+deployments: {main: {backend: vllm, model: tiny, accelerator: cpu, max_model_len: 8192}}
+roles: {default: {deployment: main}}
+"""
+
+
+@pytest.fixture
+def applications(cluster: dict[str, str]) -> Iterator[Callable[[], set[str]]]:
+    """What Ray Serve runs: a model as `jeeves serve` deploys it, though without an engine, and somebody's own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ray's own, at import
+        from ray import serve as ray_serve
+
+    class Anything:
+        pass
+
+    ray_serve.start(proxy_location="Disabled")
+    deployment = ray_serve.deployment(ray_actor_options={"num_cpus": 0})(Anything)
+    for name in ("model-main", "model-of-somebody"):
+        ray_serve.run(deployment.bind(), name=name, route_prefix=None)
+    yield lambda: set(ray_serve.status().applications)
+    stop: Callable[[], None] = ray_serve.shutdown
+    stop()
+
+
+def test_the_last_system_ends_the_models_of_its_settings_and_nobody_elses(
+    cluster: dict[str, str], tmp_path: Path, applications: Callable[[], set[str]]
+) -> None:
+    (tmp_path / "models.yaml").write_text(MODELS, encoding="utf-8")
+    jeeves = Program(tmp_path / "state", **cluster, JEEVES_MODELS__FILE=str(tmp_path / "models.yaml"))
+    for name in ("m", "n"):
+        jeeves.run("up", "--system", name, timeout_s=PATIENCE_S).answers()
+    jeeves.run("down", "--system", "m", timeout_s=PATIENCE_S).answers()
+    assert applications() == {"model-main", "model-of-somebody"}
+    jeeves.run("down", "--system", "n", timeout_s=PATIENCE_S).answers()
+    assert applications() == {"model-of-somebody"}
+
+
+def test_the_models_of_a_system_whose_process_was_killed_end_with_its_actors(
+    cluster: dict[str, str], tmp_path: Path, applications: Callable[[], set[str]]
+) -> None:
+    (tmp_path / "models.yaml").write_text(MODELS, encoding="utf-8")
+    jeeves = Program(tmp_path / "state", **cluster, JEEVES_MODELS__FILE=str(tmp_path / "models.yaml"))
+    jeeves.run("up", "--system", "m", timeout_s=PATIENCE_S).answers()
+    os.kill(jeeves.run("status", "--system", "m", "--json").answers().document["pid"], signal.SIGKILL)
+    wait_until(lambda: jeeves.run("status", "--system", "m").status == 1)
+    jeeves.run("down", "--system", "m", timeout_s=PATIENCE_S).answers()
+    assert applications() == {"model-of-somebody"}
 
 
 def test_what_cannot_be_a_name_is_refused(jeeves: Program) -> None:

@@ -23,7 +23,7 @@ from runtime.run.envelope import Request
 from runtime.settings import shipped_config_dir
 from runtime.store.run_log import SqliteRunLog
 from runtime.supervision.events import CancelRequested, PauseRequested
-from serve.cli.envelope_json import app
+from serve.cli.envelope_json import MAX_DOCUMENT_BYTES, app
 from tests.doors.program import Outcome, Program, snapshot
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 
@@ -496,6 +496,14 @@ def test_what_cannot_be_read_is_an_error_as_json_and_never_a_crash(command: str,
     assert set(error) == {"error", "code", "message"}
     assert (error["error"], error["code"]) == (True, "bad_input")
     assert error["message"].startswith("not a")
+
+
+@pytest.mark.parametrize(("more", "is_read"), [(-1, True), (0, True), (1, False)])
+def test_a_document_is_read_up_to_its_bound(more: int, is_read: bool) -> None:
+    command = json.dumps(REQUEST).encode()
+    outcome = here("create", command.ljust(MAX_DOCUMENT_BYTES + more))
+    assert outcome.status == (0 if is_read else 1)
+    assert is_read or outcome.document["message"].endswith(f"it has more than {MAX_DOCUMENT_BYTES} bytes")
 
 
 @pytest.mark.parametrize("stdin", GARBAGE, ids=GARBAGE_NAMES)

@@ -38,8 +38,11 @@ class GitFolder:
         real = _resolved(path)
         return real is not None and any(real.is_relative_to(each) for each in (self.top, self.private, self.common))
 
-    def check(self, path: Path) -> None:
-        """Check a path and all below it; RepositoryError if a link leaves the repository or a file is not regular."""
+    def check(self, path: Path, max_file_bytes: int | None = None) -> None:
+        """Check a path and all below it.
+
+        RepositoryError if a link leaves the repository, or a file is not regular or larger than `max_file_bytes`.
+        """
         pending, seen, count = [self._held(path)], set[str](), 0
         while pending:
             each = pending.pop()
@@ -48,6 +51,7 @@ class GitFolder:
             seen.add(each)
             if not Path(each).is_dir():
                 _check_plain(each)
+                _check_size(each, max_file_bytes)
                 continue
             with os.scandir(each) as entries:
                 for entry in entries:
@@ -58,6 +62,8 @@ class GitFolder:
                         pending.append(entry.path)
                     elif not entry.is_file():
                         _check_plain(entry.path)
+                    else:
+                        _check_size(entry.path, max_file_bytes)
             if count > MAX_FILES:
                 raise refused(f"{path} has more than {MAX_FILES} files; 'git gc' makes them fewer")
 
@@ -203,6 +209,17 @@ def _pointer(path: Path) -> str | None:
 def _check_plain(path: str) -> None:
     if Path(path).exists() and not Path(path).is_file():
         raise refused(f"{path} is no plain file")
+
+
+def _check_size(path: str, limit: int | None) -> None:
+    if limit is None:
+        return
+    try:
+        size = Path(path).stat().st_size
+    except FileNotFoundError:
+        return  # git has removed it since, or a link leads nowhere
+    if size > limit:
+        raise refused(f"{path} has {size} bytes, at most {limit} are read")
 
 
 def _resolved(path: str | Path) -> Path | None:

@@ -26,6 +26,8 @@ _SPLIT_INDEX = "sharedindex.*"
 
 MAX_COPIED_BYTES = 1 << 30
 """The index of a million files has some 100 MB."""
+MAX_LINKED_BYTES = 1 << 28
+"""The packed references of a million branches have some 70 MB; git reads a file of references whole."""
 
 _OUR_SETTINGS = """\
 [core]
@@ -109,7 +111,7 @@ def _built(folder: GitFolder, place: Path) -> dict[str, str]:
 def _link(folder: GitFolder, source: Path, target: Path, names: Iterable[str]) -> None:
     for name in names:
         if (source / name).exists():
-            folder.check(source / name)
+            folder.check(source / name, MAX_LINKED_BYTES)
             (target / name).symlink_to(source / name)
 
 

@@ -16,9 +16,12 @@ _NOTE_EVERY_S = 0.05
 
 
 def refresh_index(
-    note: Callable[[tuple[int, int]], None], root: str, index_path: str, options: IndexOptions
+    note: Callable[[tuple[int, int] | str], None], root: str, index_path: str, options: IndexOptions
 ) -> dict[str, Any]:
-    """Bring an index up to date and return {commit, stats}; `note` gets the files done and in total now and then."""
+    """Bring an index up to date and return {commit, stats}.
+
+    `note` gets the files done and in total now and then, or a sentence about the lock that is waited for.
+    """
     noted_s = 0.0
 
     def on_progress(done: int, total: int) -> None:
@@ -28,5 +31,5 @@ def refresh_index(
             noted_s = now_s
             note((done, total))
 
-    stats = refresh(Path(root), Path(index_path), options, on_progress)
+    stats = refresh(Path(root), Path(index_path), options, on_progress, note)
     return {"commit": head_commit(Path(root)), "stats": asdict(stats)}

@@ -28,10 +28,11 @@ MAX_PROCESSES = 8
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Counts the files of a refresh: done and total."""
+    """Counts the files of a refresh, done and total; `waiting` is a sentence about the lock that it waits for."""
 
     done: int = 0
     total: int = 0
+    waiting: str = ""
 
 
 class Follower(Protocol):
@@ -111,8 +112,8 @@ class IndexService:
     async def _refreshed(self, root: Path) -> dict[str, Any]:
         key = str(root)
 
-        def note(progress: tuple[int, int]) -> None:
-            self._progress[key] = Progress(*progress)
+        def note(told: tuple[int, int] | str) -> None:
+            self._progress[key] = Progress(waiting=told) if isinstance(told, str) else Progress(*told)
 
         path = self.index_path(root)
         arguments = {"root": key, "index_path": str(path), "options": self._options}

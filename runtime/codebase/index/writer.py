@@ -22,7 +22,7 @@ from runtime.codebase.files.regular_file import NotRegularError, TooLargeError, 
 from runtime.codebase.files.source_text import SourceText, from_bytes, is_binary
 from runtime.codebase.files.walk import FileEntry, SkipReason, WalkOptions, resolve_root, walk
 from runtime.codebase.index import rows, seal, tables
-from runtime.codebase.index.lock import writer_lock
+from runtime.codebase.index.lock import OnWait, await_other_programs, ignore_wait, writer_lock
 from runtime.codebase.index.stats import IndexStats, collect_stats, skipped_counts
 from runtime.codebase.language_registry import languages_digest
 from runtime.codebase.parsing.import_resolution import ImportResolver
@@ -52,18 +52,24 @@ class IndexOptions:
 
 
 def refresh(
-    root: Path, index_path: Path, options: IndexOptions = IndexOptions(), on_progress: Progress | None = None
+    root: Path,
+    index_path: Path,
+    options: IndexOptions = IndexOptions(),
+    on_progress: Progress | None = None,
+    on_wait: OnWait = ignore_wait,
 ) -> IndexStats:
     """Bring the index at `index_path` up to date with the files under `root`, and return statistics.
 
-    `on_progress(done, total)` counts the files examined. RepositoryError if the root cannot be used or holds no text;
+    `on_progress(done, total)` counts the files examined, `on_wait` gets a sentence when a lock is waited for for long.
+    RepositoryError if the root cannot be used or holds no text;
     StateStorageError if the index cannot be written; it then stays as it was.
     """
     started = time.monotonic()
     root = resolve_root(root)
     try:
         index_path.parent.mkdir(parents=True, exist_ok=True)
-        with writer_lock(index_path):
+        with writer_lock(index_path, on_wait=on_wait):
+            await_other_programs(index_path, on_wait)
             return _refresh_or_rebuild(root, index_path, options, on_progress or _no_progress, started)
     except sqlite3.Error as error:
         raise _storage_error(index_path, error) from error

@@ -136,6 +136,7 @@ EARLIER_ANSWERS = StorePart(
     queries=MEMORY_QUERIES,
     handlers=memory_queries,
     is_disposable=True,
+    cost_of_loss="earlier answers and summaries are made again",
 )
 
 

@@ -143,6 +143,7 @@ RELATIONS = StorePart(
     counted=(_COUNTED,),
     sweep=sweep_unused(_COUNTED.key),
     is_disposable=True,
+    cost_of_loss="relations of symbols and files are found again",
 )
 
 

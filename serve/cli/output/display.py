@@ -1,4 +1,4 @@
-"""Displays the progress of a question: a live list of stages on a terminal, nothing elsewhere."""
+"""Displays the progress of a question: a live list of stages on a terminal, nearly nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from runtime.primitives.visible_text import visible, visible_line
 from runtime.supervision.commands import EVENT_FAMILIES, TEXT_EVENTS, ClientEvent
-from serve.cli.output.terminal import progress_console
+from serve.cli.output.terminal import progress_console, warn_line
 
 DRAFT_LINES = 6
 
@@ -35,9 +35,12 @@ class Display(Protocol):
     def status(self, text: str) -> None:
         """Show a status text."""
 
+    def waiting(self, sentence: str) -> None:
+        """Show which lock is waited for."""
+
 
 class QuietDisplay:
-    """Shows nothing."""
+    """Shows nothing but what is waited for."""
 
     def __enter__(self) -> QuietDisplay:
         return self
@@ -58,6 +61,10 @@ class QuietDisplay:
 
     def status(self, text: str) -> None:
         """Show nothing."""
+
+    def waiting(self, sentence: str) -> None:
+        """Print a line: whoever waits for an answer must know what it waits for."""
+        warn_line(f"jeeves: {sentence}")
 
 
 class LiveDisplay:
@@ -108,6 +115,9 @@ class LiveDisplay:
     def status(self, text: str) -> None:
         self._current = text
         self._draw()
+
+    def waiting(self, sentence: str) -> None:
+        self.status(sentence)
 
     def _draw(self) -> None:
         from rich.text import Text

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.database.sqlite_database import IN_MEMORY, SqliteDatabase
+from runtime.database.store_part import AnyPart
 from runtime.errors import StateStorageError
 from runtime.memory.cache import CACHE, CacheStore
 from runtime.memory.usage_log import USAGE, Use
@@ -18,6 +19,7 @@ from runtime.primitives.clock import SystemClock
 from runtime.store.disposable_store import DisposableStore, Ways
 from runtime.store.opening import Stores, open_store
 from runtime.store.options import StoreOptions
+from runtime.store.parts import PARTS
 
 
 @pytest.fixture
@@ -103,14 +105,14 @@ def cannot_be_moved(_reason: str) -> Any:
 
 
 def test_what_can_be_neither_used_nor_moved_is_kept_in_memory() -> None:
-    store = DisposableStore("cache", Ways(lambda: Refusing("damaged"), cannot_be_moved, Working))
+    store = DisposableStore("cache", "its content", Ways(lambda: Refusing("damaged"), cannot_be_moved, Working))
     assert store.get() == "worked"
 
 
 @pytest.mark.parametrize("problem", ["full", "away"])
 def test_a_problem_that_passes_replaces_nothing(problem: str) -> None:
     refusing = Refusing(problem)
-    store = DisposableStore("cache", Ways(lambda: refusing, cannot_be_moved, Working))
+    store = DisposableStore("cache", "its content", Ways(lambda: refusing, cannot_be_moved, Working))
     with pytest.raises(StateStorageError):
         store.get()
     assert refusing.calls == 1
@@ -128,14 +130,14 @@ def test_a_file_that_becomes_held_is_replaced_in_memory_without_waiting_again() 
         opened.append(refusing)
         return refusing
 
-    store = DisposableStore("cache", Ways(again, never_moved, Working))
+    store = DisposableStore("cache", "its content", Ways(again, never_moved, Working))
     assert [store.get(), store.get()] == ["worked", "worked"]
     assert (len(opened), refusing.calls) == (1, 1)
 
 
 def test_a_damaged_file_that_is_held_when_it_is_used_again_is_not_moved() -> None:
     refusals = iter([Refusing("damaged"), Refusing("busy")])
-    store = DisposableStore("cache", Ways(lambda: next(refusals), never_moved, Working))
+    store = DisposableStore("cache", "its content", Ways(lambda: next(refusals), never_moved, Working))
     assert store.get() == "worked"
 
 
@@ -143,9 +145,41 @@ def test_a_file_that_is_held_when_it_is_opened_is_replaced_in_memory(caplog: pyt
     def held() -> Any:
         raise StateStorageError("another process holds it", problem="busy")
 
-    store = DisposableStore("cache", Ways(held, never_moved, Working))
+    store = DisposableStore("cache", "its content", Ways(held, never_moved, Working))
     assert [store.get(), store.get()] == ["worked", "worked"]
     assert [record.message for record in caplog.records] == ["store.in_memory"]
+
+
+DISPOSABLE = [part for part in PARTS if part.is_disposable]
+
+
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, id=part.name, marks=[pytest.mark.long] * (part is not USAGE)) for part in DISPOSABLE]
+)
+def test_whoever_holds_a_file_is_told_of_once_with_what_it_costs_and_what_to_do(
+    tmp_path: Path, part: AnyPart, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / f"{part.database}.sqlite"
+    database = SqliteDatabase(path)
+    part.open(database, SystemClock())
+    database.close()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("PRAGMA locking_mode=exclusive")
+    holder.execute("BEGIN EXCLUSIVE")
+    opened = open_store(StoreOptions(str(tmp_path)), SystemClock())
+    opened.part(part)
+    opened.close()
+    holder.close()
+    (record,) = [record for record in caplog.records if record.message == "store.in_memory"]
+    assert record.levelname == "WARNING"
+    told = vars(record)
+    assert (told["part"], told["cost"]) == (part.name, part.cost_of_loss)
+    assert str(path) in told["reason"]
+    assert "start jeeves again" in told["cure"]
+
+
+def test_usage_that_is_kept_in_memory_costs_the_quotas_their_past() -> None:
+    assert "daily quotas" in USAGE.cost_of_loss
 
 
 def test_a_cache_that_another_process_holds_stays_whole_and_costs_no_call(tmp_path: Path) -> None:
@@ -168,7 +202,9 @@ def test_a_cache_that_another_process_holds_stays_whole_and_costs_no_call(tmp_pa
 
 def test_a_call_that_fails_on_a_new_file_too_is_an_error() -> None:
     store = DisposableStore(
-        "cache", Ways(lambda: Refusing("invalid"), lambda _reason: Refusing("invalid"), lambda: Refusing("invalid"))
+        "cache",
+        "its content",
+        Ways(lambda: Refusing("invalid"), lambda _reason: Refusing("invalid"), lambda: Refusing("invalid")),
     )
     with pytest.raises(StateStorageError):
         store.get()
