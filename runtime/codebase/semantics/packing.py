@@ -15,11 +15,15 @@ _MOST = 127
 
 Integers = NDArray[np.int8]
 
+# Kept for a text that cannot be embedded, so that it is not tried again; it is never compared.
+NO_VECTOR: Vectors = np.zeros(DIMENSIONS, np.float32)
+
 
 def pack(vector: Vectors) -> bytes:
-    """Return a vector as its scale (float32) and its numbers (int8)."""
-    scale = np.float32(max(float(np.abs(vector).max()), 1e-12) / _MOST)
-    return bytes(scale.tobytes() + np.rint(vector / scale).astype(np.int8).tobytes())
+    """Return a vector as its scale (float32) and its numbers (int8); the scale of a vector of zeros is 0."""
+    scale = np.float32(float(np.abs(vector).max()) / _MOST)
+    numbers = np.rint(vector / scale) if scale else vector
+    return bytes(scale.tobytes() + numbers.astype(np.int8).tobytes())
 
 
 def unpack(data: bytes) -> Vectors:

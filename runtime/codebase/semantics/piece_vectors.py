@@ -46,10 +46,11 @@ class PieceVectors:
         self._missing: dict[bytes, list[int]] = {}
 
     def ready(self, index: IndexReader) -> float:
-        """Return the share of the pieces that have a vector, 0 to 1; 1 for an index without pieces."""
+        """Return the share of the pieces that have a vector or can get none, 0 to 1; 1 for an index without pieces."""
         with self._guard:
             self._update(index)
-            return float(np.count_nonzero(self._scales)) / len(self._ids) if len(self._ids) else 1.0
+            missing = sum(map(len, self._missing.values()))
+            return 1 - missing / len(self._ids) if len(self._ids) else 1.0
 
     def nearest(
         self, index: IndexReader, query: Vectors, limit: int, *, passages: bool, files: Sequence[int] | None = None

@@ -50,7 +50,7 @@ class Semantics(Protocol):
         ...
 
     def ready(self, index: IndexReader) -> float:
-        """Return the share of the pieces of an index that have a vector, 0 to 1."""
+        """Return the share of the pieces of an index that have a vector or can get none, 0 to 1."""
         ...
 
     def close(self) -> None:

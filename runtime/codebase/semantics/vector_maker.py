@@ -12,14 +12,15 @@ from pathlib import Path
 from runtime.codebase.files.source_text import SourceText, try_read_source
 from runtime.codebase.index.piece_text import piece_key
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.semantics.embedding import Embedder
-from runtime.codebase.semantics.packing import as_kept
+from runtime.codebase.semantics.embedding import Embedder, Vectors
+from runtime.codebase.semantics.packing import NO_VECTOR, as_kept
 from runtime.codebase.semantics.piece_order import Piece, pieces_in_order
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.errors import StateStorageError
 
 # Some tenths of a second of work, which is what is lost when the process is killed.
 TEXTS_AT_ONCE = 8
+_MAX_LOGGED_CHARS = 200
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,11 @@ class VectorMaker:
         self._made = 0
 
     def step(self) -> int:
-        """Make some vectors and return how many texts were taken; 0 if none are missing. Raises what embedding does."""
+        """Make some vectors and return how many texts were taken; 0 if none are missing.
+
+        A text that the model fails on gets no vector and is not tried again. Raises what embedding does if the model
+        fails on every text.
+        """
         first = self._cache.wanted_first(TEXTS_AT_ONCE)
         if first:
             # Forgotten before they are tried: a text that the model fails on would stop each process anew.
@@ -76,9 +81,25 @@ class VectorMaker:
         return texts
 
     def _make(self, texts: dict[bytes, str]) -> None:
-        if texts:
+        if not texts:
+            return
+        try:
             rows = self._embedder.embed(list(texts.values()))
-            self._cache.put({key: as_kept(row) for key, row in zip(texts, rows, strict=True)})
+            made = {key: as_kept(row) for key, row in zip(texts, rows, strict=True)}
+        except Exception as error:  # noqa: BLE001 - whatever a text makes it fail with; `embed([""])` raises the rest
+            log.info("vectors.batch_failed", extra={"texts": len(texts), "error": repr(error)})
+            made = {key: self._made_alone(text) for key, text in texts.items()}
+        self._cache.put(made)
+
+    def _made_alone(self, text: str) -> Vectors:
+        """Return the vector of a text, `NO_VECTOR` for one that the model fails on; raises if it fails on any text."""
+        try:
+            return as_kept(self._embedder.embed([text])[0])
+        except Exception as error:  # noqa: BLE001 - whatever a text makes it fail with; `embed([""])` raises the rest
+            self._embedder.embed([""])
+            file = text.partition("\n")[0][:_MAX_LOGGED_CHARS]
+            log.warning("vectors.text_skipped", extra={"text": file, "chars": len(text), "error": repr(error)})
+            return NO_VECTOR
 
 
 def missing_pieces(index: WantedIndex, cache: VectorCache) -> list[Piece]:

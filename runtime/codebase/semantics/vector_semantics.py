@@ -58,7 +58,7 @@ class VectorSemantics:
         if at is None:
             return None
         found = [vectors.get(piece_key(text)) for text in texts]
-        return [None if vector is None else float(at @ vector) for vector in found]
+        return [None if vector is None or not vector.any() else float(at @ vector) for vector in found]
 
     def nearest(
         self,
@@ -89,7 +89,7 @@ class VectorSemantics:
         return None if at is None else self._vectors_of(index).cosines(index, at, chunk_ids)
 
     def ready(self, index: IndexReader) -> float:
-        """Return the share of the pieces of an index that have a vector, 0 to 1."""
+        """Return the share of the pieces of an index that have a vector or can get none, 0 to 1."""
         return self._vectors_of(index).ready(index)
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class VectorSemantics:
     def _query_vector(self, query: str, patience_s: float) -> Vectors | None:
         key = piece_key(query)
         found = self._find([key]) or self._made({key: query}, patience_s)
-        return None if found is None else found[key]
+        return found[key] if found is not None and found[key].any() else None
 
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, Vectors]:
         with self._guard:

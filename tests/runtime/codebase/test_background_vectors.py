@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,54 @@ def test_the_texts_of_a_question_come_before_all_pieces_and_the_latest_index_bef
     VectorSemantics(embedder.within, cache).similarities("money", ["asked for"], wait=False)
     made(VectorMaker(embedder, cache))
     assert files_of(embedder) == ["asked", "new.py", "old.py"]
+
+
+class Picky(Embedder):
+    """Fails on texts with a word, as a model does on a text that it cannot take."""
+
+    def __init__(self, poison: str) -> None:
+        super().__init__()
+        self._poison = poison
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        rows = super().embed(texts)
+        if any(self._poison in text for text in texts):
+            raise RuntimeError("the model failed")
+        return rows
+
+
+def test_a_text_that_the_model_fails_on_is_noted_and_all_others_get_vectors(
+    root: Path, index_path: Path, cache: VectorCache, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = {f"f{number}_py": f"bank = {number}\n" for number in range(TEXTS_AT_ONCE)}
+    wanted = indexed(root, index_path, **files, trap_py="poison = 1\n")
+    cache.want(wanted)
+    picky = Picky("poison")
+    made(VectorMaker(picky, cache))
+    assert [record.message for record in caplog.records] == ["vectors.text_skipped"]
+    assert vars(caplog.records[0])["text"] == "trap.py "
+    assert cache.wanted() == []
+    picky.asked.clear()
+    cache.want(wanted)
+    made(VectorMaker(picky, cache))
+    assert picky.asked == []
+    semantics = VectorSemantics(picky.within, cache)
+    with closing(Codebase.open(root, index_path, semantics=semantics)) as codebase:
+        near = semantics.nearest(codebase.index, "bank", 99)
+        assert near is not None
+        assert len(near) == TEXTS_AT_ONCE
+        assert semantics.ready(codebase.index) == 1.0
+    assert semantics.similarities("bank", ["trap.py \npoison = 1"], wait=False) == [None]
+
+
+def test_a_model_that_fails_on_every_text_is_reported_and_no_text_is_given_up(
+    root: Path, index_path: Path, cache: VectorCache
+) -> None:
+    wanted = indexed(root, index_path, a_py="bank = 1\n")
+    cache.want(wanted)
+    with pytest.raises(RuntimeError, match="the model failed"):
+        VectorMaker(Picky(""), cache).step()
+    assert len(missing_pieces(wanted, cache)) == 1
 
 
 def test_an_index_that_is_asked_for_meanwhile_is_next(tmp_path: Path, embedder: Embedder, cache: VectorCache) -> None:
