@@ -8,8 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from runtime.errors import InputError
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import checked_repository
+from serve.cli.output.terminal import say_line
 from serve.cli.process_end import run_to_end
 
 
@@ -31,12 +33,29 @@ _KINDS: dict[ToolKinds, tuple[Literal["search", "contract"], ...]] = {
 def mcp(
     repo: Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")] = Path(),
     tools: Annotated[ToolKinds, typer.Option(help="Which tools to offer; see docs/mcp.md.")] = ToolKinds.SEARCH,
+    http: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Listen there instead, for HTTP.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(readable=False, help="File with the token that HTTP callers must send.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(readable=False, help="Settings file.")] = None,
 ) -> None:
-    """Serve the tools of one repository to a coding agent, over standard input and output."""
+    """Serve the tools of one repository to coding agents, over standard input and output or HTTP (MCP)."""
     settings = load_command_settings(config)
     root = checked_repository(repo)
     # Imported here: other commands need not wait for the SDK.
-    from serve.mcp.running import serve_stdio
+    from serve.mcp.running import serve_on, serve_stdio
 
-    run_to_end(serve_stdio(settings, root, _KINDS[tools]))
+    if http is None:
+        if token_file is not None:
+            raise InputError("--token-file is for HTTP; give --http HOST:PORT too, or leave it out")
+        run_to_end(serve_stdio(settings, root, _KINDS[tools]))
+        return
+    from serve.mcp.http import bearer_token, http_address
+
+    address = http_address(http)
+    token = bearer_token(address, token_file)
+    run_to_end(serve_on(settings, root, _KINDS[tools], address, token, _announce))
+
+
+def _announce(url: str) -> None:
+    say_line(f"listening on {url}; stop with Ctrl-C")

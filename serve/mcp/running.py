@@ -1,15 +1,19 @@
-"""Runs the MCP door: the toolset of one repository, over standard input and output."""
+"""Runs the MCP door: the toolset of one repository, over standard input and output or over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from runtime.settings import Settings
 from serve.mcp.search_tools import SearchHost, search_tools
 from serve.mcp.server import ToolServer
 from serve.mcp.stdio import stdio_streams
 from serve.mcp.toolset import Kind, OpenGate, Toolset
+
+if TYPE_CHECKING:
+    from serve.mcp.http import HttpAddress
 
 START_AFTER_S = 0.2
 
@@ -26,9 +30,32 @@ async def serve_stdio(settings: Settings, root: str, kinds: Sequence[Kind]) -> N
     host = SearchHost(settings, root)
     try:
         async with stdio_streams() as (received, sending):
-            server = ToolServer(Toolset(search_tools(host)).of_kinds(*kinds), OpenGate(), INSTRUCTIONS)
+            sdk = _server(host, kinds).sdk
             # The client's first message is answered before the imports for its first call begin.
             asyncio.get_running_loop().call_later(START_AFTER_S, host.start)
-            await server.sdk.run(received, sending, server.sdk.create_initialization_options())
+            await sdk.run(received, sending, sdk.create_initialization_options())
     finally:
         await host.close()
+
+
+async def serve_on(
+    settings: Settings,
+    root: str,
+    kinds: Sequence[Kind],
+    address: HttpAddress,
+    token: str | None,
+    announce: Callable[[str], None],
+) -> None:
+    """Serve the tools of those kinds over HTTP until cancelled. Raises PortTakenError."""
+    from serve.mcp.http import serve_http
+
+    host = SearchHost(settings, root)
+    try:
+        asyncio.get_running_loop().call_later(START_AFTER_S, host.start)
+        await serve_http(_server(host, kinds).sdk, address, settings.http.allowed_hosts, token, announce)
+    finally:
+        await host.close()
+
+
+def _server(host: SearchHost, kinds: Sequence[Kind]) -> ToolServer:
+    return ToolServer(Toolset(search_tools(host)).of_kinds(*kinds), OpenGate(), INSTRUCTIONS)

@@ -49,6 +49,39 @@ async def stdio_session(jeeves: Program, repo: Path, *options: str) -> AsyncIter
         yield client
 
 
+class HttpServerProcess:
+    """`jeeves mcp --http` on a free port."""
+
+    def __init__(self, jeeves: Program, repo: Path, *options: str, **env: str) -> None:
+        self.process = subprocess.Popen(
+            command(repo, "--http", "127.0.0.1:0", *options),
+            env={**jeeves.env, **env},
+            cwd=jeeves.cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        told = self.process.stdout.readline()
+        assert told.startswith("listening on http://127.0.0.1:"), told
+        self.url = told.split()[2].rstrip(";")
+
+    def close(self) -> int:
+        self.process.terminate()
+        with self.process.stdout or contextlib.nullcontext():
+            return self.process.wait(PATIENCE_S)
+
+
+@contextlib.asynccontextmanager
+async def http_session(jeeves: Program, repo: Path, *options: str) -> AsyncIterator[Client]:
+    server = await asyncio.to_thread(HttpServerProcess, jeeves, repo, *options)
+    try:
+        async with Client(server.url) as client:
+            yield client
+    finally:
+        await asyncio.to_thread(server.close)
+
+
 class Site:
     """A client that lives in a loop of its own, so that the tests of a module share one server."""
 

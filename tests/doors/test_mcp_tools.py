@@ -15,7 +15,7 @@ import pytest
 import starlette
 from mcp.shared.exceptions import MCPError
 
-from tests.doors.mcp_site import Site, size_of, stdio_session, text_of
+from tests.doors.mcp_site import Site, http_session, size_of, stdio_session, text_of
 from tests.doors.program import Program
 
 MAX_TOKENS = 4_000
@@ -37,11 +37,11 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["stdio"])
+@pytest.fixture(scope="module", params=["stdio", "http"])
 def site(request: pytest.FixtureRequest, repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A client that is connected over that transport."""
     jeeves = Program(tmp_path_factory.mktemp("mcp-state") / "state", JEEVES_RAY__MODE="in_process")
-    sessions = {"stdio": stdio_session}
+    sessions = {"stdio": stdio_session, "http": http_session}
     opened = Site(sessions[request.param](jeeves, repo))
     try:
         yield opened
