@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import subprocess
 import sys
@@ -59,8 +60,28 @@ def test_every_package_marker_is_empty() -> None:
     assert [str(path) for path in markers if path.read_text(encoding="utf-8")] == []
 
 
+def test_the_protocol_of_coding_agents_is_imported_at_its_door_alone() -> None:
+    """Unlike the import contract, this holds for packages that are added later, too."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("runtime", "actors", "serve")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in names_imported(node)
+        if name.partition(".")[0] in {"mcp", "mcp_types"}
+    }
+    assert found
+    assert {path for path in found if not path.startswith("serve/mcp/")} == set()
+
+
+def names_imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+
+
 def test_importing_the_program_starts_nothing_and_loads_no_ray() -> None:
-    script = "import sys, serve.cli.command_table; sys.exit('ray' in sys.modules)"
+    script = "import sys, serve.cli.command_table; sys.exit('ray' in sys.modules or 'mcp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""

@@ -6,7 +6,7 @@ outside are checked and described (JSON schema) from one definition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -55,19 +55,23 @@ class Tool(msgspec.Struct, frozen=True):
 
     def read_arguments(self, arguments: dict[str, Any]) -> msgspec.Struct:
         """Convert `arguments` to parameters, ignoring None. Raises ToolArgumentsError that names the fault."""
-        given = {key: value for key, value in arguments.items() if value is not None}
-        known = {field.encode_name for field in msgspec.structs.fields(self.parameters)}
-        unknown = sorted(set(given) - known)
-        if unknown:
-            takes = ", ".join(sorted(known)) or "none"
-            raise ToolArgumentsError(
-                f"tool '{self.name}' has no parameter {', '.join(map(repr, unknown))}; it takes {takes}",
-                tool=self.name,
-            )
-        try:
-            return msgspec.convert(given, self.parameters)
-        except msgspec.ValidationError as error:
-            raise ToolArgumentsError(f"arguments of tool '{self.name}': {error}", tool=self.name) from error
+        return read_arguments(self.name, self.parameters, arguments)
+
+
+def read_arguments(tool: str, parameters: type[msgspec.Struct], arguments: Mapping[str, Any]) -> msgspec.Struct:
+    """Convert the arguments of a call to `parameters`, ignoring None. ToolArgumentsError names the fault."""
+    given = {key: value for key, value in arguments.items() if value is not None}
+    known = {field.encode_name for field in msgspec.structs.fields(parameters)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        takes = ", ".join(sorted(known)) or "none"
+        raise ToolArgumentsError(
+            f"tool '{tool}' has no parameter {', '.join(map(repr, unknown))}; it takes {takes}", tool=tool
+        )
+    try:
+        return msgspec.convert(given, parameters)
+    except msgspec.ValidationError as error:
+        raise ToolArgumentsError(f"arguments of tool '{tool}': {error}", tool=tool) from error
 
 
 class ToolRegistry:

@@ -49,11 +49,16 @@ class CountedCall(msgspec.Struct, frozen=True):
 class ToolHost:
     """Serves the executors of one agent. Nothing starts before the first call that needs it."""
 
-    def __init__(self, clock: Clock | None = None, watchdog: StopWatchdog | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        watchdog: StopWatchdog | None = None,
+        processes: ToolProcesses | None = None,
+    ) -> None:
         """Create the host. `watchdog` learns of threads that were called off; by default they are only logged."""
         self._clock = clock or SystemClock()
         self.breakers = ToolBreakers(self._clock)
-        self.processes = ToolProcesses()
+        self.processes = processes or ToolProcesses()
         self.watchdog = watchdog or StopWatchdog(_log_stuck)
         self._counted: dict[str, list[CountedCall]] = {}
 

@@ -12,6 +12,7 @@ from serve.cli import (
     envelope_json,
     gc,
     index,
+    mcp,
     runs,
     serve_http,
     simulate,
@@ -34,6 +35,7 @@ app.command("batch")(batch.batch)
 app.command("gc")(gc.gc)
 app.command("index")(index.index)
 app.command("tool")(tool.tool)
+app.command("mcp")(mcp.mcp)
 app.command("validate")(validate.validate)
 app.command("doctor")(doctor.doctor)
 app.command("up")(up_down.up)

@@ -6,75 +6,20 @@ the next one listens on the same port, runs go on meanwhile, and an Idempotency-
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import resource
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import msgspec
-import uvicorn
-from starlette.types import ASGIApp
 
 from actors.actor_logs import configure_actor_logs
 from actors.origin import check_origin
 from actors.system import attach_system
-from runtime.errors import PortTakenError
 from serve.http.app import http_app
-from serve.http.connection import OpenConnections
-from serve.http.http_limits import HttpLimits
+from serve.http.listening import http_server, listening_socket
 from serve.http.service import Service, ServiceSpec
 
-BACKLOG = 512
-DRAIN_S = 3
 # Files that this process needs beside its connections.
 OTHER_FILES = 256
-
-
-class HttpServer(uvicorn.Server):
-    """Serves until `should_exit` is set, and sets `listening` once it does; signals are its owner's business."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def http_server(app: ASGIApp, limits: HttpLimits) -> HttpServer:
-    """Return a server for the application, which `serve(sockets)` starts on the running event loop."""
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what clients send amiss is not logged
-    config = uvicorn.Config(
-        app,
-        http=OpenConnections(limits).protocol(),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=int(limits.keep_alive_s),
-        timeout_graceful_shutdown=DRAIN_S,
-    )
-    return HttpServer(config)
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on `port`. Raises PortTakenError."""
-    try:
-        return socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
-        )
-    except OSError as error:
-        raise PortTakenError(f"port {port} on {host} is taken ({error.strerror})", port=port) from error
 
 
 class HttpDoor:

@@ -24,7 +24,8 @@ from runtime.settings import Settings
 from runtime.store.options import store_options
 from serve.capability_sections import capability_section, modes_of
 from serve.contributions import providers
-from serve.http.door_actor import DRAIN_S, HttpDoor
+from serve.http.door_actor import HttpDoor
+from serve.http.listening import DRAIN_S
 from serve.http.service import KEEPER, ServiceSpec
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
 from serve.wiring import models_file

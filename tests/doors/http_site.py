@@ -27,8 +27,8 @@ from runtime.supervision.commands import ClientEvent
 from runtime.supervision.replay import client_events_of
 from runtime.testing import PipelineBuilder
 from serve.http.app import http_app
-from serve.http.door_actor import http_server, listening_socket
 from serve.http.http_limits import HttpLimits
+from serve.http.listening import http_server, listening_socket
 from serve.http.service import KEEPER, Service, ServiceSpec
 from tests.runtime.hosting.hosted import Hosted
 

@@ -1,0 +1,70 @@
+"""Calls the tools of the code index, each in a worker process, on an index that is up to date.
+
+No call can delay another: a tool has at most three calls under way, further ones of that tool wait, and a call that is
+cancelled or takes too long is killed with its process. Ray is not used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from runtime.codebase.tool_registry import code_tools
+from runtime.run.bounds import Grant
+from runtime.run.stage_budget import StageBudget
+from runtime.settings import Settings, open_state_dir
+from runtime.tools.executor import ToolExecutor
+from runtime.tools.own_process import ToolProcesses
+from runtime.tools.registry import Tool, ToolRegistry
+from runtime.tools.result import ToolResult
+from runtime.tools.tool_host import ToolHost
+from serve.mcp.code_subject import PortableRepository
+from serve.mcp.repository_index import RepositoryIndex
+from serve.mcp.toolset import Report
+from serve.wiring import agent_settings, index_service
+
+KEPT_PROCESSES = 2
+CALLS_PER_TOOL = 3
+
+
+class CodeCalls:
+    """Runs code tools on one repository until it is closed."""
+
+    def __init__(self, settings: Settings, root: str) -> None:
+        open_state_dir(settings.state_dir)
+        shared = agent_settings(settings)
+        self._allow_secrets, self._vectors = bool(shared["allow_secrets"]), shared["vectors"]
+        self._service = index_service(settings)
+        self._index = RepositoryIndex(self._service, root)
+        self._host = ToolHost(processes=ToolProcesses(kept=KEPT_PROCESSES))
+        self._tools = ToolRegistry(msgspec.structs.replace(tool, isolation="own_process") for tool in code_tools())
+        self._lanes = {name: asyncio.Semaphore(CALLS_PER_TOOL) for name in self._tools.names()}
+
+    def prepare(self) -> None:
+        """Start the processes of the first refresh and the first call."""
+        self._service.prepare()
+        self._host.processes.warm_up(tool for tool in self._tools if isinstance(tool, Tool))
+
+    async def ready(self, report: Report) -> None:
+        """Wait until the index is up to date. Raises RepositoryError and StateStorageError."""
+        await self._index.current(report)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
+        """Return the result of a call; its status shows whether it succeeded. Cancellation kills its process.
+
+        Raises RepositoryError and StateStorageError if the repository cannot be indexed.
+        """
+        repository = await self._index.current(report)
+        subject = PortableRepository(repository["root"], repository["index_path"], self._allow_secrets, self._vectors)
+        executor = ToolExecutor(self._tools, frozenset({tool}), StageBudget(Grant(tool_calls=1)), host=self._host)
+        async with self._lanes[tool]:
+            return await executor.call(tool, subject, dict(arguments))
+
+    async def close(self) -> None:
+        """Kill the processes and what they started."""
+        await self._index.close()
+        await self._host.close()
+        self._service.close()

@@ -1,0 +1,142 @@
+"""Serves MCP over streamable HTTP: on loopback, or with a token.
+
+A page that another site has open in a browser here may reach the loopback interface; so the Host must be one of ours
+and an Origin must be that Host, as at `jeeves serve`. Heads of requests are bounded in time and size, bodies in size.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import logging
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from runtime.errors import InputError, SettingsError
+from runtime.primitives.text_files import read_text_file
+from serve.http.gate import LOOPBACK_HOSTS, check_caller
+from serve.http.http_limits import DEFAULT_LIMITS
+from serve.http.listening import http_server, listening_socket
+from serve.http.problems import RefusedError
+
+PATH = "/mcp"
+TOKEN_VARIABLE = "JEEVES_MCP_TOKEN"
+MIN_TOKEN_CHARS = 16
+MAX_TOKEN_BYTES = 4_096
+MAX_BODY_BYTES = 4 * 2**20
+MAX_SESSIONS = 256
+MAX_CONNECTIONS = 512
+DRAIN_S = 1
+
+_LIMITS = msgspec.structs.replace(DEFAULT_LIMITS, max_connections=MAX_CONNECTIONS)
+_NO_TOKEN = {"www-authenticate": 'Bearer realm="jeeves"', "connection": "close"}
+
+
+class HttpAddress(NamedTuple):
+    """Names where to listen; port 0 is any free one."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """True if only this machine reaches it."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def authority(self) -> str:
+        """The address as it is written in a URL."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def http_address(text: str) -> HttpAddress:
+    """Return the address in `HOST:PORT` or `PORT`. Raises InputError."""
+    host, _, port = text.rpartition(":")
+    if not port.isascii() or not port.isdecimal() or int(port) > 65_535 or "/" in host:
+        raise InputError(f"{text!r} is no HOST:PORT; give one such as 127.0.0.1:8701")
+    return HttpAddress(host.strip("[]") or "127.0.0.1", int(port))
+
+
+def bearer_token(address: HttpAddress, token_file: Path | None) -> str | None:
+    """Return the token that callers must send, from the file or the environment; None if none is needed.
+
+    Raises SettingsError for an address that others reach without a token, and for one that is easily guessed.
+    """
+    written = os.environ.get(TOKEN_VARIABLE) if token_file is None else read_text_file(token_file, MAX_TOKEN_BYTES)
+    token = (written or "").strip()
+    if not token:
+        if address.is_loopback and token_file is None:
+            return None
+        raise SettingsError(
+            f"{address.authority} can be reached from other machines, and no token is set; name a file that holds one "
+            f"with --token-file, set {TOKEN_VARIABLE}, or listen on 127.0.0.1"
+            if token_file is None
+            else f"{token_file} holds no token; write one of at least {MIN_TOKEN_CHARS} characters into it"
+        )
+    if len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token:
+        raise SettingsError(
+            f"the token has {len(token)} characters; use at least {MIN_TOKEN_CHARS}, all printable ASCII without blanks"
+        )
+    return token
+
+
+class CallerGate:
+    """Admits requests with the token, for one of our hosts, and from no other site's page."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str], token: str | None) -> None:
+        self._app = app
+        self._hosts = LOOPBACK_HOSTS | {host.lower() for host in hosts}
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        try:
+            check_caller(scope, self._hosts)
+            self._check_token(scope)
+        except RefusedError as refused:
+            await refused.response()(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _check_token(self, scope: Scope) -> None:
+        if self._token is None:
+            return
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        scheme, _, told = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        if scheme.lower() != b"bearer" or not hmac.compare_digest(told.strip(), self._token.encode()):
+            raise RefusedError(401, "no_token", "send the token of this server as `Authorization: Bearer`", _NO_TOKEN)
+
+
+async def serve_http(
+    sdk: Server[Any],
+    address: HttpAddress,
+    hosts: Collection[str],
+    token: str | None,
+    announce: Callable[[str], None],
+) -> None:
+    """Serve until cancelled; `announce` gets the URL once requests are answered. Raises PortTakenError."""
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # what clients send amiss is not logged
+    app = sdk.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MAX_BODY_BYTES,
+        max_sessions=MAX_SESSIONS,
+        # Host and Origin are checked by our own gate, for the name that the server was started with, too.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    listening = listening_socket(address.host, address.port)
+    address = address._replace(port=listening.getsockname()[1])
+    server = http_server(CallerGate(app, {address.host, *hosts}, token), _LIMITS, DRAIN_S)
+    announce(f"http://{address.authority}{PATH}")
+    async with sdk.session_manager.run():
+        await server.serve(sockets=[listening])

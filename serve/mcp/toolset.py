@@ -1,0 +1,135 @@
+"""Declares the tools of the MCP door as records, and the gate that every call of one passes.
+
+A toolset is a list of `McpTool`: those of the kind `search` read the repository, those of the kind `contract` lead a
+change. A gate may refuse a call and logs each one, with the lines that its answer showed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+import msgspec
+
+from runtime.tools.registry import read_arguments
+
+Kind = Literal["search", "contract"]
+
+# Arguments that name what a call is about, in the order in which a log shows them.
+_TARGETS = ("path", "symbol", "name", "entry", "scope", "pattern", "patterns", "query", "question")
+
+
+class ShownLines(NamedTuple):
+    """Names lines of a file that an answer showed, both ends included."""
+
+    file: str
+    start_line: int
+    end_line: int
+
+
+class ToolAnswer(msgspec.Struct, frozen=True):
+    """Holds the answer of a call: text for a model, the same as JSON-like `data`, and the lines that both show."""
+
+    text: str
+    data: dict[str, Any] = {}
+    is_error: bool = False
+    shown: tuple[ShownLines, ...] = ()
+
+
+class ToolCall(NamedTuple):
+    """Describes one call: the tool, its arguments, and those of them that name what it is about."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    targets: tuple[str, ...]
+
+
+Report = Callable[[float, float | None, str], Awaitable[None]]
+Run = Callable[[Any, Report], Awaitable[ToolAnswer]]
+
+
+class McpTool(msgspec.Struct, frozen=True, kw_only=True):
+    """Declares one tool. `run` gets the parameters and a function that reports progress (done, total, message).
+
+    `description` is written for the model that chooses between tools. `explores`: the kind of exploration that a call
+    counts as in a change under contract, empty if it is none.
+    """
+
+    name: str
+    title: str
+    description: str
+    parameters: type[msgspec.Struct]
+    run: Run
+    kind: Kind = "search"
+    explores: str = ""
+    is_read_only: bool = True
+
+    def input_schema(self) -> dict[str, Any]:
+        """Return the JSON schema of the arguments: an object without references."""
+        schema = msgspec.json.schema(self.parameters)
+        found: dict[str, Any] = schema["$defs"][self.parameters.__name__]
+        return {key: value for key, value in found.items() if key not in {"title", "description"}}
+
+    def read(self, arguments: Mapping[str, Any]) -> msgspec.Struct:
+        """Convert arguments to parameters, ignoring null. Raises ToolArgumentsError that names the fault."""
+        return read_arguments(self.name, self.parameters, arguments)
+
+
+class ToolGate(Protocol):
+    """Decides which calls may be made now, and logs those that were."""
+
+    async def permits(self, call: ToolCall) -> ToolAnswer | None:
+        """Return None to let the call pass, or the answer that it gets instead, such as what to do in this phase."""
+        ...
+
+    async def record(self, call: ToolCall, answer: ToolAnswer) -> None:
+        """Record a call that was made, and the answer that its caller gets."""
+        ...
+
+
+class OpenGate:
+    """Lets every call pass and keeps no log."""
+
+    async def permits(self, call: ToolCall) -> ToolAnswer | None:
+        return None
+
+    async def record(self, call: ToolCall, answer: ToolAnswer) -> None:
+        return None
+
+
+class Toolset:
+    """Registers tools by name; immutable. Raises ValueError for two tools of the same name."""
+
+    def __init__(self, tools: Iterable[McpTool]) -> None:
+        self._tools: dict[str, McpTool] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two MCP tools are named '{tool.name}'")
+            self._tools[tool.name] = tool
+
+    def __iter__(self) -> Iterator[McpTool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def get(self, name: str) -> McpTool | None:
+        """Return the tool of that name, or None."""
+        return self._tools.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names in order of registration."""
+        return tuple(self._tools)
+
+    def of_kinds(self, *kinds: Kind) -> Toolset:
+        """Return the toolset of those kinds alone."""
+        return Toolset(tool for tool in self if tool.kind in kinds)
+
+
+def described(tool: str, arguments: Mapping[str, Any]) -> ToolCall:
+    """Return the description of a call, for a gate."""
+    targets: list[str] = []
+    for name in _TARGETS:
+        value = arguments.get(name)
+        targets += [str(each) for each in value] if isinstance(value, list) else [str(value)] if value else []
+    return ToolCall(tool, arguments, tuple(targets))
