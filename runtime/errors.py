@@ -6,6 +6,7 @@ The tree stands in one module of over 400 lines, so that each class and exit sta
     ├── InputError                 the caller's input cannot be used (exit status 2)
     │   ├── QuestionError
     │   ├── RepositoryError
+    │   │   └── GitWriteError      git cannot write there as it stands: `problems`
     │   ├── SettingsError
     │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
     │   ├── RunStateError          the run's state does not allow the operation
@@ -103,6 +104,12 @@ class RepositoryError(InputError):
     """Reports a folder that cannot be read as a repository."""
 
     code = "bad_repository"
+
+
+class GitWriteError(RepositoryError):
+    """Says why git cannot write to a repository, and what to do about it."""
+
+    code = "git_write_refused"
 
 
 class SettingsError(InputError):

@@ -30,6 +30,7 @@ _STORE_PARTS = (
     "runtime.memory.capability_values:VALUES",
     "runtime.codebase.knowledge.earlier_answers:EARLIER_ANSWERS",
     "runtime.codebase.knowledge.relation_store:RELATIONS",
+    "actors.capabilities.code_change.store.session_store:CODE_CHANGES",
 )
 # vLLM runs on Ray Serve, which the kernel does not depend on.
 _PROVIDERS = ("serve.llm.vllm_provider:PROVIDER",)

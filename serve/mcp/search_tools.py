@@ -16,6 +16,7 @@ import msgspec
 
 from runtime.errors import JeevesError
 from runtime.settings import Settings
+from runtime.tools.result import ToolResult
 from serve.mcp import search_parameters as parameters
 from serve.mcp.search_answers import answer_of, joined
 from serve.mcp.toolset import Kind, McpTool, Report, Run, ToolAnswer
@@ -204,10 +205,7 @@ class SearchHost:
 
     async def call(self, tool: SearchTool, given: Mapping[str, Any], report: Report) -> ToolAnswer:
         """Return the answer of a code tool. Raises RepositoryError and StateStorageError."""
-        self.start()
-        assert self._opening is not None
-        await asyncio.wait({self._opening})
-        calls = self._opening.result()
+        calls = await self._calls()
         arguments = {
             tool.renamed.get(name, name): value
             for name, value in given.items()
@@ -227,6 +225,18 @@ class SearchHost:
                 for pattern, result in zip(patterns, results, strict=True)
             }
         )
+
+    async def result(self, code_tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
+        """Return the whole result of a code tool. Raises RepositoryError and StateStorageError."""
+        calls = await self._calls()
+        result: ToolResult = await calls.call(code_tool, arguments, report)
+        return result
+
+    async def _calls(self) -> Any:
+        self.start()
+        assert self._opening is not None
+        await asyncio.wait({self._opening})
+        return self._opening.result()
 
     async def close(self) -> None:
         """Kill all processes of the tools."""

@@ -1,0 +1,87 @@
+"""Checks evidence: the file, the lines, that they were changed, and that they do something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
+from runtime.codebase.files.regular_file import read_start
+from runtime.codebase.parsing.empty_bodies import is_empty
+
+MAX_FILE_BYTES = 20_000_000
+MAX_RANGE_LINES = 2_000
+
+_PLACE = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
+_DELETED = re.compile(r"deleted:\s*(.+)", re.DOTALL)
+_FORM = "write path:line, path:first-last or deleted: path"
+
+
+def refuted_items(checklist: Sequence[Mapping[str, Any]], folder: Path, changed: ChangedLines) -> dict[str, str]:
+    """Return the done items whose evidence does not hold, each with the reason."""
+    refuted = {}
+    for entry in checklist:
+        if entry.get("status") == "done" and (why := refutation(str(entry.get("evidence") or ""), folder, changed)):
+            refuted[str(entry["item"])] = why
+    return refuted
+
+
+def refutation(evidence: str, folder: Path, changed: ChangedLines) -> str | None:
+    """Return why evidence does not hold in a folder; None where it does."""
+    if gone := _DELETED.fullmatch(evidence.strip()):
+        file = gone.group(1).strip()
+        return None if file in changed.deleted else f"'{file}' was not deleted by this change"
+    found = _PLACE.fullmatch(evidence.strip())
+    if found is None:
+        return f"'{evidence[:120]}' is no place; {_FORM}"
+    file, start = found.group(1), int(found.group(2))
+    end = int(found.group(3) or start)
+    if (why := path_problem(file, folder)) is not None:
+        return why
+    return _refuted_lines(file, start, end, folder, changed)
+
+
+def path_problem(file: str, folder: Path) -> str | None:
+    """Return why a path names no file of a folder; None where it does, be it there or not.
+
+    It must be written as the repository writes it: relative, with slashes, without `.` or `..`, through no link.
+    """
+    if "\0" in file or not file.strip():
+        return "the path is empty or holds a zero byte"
+    plain = PurePosixPath(file)
+    if plain.is_absolute() or file != str(plain) or ".." in plain.parts or "\\" in file:
+        return f"'{file[:200]}' must be a path from the top of the repository, without '.', '..' or '//'"
+    if plain.parts[0] == ".git":
+        return f"'{file[:200]}' lies in git's own folder"
+    place = folder
+    for part in plain.parts:
+        place = place / part
+        if place.is_symlink():
+            return f"'{file[:200]}' leads through the link {place.relative_to(folder)}"
+    return None
+
+
+def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: ChangedLines) -> str | None:
+    try:
+        data = read_start(folder / file, MAX_FILE_BYTES)
+    except (OSError, ValueError):
+        return f"there is no file '{file[:200]}'"
+    text = data.decode("utf-8", "replace")
+    count = text.count("\n") + (not text.endswith("\n"))
+    if not 1 <= start <= end <= count:
+        return f"lines {start} to {end} are not in '{file}', which has {count}"
+    if end - start >= MAX_RANGE_LINES:
+        return f"{end - start + 1} lines are no evidence; name the deciding ones, at most {MAX_RANGE_LINES}"
+    if not changed.proves(file, start, end):
+        return f"lines {start} to {end} of '{file}' were not changed by this task's branch"
+    if is_empty(text, file, start, end) and not _is_beside_removal(file, start, end, changed):
+        return f"lines {start} to {end} of '{file}' implement nothing"
+    return None
+
+
+def _is_beside_removal(file: str, start: int, end: int, changed: ChangedLines) -> bool:
+    """Return whether a change of a file near a range only removed lines: nothing new stands there to do something."""
+    near = [pair for pair in changed.removals.get(file, ()) if pair[0] <= end and start <= pair[1]]
+    return bool(near)

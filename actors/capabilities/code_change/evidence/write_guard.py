@@ -1,0 +1,54 @@
+"""Says which files a session may write: those that it explored, and new ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from actors.capabilities.code_change.evidence.checklist_evidence import path_problem
+from runtime.contracts.session_state import SessionState
+
+# What `jeeves init` writes: it makes no folder dirty and belongs to no change, agreements aside.
+OUR_FOLDER = ".code-intel"
+AGREEMENTS = f"{OUR_FOLDER}/agreements/"
+OUR_FILES = frozenset(
+    {".mcp.json", ".claude/commands/code.md", ".claude/commands/outcome.md", ".codex/prompts/code.md"}
+)
+
+
+def is_ours(file: str) -> bool:
+    """Return whether a file is one that `jeeves init` wrote."""
+    return (file.startswith(f"{OUR_FOLDER}/") and not file.startswith(AGREEMENTS)) or file in OUR_FILES
+
+
+def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: bool) -> str | None:
+    """Return why a file may not be written; None where it may.
+
+    `reads_count`: files that the server's tools showed count as explored, as in sessions without an exploration.
+    """
+    if (why := path_problem(file, folder)) is not None:
+        return why
+    if file == OUR_FOLDER or file.startswith(f"{OUR_FOLDER}/"):
+        return f"'{file}' belongs to the contract and is not part of a change"
+    known = set(state.explored) | (set(state.shown) if reads_count else set())
+    if file in known:
+        return None
+    if (folder / file).exists():
+        return f"'{file}' was never explored; read it with this server's tools, then call add_explored_files"
+    parents = {str(PurePosixPath(each).parent) for each in known}
+    if str(PurePosixPath(file).parent) in parents or _is_new_folder_below(file, folder, parents):
+        return None
+    return f"'{file}' would be a new file in a folder of which nothing was explored"
+
+
+def _is_new_folder_below(file: str, folder: Path, parents: set[str]) -> bool:
+    """Return whether a file lies in a new folder whose first existing parent was explored."""
+    for parent in PurePosixPath(file).parents:
+        if (folder / parent).is_dir():
+            return str(parent) in parents
+    return False
+
+
+def unpermitted(state: SessionState, changed: Iterable[str]) -> dict[str, str]:
+    """Return the changed files that were never permitted, each with the reason."""
+    return {file: "check_write_target never permitted it" for file in changed if file not in state.permitted}

@@ -1,0 +1,189 @@
+"""Holds one session: judges submissions one at a time, keeps each decision, logs the use of tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from actors.capabilities.code_change.evidence.changed_lines import changed_lines
+from actors.capabilities.code_change.evidence.write_guard import is_ours, write_refusal
+from actors.capabilities.code_change.session.ports import Ports
+from actors.capabilities.code_change.session.workplaces import main_tree_note, observed, performed
+from runtime.contracts.answers import answer_of, standing, status_of
+from runtime.contracts.contract import END, Contract
+from runtime.contracts.decisions import Decision, answered, demands_of, submitted
+from runtime.contracts.phase_order import skipped
+from runtime.contracts.session_state import SessionState, ToolUse
+from runtime.errors import GitWriteError
+
+Answer = dict[str, Any]
+Shown = Mapping[str, Sequence[tuple[int, int]]]
+
+ASKED_OF_PERSON = frozenset({"delete", "merge"})
+MAX_TARGETS = 20
+MAX_TOLD_FILES = 200
+
+
+class LiveSession:
+    """Drives a session that this process owns; calls wait for one another."""
+
+    def __init__(self, contract: Contract, state: SessionState, ports: Ports) -> None:
+        self._contract = contract
+        self._state = state
+        self._ports = ports
+        self._lock = asyncio.Lock()
+
+    @property
+    def state(self) -> SessionState:
+        """The session as it was last kept."""
+        return self._state
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the session's tools read."""
+        return Path(self._state.place.folder if self._state.place is not None else self._state.repository)
+
+    async def submit(self, payload: object, compaction_count: object = None) -> Answer:
+        """Judge a submission, carry out what it leads to, and keep it before it is answered.
+
+        Raises FencedError when another client has taken the session over.
+        """
+        async with self._lock:
+            count = self._state.compaction_count if compaction_count is None else compaction_count
+            try:
+                return await self._submitted(payload, count)
+            except GitWriteError as error:
+                told = standing(self._contract, self._state)
+                return {**told, "error": {"code": "git_refused", "problems": [error.message]}}
+
+    async def _reread(self) -> None:
+        """Take over what a person answered meanwhile, by another process."""
+        if self._state.waits_for_person:
+            row = await asyncio.to_thread(self._ports.store.get, self._state.session_id)
+            if row is not None and row.owner == self._ports.owner:
+                self._state = row.state
+
+    async def _submitted(self, payload: object, count: object) -> Answer:
+        await self._reread()
+        before = self._state
+        demands = demands_of(self._contract, before, payload)
+        given = payload if isinstance(payload, Mapping) else {}
+        seen = await observed(self._contract, before, given, demands, self._ports)
+        decision = submitted(self._contract, before, payload, count, seen, self._ports.clock.now_ms())
+        if decision.effects and (refusal := await self._unconfirmed(decision)) is not None:
+            return refusal
+        state = decision.state
+        for effect in decision.effects:
+            state = await asyncio.to_thread(performed, effect, state, self._ports)
+        if state != before:
+            record = {
+                "phase": before.phase,
+                "code": decision.code,
+                "problems": list(decision.problems),
+                "to": state.phase,
+            }
+            self._keep(_closed(state), "submitted", record)
+        notes = decision.notes
+        if (note := await asyncio.to_thread(main_tree_note, self._state)) is not None:
+            notes = (*notes, note)
+        kept = Decision(self._state, decision.code, decision.problems, notes, (), decision.is_recalled)
+        return answer_of(self._contract, kept)
+
+    async def _unconfirmed(self, decision: Decision) -> Answer | None:
+        """Ask a person before branches are deleted or merged; return the refusal where none agreed."""
+        choice = next((effect.choice for effect in decision.effects if effect.kind == "branches"), "")
+        if choice not in ASKED_OF_PERSON:
+            return None
+        branches = ", ".join(self._state.stale_branches)
+        if await self._ports.confirm(f"{choice.capitalize()} the branches of earlier sessions: {branches}?"):
+            return None
+        told = standing(self._contract, self._state)
+        problem = (
+            f"choice: a person has to agree to {choice}, and did not; submit `continue`, or let a person run "
+            f"`jeeves changes clean --repo {self._state.repository}`"
+        )
+        return {**told, "error": {"code": "not_confirmed", "problems": [problem]}}
+
+    async def answer(self, text: str, *, goes_on: bool) -> Answer:
+        """Take a person's answer to an escalation."""
+        async with self._lock:
+            now_ms = self._ports.clock.now_ms()
+            decision = answered(self._contract, self._state, text, goes_on=goes_on, at_ms=now_ms)
+            if not decision.code:
+                self._keep(_closed(decision.state), "answered", {"text": text, "goes_on": goes_on})
+            return answer_of(self._contract, decision)
+
+    async def status(self) -> Answer:
+        """Return where the session stands with all that an agent may have forgotten."""
+        async with self._lock:
+            await self._reread()
+            told = status_of(self._contract, self._state)
+            note = await asyncio.to_thread(main_tree_note, self._state)
+            return {**told, "notes": [note]} if note is not None else told
+
+    def refusal_of(self, tool: str) -> Answer | None:
+        """Return what answers a tool that is out of its phase; None where it may be called."""
+        if self._state.is_over or self._contract.is_permitted(tool, self._state.phase):
+            return None
+        told = standing(self._contract, self._state)
+        allowed = ", ".join(self._contract.tools_in(self._state.phase))
+        problem = f"{tool} may not be called in {told['phase']}; permitted now: {allowed}"
+        return {**told, "error": {"code": "out_of_phase", "problems": [problem]}}
+
+    async def record(self, tool: str, targets: Sequence[str] = (), shown: Shown | None = None, **fields: Any) -> None:
+        """Enter a call of a tool in the session's log, with the files it was about and the lines that it showed."""
+        async with self._lock:
+            rule = self._contract.tools.get(tool)
+            use = ToolUse(tool, self._state.visit, rule.kind if rule is not None else "", tuple(targets[:MAX_TARGETS]))
+            ranges = {file: tuple(tuple(pair) for pair in pairs) for file, pairs in (shown or {}).items()}
+            self._keep(self._state.with_use(use, ranges).with_(**fields))  # type: ignore[arg-type]
+
+    async def check_write_target(self, file: str) -> Answer:
+        """Say whether a file may be written, and remember it."""
+        why = await asyncio.to_thread(self._write_refusal, file)
+        if why is not None:
+            await self.record("check_write_target", [file])
+            return {"file": file, "permitted": False, "reason": why}
+        permitted = tuple(dict.fromkeys((*self._state.permitted, file)))
+        await self.record("check_write_target", [file], permitted=permitted)
+        return {"file": file, "permitted": True, "workspace": str(self.folder)}
+
+    def _write_refusal(self, file: str) -> str | None:
+        is_unexplored = "EXPLORATION" in skipped(self._contract, self._state)
+        return write_refusal(self._state, file, self.folder, reads_count=is_unexplored)
+
+    async def add_explored_files(self, files: Sequence[str]) -> Answer:
+        """Add files that a tool of this session has shown to those that were explored."""
+        unseen = [file for file in files if file not in self._state.shown]
+        if unseen:
+            listed = ", ".join(unseen[:MAX_TARGETS])
+            return {"added": [], "error": f"no tool of this session showed {listed}; read them first"}
+        explored = tuple(dict.fromkeys((*self._state.explored, *files)))
+        await self.record("add_explored_files", files, explored=explored)
+        return {"added": list(files), "explored_files": len(explored)}
+
+    async def review_changes(self) -> Answer:
+        """List what differs from the commit that the change began at, with what may not be in it."""
+        place = self._state.place
+        if place is None or not place.base_commit:
+            return {"files": [], "note": "nothing can differ: there is no commit to compare with"}
+        changed = await asyncio.to_thread(changed_lines, self.folder, place.base_commit, is_ours)
+        await self.record("review_changes", changed.files)
+        forbidden = [file for file in changed.files if file not in self._state.permitted]
+        told: Answer = {
+            "base_commit": place.base_commit,
+            "files": [{"file": change.file, "how": change.how} for change in changed.changes[:MAX_TOLD_FILES]],
+            "count": len(changed.changes),
+        }
+        return {**told, "unpermitted": forbidden[:MAX_TOLD_FILES]} if forbidden else told
+
+    def _keep(self, state: SessionState, kind: str = "", data: dict[str, Any] | None = None) -> None:
+        self._ports.store.keep(state, self._ports.owner, kind, data)
+        self._state = state
+
+
+def _closed(state: SessionState) -> SessionState:
+    """Return the closing record of a session that is over: what an outcome can still be given to."""
+    return state.with_(shown={}, uses=(), permitted=(), must_verify=()) if state.phase == END else state

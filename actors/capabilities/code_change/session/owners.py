@@ -1,0 +1,47 @@
+"""Tells which processes that own sessions still run: each holds the lock of a file for as long as it lives."""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from runtime.errors import StateStorageError
+
+
+class Owner:
+    """Names this process among those that share a state folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take a name and its lock. Raises StateStorageError."""
+        self.name = secrets.token_hex(8)
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._held: IO[bytes] = (folder / f"{self.name}.lock").open("wb")
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StateStorageError(f"{folder} cannot be written: {error.strerror}") from error
+
+    def is_alive(self, name: str) -> bool:
+        """Return whether the process of that name holds its lock; the file of one that died is removed."""
+        if name == self.name:
+            return True
+        path = self._folder / f"{name}.lock"
+        try:
+            with path.open("rb") as other:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        with suppress(FileNotFoundError):
+            path.unlink()
+        return False
+
+    def close(self) -> None:
+        """Let go of the name."""
+        self._held.close()
+        (self._folder / f"{self.name}.lock").unlink(missing_ok=True)

@@ -1,0 +1,140 @@
+"""Carries out what a decision asks of git, and looks at what a decision needs to know.
+
+Effects block: they are run in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from actors.capabilities.code_change.evidence.changed_lines import ChangedLines, changed_lines
+from actors.capabilities.code_change.evidence.checklist_evidence import refuted_items
+from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted
+from actors.capabilities.code_change.session.check_commands import run_checks
+from actors.capabilities.code_change.session.ports import Ports
+from runtime.codebase.git.commits import commit_change, lay_aside, merge_change
+from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.work_trees import BRANCH_PREFIX, WorkTree, digest_of, open_work_tree
+from runtime.codebase.git.writable import Writable, writable
+from runtime.contracts.contract import Contract
+from runtime.contracts.duties import Demand, Effect, Observed
+from runtime.contracts.session_state import SessionState, Workplace
+
+
+def first_place(root: Path) -> Workplace:
+    """Return where a session begins: the repository itself, at its commit, if it has one."""
+    with GitWriter(root) as git:
+        head = (git.private / "HEAD").read_text().strip()
+        return Workplace(str(root), git.commit_of("HEAD") or "", head.removeprefix("ref: refs/heads/"))
+
+
+async def observed(
+    contract: Contract, state: SessionState, payload: Mapping[str, Any], demands: frozenset[Demand], ports: Ports
+) -> Observed:
+    """Return what a decision about a submission must know, and no more. Raises GitWriteError."""
+    refuted: Mapping[str, str] = {}
+    changed: ChangedLines | None = None
+    if demands & {"evidence", "diff"} and state.place is not None and state.place.base_commit:
+        folder = Path(state.place.folder)
+        changed = await asyncio.to_thread(changed_lines, folder, state.place.base_commit, is_ours)
+    if "evidence" in demands and changed is not None and state.place is not None:
+        refuted = await asyncio.to_thread(refuted_items, payload["checklist"], Path(state.place.folder), changed)
+    files = changed.files if changed is not None else ()
+    checks = contract.phases[state.phase].checks if "checks" in demands and _claims_success(payload) else ()
+    similarities: Mapping[str, float] = {}
+    if "bands" in demands:
+        symbols = [str(entry["value"]) for entry in payload.get("target_symbols") or ()]
+        similarities = await asyncio.to_thread(ports.similarities, state.query, symbols) if symbols else {}
+    return Observed(
+        refuted=refuted,
+        changed=files,
+        unpermitted=unpermitted(state, files),
+        checks=await asyncio.to_thread(run_checks, checks, state) if checks else (),
+        similarities=similarities,
+    )
+
+
+def _claims_success(payload: Mapping[str, Any]) -> bool:
+    return payload.get("passed") is True or payload.get("issues") == []
+
+
+def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState:
+    """Return the state after an effect was carried out; one that was before is not carried out twice.
+
+    Raises GitWriteError, and nothing has changed then.
+    """
+    assert state.place is not None
+    root = Path(state.repository)
+    who = writable(root)
+    if effect.kind == "branch":
+        return _with_branch(state, state.place, who, ports)
+    if effect.kind == "branches":
+        return _without_stale(effect.choice, state, who, ports)
+    tree = work_tree(state.place)
+    if effect.kind == "commit":
+        changed = changed_lines(Path(tree.folder), state.place.base_commit, is_ours)
+        commit = commit_change(tree, changed.files, effect.message, state.session_id, who.identity)
+        return state.with_(place=_moved(state.place, head=commit))
+    merged = merge_change(
+        root, tree, state.summaries.get("step_19_MERGE", ""), who.identity, ports.work_trees, state.place.head
+    )
+    return state.with_(place=Workplace(str(root), merged, state.place.base_branch, head=merged))
+
+
+def _moved(place: Workplace, **changes: Any) -> Workplace:
+    kept = {name: getattr(place, name) for name in place.__struct_fields__}
+    return Workplace(**{**kept, **changes})
+
+
+def work_tree(place: Workplace) -> WorkTree:
+    """Return a workplace as git's module knows it."""
+    return WorkTree(place.folder, place.branch, place.base_branch, place.base_commit, place.is_worktree)
+
+
+def _with_branch(state: SessionState, place: Workplace, who: Writable, ports: Ports) -> SessionState:
+    root = Path(state.repository)
+    folder = ports.work_trees / state.session_id
+    made = open_work_tree(who, state.session_id, folder, is_ours, place.base_branch)
+    digest = ""
+    if made.is_linked:
+        with GitWriter(root) as git:
+            digest = digest_of(git, is_ours)
+    opened = Workplace(
+        made.folder,
+        made.base_commit,
+        made.base_branch,
+        made.branch,
+        is_worktree=made.is_linked,
+        main_digest=digest,
+    )
+    return state.with_(place=opened)
+
+
+def _without_stale(choice: str, state: SessionState, who: Writable, ports: Ports) -> SessionState:
+    """Lay stale branches aside, merge them into the branch that is out, or leave them."""
+    root = Path(state.repository)
+    notes = list(state.warnings)
+    for branch in ports.stale_of(state) if choice != "continue" else ():
+        if choice == "delete":
+            aside = lay_aside(root, branch, who.identity, ports.work_trees, is_ours, ports.clock.now_ms() / 1000)
+            notes.append(f"branch {branch} was deleted; `{aside.restoring}` brings it back within 30 days")
+        else:
+            tree = WorkTree(str(ports.work_trees / branch.removeprefix(BRANCH_PREFIX)), branch, who.branch, "")
+            merge_change(root, tree, "Merged before a new session began.", who.identity, ports.work_trees)
+            notes.append(f"branch {branch} was merged into {who.branch}")
+    return state.with_(warnings=tuple(notes), place=first_place(root))
+
+
+def main_tree_note(state: SessionState) -> str | None:
+    """Return that the user's own folder was edited while the session works beside it; None where it was not."""
+    if state.place is None or not state.place.main_digest:
+        return None
+    with GitWriter(Path(state.repository)) as git:
+        if digest_of(git, is_ours) == state.place.main_digest:
+            return None
+    return (
+        f"{state.repository} was edited since this session began; it works in {state.place.folder} and does not see it"
+    )

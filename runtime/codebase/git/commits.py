@@ -1,0 +1,204 @@
+"""Commits a change to its branch, merges it into the one it came from, and lays branches aside.
+
+Each of these can be repeated after a crash: what was done before is seen and not done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from runtime.codebase.git.git_folder import find_git_folder
+from runtime.codebase.git.git_locks import locked, publish
+from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.identity import Identity
+from runtime.codebase.git.work_trees import BRANCH_PREFIX, IsOurs, WorkTree, changes_since, remove_linked, uncommitted
+from runtime.errors import GitWriteError
+
+TRASH = "refs/jeeves/trash"
+KEPT_DAYS = 30
+MAX_NAMED = 20
+TRAILER = "Jeeves-Session"
+
+
+class LaidAside(msgspec.Struct, frozen=True):
+    """Names a branch that was deleted, and where its head is kept."""
+
+    branch: str
+    commit: str
+    kept_as: str
+
+    @property
+    def restoring(self) -> str:
+        """The command that brings the branch back."""
+        return f"git branch {self.branch} {self.kept_as}"
+
+
+def commit_change(tree: WorkTree, files: Sequence[str], message: str, session_id: str, who: Identity) -> str:
+    """Commit files of a work tree, and nothing else, to its branch; return the commit.
+
+    Without a difference, the session's commit at the head of the branch is returned, and without such a one
+    GitWriteError is raised; as it is where a file needs a filter of git, or the branch is not the one that is out.
+    """
+    folder = find_git_folder(Path(tree.folder))
+    if folder is None:
+        raise GitWriteError(f"{tree.folder} is no work tree any more; resume the session to make it anew")
+    with locked(folder, "index") as locks, GitWriter(folder.top, identity=who) as git:
+        _check_branch(git, tree)
+        refuse_filtered(git, files)
+        head = git.run("rev-parse", "HEAD").strip()
+        git.run("read-tree", "--reset", "HEAD")
+        listed = git.private / "files-to-add"
+        listed.write_bytes(b"\0".join(file.encode("utf-8", "surrogateescape") for file in files))
+        git.run("add", "-A", f"--pathspec-from-file={listed}", "--pathspec-file-nul")
+        written = git.run("write-tree").strip()
+        if written == git.run("rev-parse", "HEAD^{tree}").strip():
+            publish(locks["index"], (git.private / "index").read_bytes())
+            if f"{TRAILER}: {session_id}" in git.run("show", "--no-patch", "--format=%B", "HEAD"):
+                return head
+            raise GitWriteError("there is nothing to commit: the files are as they were")
+        text = git.private / "message"
+        text.write_text(f"{message.strip()}\n\n{TRAILER}: {session_id}\n", encoding="utf-8")
+        commit = git.run("commit-tree", written, "-p", head, "-F", str(text)).strip()
+        git.set_branch(tree.branch, commit, head)
+        publish(locks["index"], (git.private / "index").read_bytes())
+        return commit
+
+
+def refuse_filtered(git: GitWriter, files: Sequence[str]) -> None:
+    """Raise GitWriteError if git would pass one of the files through a program, as git-lfs has it done."""
+    for start in range(0, len(files), 500):
+        told = git.run("check-attr", "-z", "filter", "--", *files[start : start + 500]).split("\0")
+        rows = zip(told[::3], told[2::3], strict=False)
+        filtered = [f"{file} ({name})" for file, name in rows if name not in {"unspecified", "unset", "set"}]
+        if filtered:
+            raise GitWriteError(
+                f"git passes these files through a filter program, which is not run here: "
+                f"{', '.join(filtered[:MAX_NAMED])}; leave them out of the change, or commit them yourself"
+            )
+
+
+def merge_change(
+    root: Path, tree: WorkTree, message: str, who: Identity, kept_below: Path, known_head: str = ""
+) -> str:
+    """Merge a change's branch into the one it came from; return that branch's new commit.
+
+    `known_head`: the last commit of the branch, by which a merge that was done already is known.
+
+    The folder that has that branch out follows. GitWriteError with the files in conflict, or those of the user that a
+    merge would overwrite; both branches stay as they were then. Else the change's branch and work tree are removed.
+    """
+    folder = find_git_folder(root)
+    if folder is None:
+        raise GitWriteError(f"{root} is no git repository any more")
+    with locked(folder, "index", "HEAD") as locks, GitWriter(root, identity=who) as git:
+        head = git.commit_of(f"refs/heads/{tree.branch}")
+        base = git.commit_of(f"refs/heads/{tree.base_branch}")
+        out = (git.private / "HEAD").read_text().strip().removeprefix("ref: refs/heads/")
+        if base is None:
+            raise GitWriteError(f"branch {tree.base_branch}, which the change came from, does not exist any more")
+        if head is None:
+            if known_head and git.commit_of(known_head) and _is_within(git, known_head, base):
+                return base
+            raise GitWriteError(f"branch {tree.branch} does not exist any more, and was not merged; make it anew")
+        merged = base if _is_within(git, head, base) else _merge_commit(git, tree, base, head, message)
+        if out in {tree.branch, tree.base_branch}:
+            _follow(git, head if out == tree.branch else base, merged)
+            publish(locks["index"], (git.private / "index").read_bytes())
+        if merged != base:
+            git.set_branch(tree.base_branch, merged, base)
+        if out == tree.branch:
+            publish(locks["HEAD"], f"ref: refs/heads/{tree.base_branch}\n".encode())
+        git.delete_reference(f"refs/heads/{tree.branch}", head)
+    remove_linked(root, tree.branch, [kept_below])
+    return merged
+
+
+def _check_branch(git: GitWriter, tree: WorkTree) -> None:
+    out = (git.private / "HEAD").read_text().strip()
+    if out != f"ref: refs/heads/{tree.branch}":
+        raise GitWriteError(f"{tree.folder} is not on branch {tree.branch} any more ({out}); switch back to it")
+
+
+def _is_within(git: GitWriter, commit: str, head: str) -> bool:
+    return git.status_of("merge-base", "--is-ancestor", commit, head)[1] == 0
+
+
+def _merge_commit(git: GitWriter, tree: WorkTree, base: str, head: str, message: str) -> str:
+    merged = git.run("rev-parse", f"{head}^{{tree}}").strip()
+    if not _is_within(git, base, head):
+        told, status = git.status_of("merge-tree", "--write-tree", "--name-only", "--no-messages", base, head)
+        merged, *conflicts = told.strip().split("\n")
+        if status != 0:
+            raise GitWriteError(
+                f"{tree.branch} cannot be merged into {tree.base_branch}, which has moved on: conflicts in "
+                f"{', '.join(conflicts[:MAX_NAMED])}; merge {tree.base_branch} into {tree.branch} by hand, then submit",
+                conflicts=conflicts,
+            )
+    text = git.private / "message"
+    text.write_text(f"Merge {tree.branch} into {tree.base_branch}\n\n{message.strip()}\n", encoding="utf-8")
+    return git.run("commit-tree", merged, "-p", base, "-p", head, "-F", str(text)).strip()
+
+
+def _follow(git: GitWriter, old: str, new: str) -> None:
+    """Take the files of a work tree from one commit to another, unless that would overwrite what is not committed."""
+    try:
+        git.run("read-tree", "-m", "-u", old, new)
+    except GitWriteError as error:
+        dirty = uncommitted(git)
+        raise GitWriteError(
+            f"the merge would overwrite uncommitted work in {git.folder.top} ({', '.join(dirty[:MAX_NAMED])}); "
+            "commit or stash it, then submit again"
+        ) from error
+
+
+def task_branches(root: Path) -> dict[str, str]:
+    """Return the branches of earlier sessions with their commits, by name."""
+    with GitWriter(root) as git:
+        told = git.run("for-each-ref", "--format=%(objectname) %(refname)", f"refs/heads/{BRANCH_PREFIX}*")
+    rows = (line.split(" ", 1) for line in told.splitlines())
+    return {name.removeprefix("refs/heads/"): commit for commit, name in rows}
+
+
+def lay_aside(root: Path, branch: str, who: Identity, kept_below: Path, is_ours: IsOurs, now_s: float) -> LaidAside:
+    """Delete a session's branch and keep its head for 30 days, with what was not committed in its own work tree.
+
+    GitWriteError if the branch is the one that is out in `root`.
+    """
+    with GitWriter(root, identity=who) as git:
+        head = git.commit_of(f"refs/heads/{branch}")
+        if head is None or not branch.startswith(BRANCH_PREFIX):
+            raise GitWriteError(f"{branch} is no branch of a session")
+        if (git.private / "HEAD").read_text().strip() == f"ref: refs/heads/{branch}":
+            raise GitWriteError(f"{branch} is the branch that {root} is on; switch to another one first")
+        kept = _with_uncommitted(root, branch, head, who, kept_below, is_ours)
+        reference = f"{TRASH}/{round(now_s)}-{branch}"
+        git.set_reference(reference, kept, git.commit_of(reference))
+        git.delete_reference(f"refs/heads/{branch}", git.run("rev-parse", f"refs/heads/{branch}").strip())
+        _forget_old(git, now_s)
+    remove_linked(root, branch, [kept_below])
+    return LaidAside(branch, kept, reference)
+
+
+def _with_uncommitted(root: Path, branch: str, head: str, who: Identity, kept_below: Path, is_ours: IsOurs) -> str:
+    folder = kept_below / branch.removeprefix(BRANCH_PREFIX)
+    found = find_git_folder(folder.resolve()) if (folder / ".git").is_file() else None
+    if found is None or found.top != folder.resolve():
+        return head
+    with GitWriter(found.top, identity=who) as git:
+        changes = changes_since(git, head, is_ours)
+        if not changes:
+            return head
+    tree = WorkTree(str(found.top), branch, "", head, is_linked=True)
+    return commit_change(tree, [change.file for change in changes], "Uncommitted work", "laid aside", who)
+
+
+def _forget_old(git: GitWriter, now_s: float) -> None:
+    oldest = now_s - KEPT_DAYS * 86_400
+    for line in git.run("for-each-ref", "--format=%(objectname) %(refname)", TRASH).splitlines():
+        commit, name = line.split(" ", 1)
+        made = name.removeprefix(f"{TRASH}/").split("-", 1)[0]
+        if made.isdigit() and int(made) < oldest:
+            git.delete_reference(name, commit)

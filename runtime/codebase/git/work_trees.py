@@ -1,0 +1,172 @@
+"""Opens the place where a change is made: a branch in the repository's own folder, or beside it.
+
+The user's uncommitted work is never touched: where there is some, the branch gets a work tree of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import msgspec
+
+from runtime.codebase.git.git_folder import find_git_folder
+from runtime.codebase.git.git_locks import locked, publish
+from runtime.codebase.git.git_writer import GitWriter
+from runtime.codebase.git.writable import Writable
+from runtime.errors import GitWriteError
+
+BRANCH_PREFIX = "llm_task_"
+MAX_DIGESTED_FILES = 10_000
+
+IsOurs = Callable[[str], bool]
+
+_STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames")
+
+
+class WorkTree(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Says where a change is made: `folder`, on `branch`, from `base_commit` of `base_branch`."""
+
+    folder: str
+    branch: str
+    base_branch: str
+    base_commit: str
+    is_linked: bool = False
+
+
+class Change(msgspec.Struct, frozen=True, order=True):
+    """Names a file that differs from a commit, and how: added, modified, deleted or type changed."""
+
+    file: str
+    how: str
+
+
+def open_work_tree(place: Writable, name: str, linked_at: Path, is_ours: IsOurs, base_branch: str = "") -> WorkTree:
+    """Return the work tree for a change, made now, or the one that was made under that name before.
+
+    `is_ours` tells files that never make a folder dirty; `linked_at`: where a work tree beside a dirty folder is made;
+    `base_branch`: the one that the change is for, where the folder may have been switched to the change already.
+    """
+    top, branch = Path(place.top), f"{BRANCH_PREFIX}{name}"
+    with GitWriter(top) as git:
+        known, base = git.commit_of(f"refs/heads/{branch}"), git.commit_of("HEAD")
+        if base is None:
+            raise GitWriteError(f"branch {place.branch} of {top} has no commit yet; make a first one")
+        is_dirty = any(not is_ours(file) for file in uncommitted(git))
+        if known is None:
+            git.set_branch(branch, base, None)
+    if place.branch == branch:
+        return WorkTree(str(top), branch, base_branch, known or base)
+    if (linked_at / ".git").is_file():
+        return _linked_again(linked_at.resolve(), branch, place.branch, known or base)
+    if known is not None and known != base:
+        raise GitWriteError(f"branch {branch} exists already with commits of its own; delete or rename it")
+    if not is_dirty:
+        _switch(top, branch)
+        return WorkTree(str(top), branch, place.branch, base)
+    folder = _linked(top, branch, linked_at)
+    return WorkTree(str(folder), branch, place.branch, base, is_linked=True)
+
+
+def uncommitted(git: GitWriter) -> list[str]:
+    """Return the files that differ from HEAD or are new, ignored ones left out."""
+    listed = git.run(
+        "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames"
+    )
+    return [entry[3:] for entry in listed.split("\0") if len(entry) > 3]
+
+
+def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
+    """Return the files that differ from a commit, new ones included, in order; of a rename both."""
+    raw = git.run("diff-index", "-z", "--no-renames", "--ignore-submodules=all", "--name-status", commit)
+    words = [word for word in raw.split("\0") if word]
+    found = {
+        file: Change(file, _HOW.get(how[:1], "modified")) for how, file in zip(words[::2], words[1::2], strict=True)
+    }
+    for file in uncommitted(git):
+        if file not in found and _is_new(git, commit, file):
+            found[file] = Change(file, "added")
+    return sorted(change for change in found.values() if not is_ours(change.file))
+
+
+_HOW = {"A": "added", "D": "deleted", "T": "type changed", "M": "modified"}
+
+
+def _is_new(git: GitWriter, commit: str, file: str) -> bool:
+    if not (git.folder.top / file).is_file() and not (git.folder.top / file).is_symlink():
+        return False
+    return git.status_of("cat-file", "-e", f"{commit}:{file}", accepted=(0, 1, 128))[1] != 0
+
+
+def digest_of(git: GitWriter, is_ours: IsOurs) -> str:
+    """Return a digest of HEAD and of all uncommitted files, which differs after any edit."""
+    digest = hashlib.sha256((git.commit_of("HEAD") or "").encode())
+    for file in [file for file in uncommitted(git) if not is_ours(file)][:MAX_DIGESTED_FILES]:
+        digest.update(file.encode("utf-8", "surrogateescape"))
+        try:
+            stat = (git.folder.top / file).lstat()
+            digest.update(f"\0{stat.st_mtime_ns}\0{stat.st_size}\0".encode())
+        except FileNotFoundError:
+            digest.update(b"\0gone\0")
+    return digest.hexdigest()
+
+
+def _switch(top: Path, branch: str) -> None:
+    """Switch a folder to a branch of the same commit, which changes no file."""
+    folder = find_git_folder(top)
+    assert folder is not None
+    with locked(folder, "HEAD") as locks:
+        publish(locks["HEAD"], f"ref: refs/heads/{branch}\n".encode())
+
+
+def _linked(top: Path, branch: str, folder: Path) -> Path:
+    """Make a linked work tree of a branch as git does, and check its files out."""
+    of_top = find_git_folder(top)
+    assert of_top is not None
+    admin = of_top.common / "worktrees" / branch
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder = folder.resolve()
+        admin.mkdir(parents=True, exist_ok=True)
+        (admin / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+        (admin / "commondir").write_text("../..\n")
+        (admin / "gitdir").write_text(f"{folder}/.git\n")
+        (folder / ".git").write_text(f"gitdir: {admin}\n")
+    except OSError as error:
+        raise GitWriteError(f"no work tree can be made at {folder}: {error.strerror}") from error
+    check_out(folder)
+    return folder
+
+
+def _linked_again(folder: Path, branch: str, base_branch: str, base: str) -> WorkTree:
+    found = find_git_folder(folder)
+    if found is not None and not (found.private / "index").exists():
+        # The process that made the work tree died before it had written the files.
+        check_out(folder)
+    return WorkTree(str(folder), branch, base_branch, base, is_linked=True)
+
+
+def check_out(folder: Path) -> None:
+    """Write all files of a work tree's HEAD, and its index."""
+    found = find_git_folder(folder)
+    assert found is not None
+    with locked(found, "index") as locks, GitWriter(folder) as git:
+        git.run("read-tree", "--reset", "-u", "HEAD")
+        publish(locks["index"], (git.private / "index").read_bytes())
+
+
+def remove_linked(top: Path, branch: str, folders: Collection[Path]) -> None:
+    """Remove the linked work tree of a branch, if it lies below one of `folders`; others are left as they are."""
+    of_top = find_git_folder(top)
+    if of_top is None:
+        return
+    admin = of_top.common / "worktrees" / branch
+    try:
+        marker = Path((admin / "gitdir").read_text().strip())
+    except OSError:
+        return
+    if any(marker.parent.is_relative_to(place) for place in folders):
+        shutil.rmtree(marker.parent, ignore_errors=True)
+        shutil.rmtree(admin, ignore_errors=True)

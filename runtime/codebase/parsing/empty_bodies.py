@@ -1,0 +1,140 @@
+"""Tells whether lines implement anything.
+
+Bodies that only pass, return nothing or raise «not implemented» do not. Texts are parsed where the language has a
+grammar, so that a comment, a docstring or the head of a function is not taken for work; others are judged by lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import tree_sitter
+
+from runtime.codebase.language_registry import language_at, load_grammar
+
+MAX_PARSED_CHARS = 4_000_000
+
+_COMMENT = re.compile(r"comment", re.IGNORECASE)
+_STRING = frozenset(
+    {"string", "string_literal", "template_string", "concatenated_string", "interpreted_string_literal"}
+)
+_STATEMENT = frozenset({"expression_statement", "statement"})
+_DEFINITION = re.compile(
+    r"function|method|constructor|class|struct|impl|trait|interface|object|module|namespace|lambda"
+)
+_AROUND = re.compile(r"declarat|export|decorated")
+# What a body may say without doing anything, without blanks and closing marks.
+_NOTHING = r"None|null|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
+_UNWRITTEN = r"not\s+(?:yet\s+)?implemented|todo"
+_EMPTY = re.compile(
+    rf"""(?: pass | \.\.\. | return | return\s+(?:{_NOTHING})
+        | raise\s+NotImplemented(?:Error)?\b.* | raise\s+(?:Exception|RuntimeError)\(\s*(?:["'](?:{_UNWRITTEN}).*)?\)
+        | (?:return\s+)?NotImplemented
+        | throw\s+new\s+\w*(?:NotImplemented|UnsupportedOperation|NotSupported)\w*\b.*
+        | throw\s+new\s+\w*(?:Error|Exception)\(\s*["'`][^"'`]*(?:{_UNWRITTEN})[^"'`]*["'`].*\)
+        | (?:unimplemented|todo|unreachable)!\(.*\) | panic!?\(\s*"[^"]*(?:{_UNWRITTEN})[^"]*".*\)
+        | todo\(.*\) | abort\(\) | fatalerror\(.*\) | console\.log\(\s*["'`][^"'`]*todo[^"'`]*["'`]\s*\)
+        | None | null | nil | undefined | \(\) | else | end | do | begin | then | default: | else:
+        | (?:\#|//|--|/\*|<!--|;|%)?\s*(?:todo|fixme|xxx|tbd|not\s+(?:yet\s+)?implemented)\b.*
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MARKS = re.compile(r"[\s{}()\[\];,:]*")
+_SPLIT = re.compile(r"[;\n{}]")
+
+
+def is_empty(text: str, path: str, start: int, end: int) -> bool:
+    """Return whether the lines `start` to `end` (from 1, inclusive) of a file implement nothing.
+
+    Lines that hold no more than the head of a definition are judged by its body.
+    """
+    lines = text.split("\n")
+    grammar = language_at(path).grammar
+    if grammar is None or len(text) > MAX_PARSED_CHARS:
+        return _says_nothing("\n".join(lines[start - 1 : end]))
+    language = language_at(path).name
+    try:
+        parser = tree_sitter.Parser(load_grammar(language))
+    except (ImportError, AttributeError, ValueError):
+        # A grammar that cannot be loaded leaves the judgement by lines.
+        return _says_nothing("\n".join(lines[start - 1 : end]))
+    data = text.encode("utf-8", "replace")
+    tree = parser.parse(data)
+    body = _body_of_head(tree.root_node, start - 1, end - 1)
+    if body is not None:
+        start, end = body.start_point.row + 1, body.end_point.row + 1
+    shown = _blanked(data, list(_no_work(tree.root_node)))
+    return _says_nothing(_between(data, shown, start, end, body))
+
+
+def _between(data: bytes, shown: bytes, start: int, end: int, body: tree_sitter.Node | None) -> str:
+    if body is not None:
+        return shown[body.start_byte : body.end_byte].decode("utf-8", "replace")
+    rows = shown.split(b"\n")[start - 1 : end]
+    return b"\n".join(rows).decode("utf-8", "replace")
+
+
+def _says_nothing(text: str) -> bool:
+    for part in _SPLIT.split(text):
+        said = part.strip().rstrip(",:").strip()
+        if said and not _MARKS.fullmatch(said) and not _EMPTY.fullmatch(said):
+            return False
+    return True
+
+
+def _walk(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting += reversed(each.children)
+
+
+def _no_work(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
+    """Yield the bytes of comments, of strings that stand as statements, and of the heads of definitions."""
+    for node in _walk(root):
+        if _COMMENT.search(node.type) or _is_bare_string(node):
+            yield node.start_byte, node.end_byte
+        elif _DEFINITION.search(node.type):
+            body = node.child_by_field_name("body")
+            if body is not None:
+                yield _statement_of(node).start_byte, body.start_byte
+
+
+def _is_bare_string(node: tree_sitter.Node) -> bool:
+    return node.type in _STATEMENT and node.named_child_count == 1 and node.named_children[0].type in _STRING
+
+
+def _statement_of(node: tree_sitter.Node) -> tree_sitter.Node:
+    """Return the declaration, export or decorated definition that a definition is the value of."""
+    while node.parent is not None and _AROUND.search(node.parent.type) and node.parent.end_byte - node.end_byte <= 1:
+        node = node.parent
+    return node
+
+
+def _body_of_head(root: tree_sitter.Node, first: int, last: int) -> tree_sitter.Node | None:
+    """Return the body of the definition whose head is all that the rows hold; None where they hold more or none."""
+    found: tree_sitter.Node | None = None
+    for node in _walk(root):
+        if not _DEFINITION.search(node.type) or not first <= node.start_point.row <= last:
+            continue
+        body = node.child_by_field_name("body")
+        if body is not None and body.end_point.row > last and _is_outside(body, last):
+            found = body
+    return found
+
+
+def _is_outside(body: tree_sitter.Node, last: int) -> bool:
+    """Return whether a body's own statements all lie behind a row; its opening brace may stand before."""
+    statements: Sequence[tree_sitter.Node] = body.named_children
+    return all(child.start_point.row > last for child in statements)
+
+
+def _blanked(data: bytes, ranges: Sequence[tuple[int, int]]) -> bytes:
+    shown = bytearray(data)
+    for start, end in ranges:
+        for place in range(start, end):
+            if shown[place] != 0x0A:
+                shown[place] = 0x20
+    return bytes(shown)

@@ -1,0 +1,113 @@
+"""Says what a session's agent is told: always the phase, what to do and what to submit.
+
+So an agent that has forgotten everything can go on from any answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runtime.contracts.contract import END, ESCALATION, Contract
+from runtime.contracts.decisions import Decision
+from runtime.contracts.payloads import described
+from runtime.contracts.session_state import SessionState, Task
+
+CALL = "submit_phase"
+_OVER = "The session is over. Nothing is to be submitted; start_session begins another one."
+_WAITS = (
+    "A person has to answer before this session goes on. Tell the person the question, and that it is answered with "
+    "`{command}`. Nothing that you submit answers it."
+)
+
+
+def answer_of(contract: Contract, decision: Decision) -> dict[str, Any]:
+    """Return the answer to a call: where the session stands, and what was wrong or is worth knowing."""
+    state = decision.state
+    told = standing(contract, state)
+    if decision.code:
+        told["error"] = {"code": decision.code, "problems": list(decision.problems)}
+    if decision.notes:
+        told["notes"] = list(decision.notes)
+    if decision.is_recalled:
+        told["phase_summaries"] = dict(state.summaries)
+    return told
+
+
+def standing(contract: Contract, state: SessionState) -> dict[str, Any]:
+    """Return where a session stands and all that is needed to go on."""
+    told: dict[str, Any] = {
+        "session_id": state.session_id,
+        "phase": contract.phase_name(state.phase),
+        "compaction_count": state.compaction_count,
+    }
+    if state.place is not None:
+        told |= {"workspace": state.place.folder, "branch": state.place.branch or None}
+    if state.phase == END:
+        told |= {"instruction": _OVER, "outcome": state.outcome}
+        if state.failed_tasks and state.outcome == "verification_failed":
+            told["failed_tasks"] = list(state.failed_tasks)
+    elif state.phase == ESCALATION:
+        command = f"jeeves runs resume {state.session_id} --text …"
+        question = state.escalation.question if state.escalation is not None else ""
+        told |= {"instruction": _WAITS.format(command=command), "question": question}
+    else:
+        told |= _to_do(contract, state)
+    if state.warnings:
+        told["warnings"] = list(state.warnings)
+    return told
+
+
+def _to_do(contract: Contract, state: SessionState) -> dict[str, Any]:
+    rule = contract.phases[state.phase]
+    instruction = rule.instruction
+    if state.revert_reason and rule.duty == "plan":
+        instruction = f"Sent back because {state.revert_reason}\n\n{instruction}"
+    told: dict[str, Any] = {
+        "step": rule.step,
+        "instruction": instruction,
+        "expected_payload": described(rule.expected_payload),
+        "required_tools": [_demanded(demand.any_of, demand.at_least) for demand in rule.required_tools],
+        "call": CALL,
+    }
+    if rule.duty == "branches":
+        told["stale_branches"] = list(state.stale_branches)
+    if rule.duty == "impact" and state.must_verify:
+        told["must_verify"] = list(state.must_verify)
+    if rule.duty in {"plan", "finish"} and state.tasks:
+        told["tasks"] = [task_document(task) for task in state.tasks]
+    if rule.duty == "implement" and state.open_tasks:
+        told["next_task"] = task_document(state.open_tasks[0])
+        told["tasks_left"] = len(state.open_tasks)
+    return told
+
+
+def status_of(contract: Contract, state: SessionState) -> dict[str, Any]:
+    """Return all that an agent that has lost its context needs: where it stands, tasks, rules and summaries."""
+    told = standing(contract, state)
+    told |= {"intent": state.intent, "query": state.query, "flags": list(state.flags)}
+    told["tasks"] = [task_document(task) for task in state.tasks]
+    told["mandatory_rules"] = [{"rule": rule.rule, "source": rule.source} for rule in state.rules]
+    told["explored_files"] = list(state.explored)
+    told["phase_summaries"] = dict(state.summaries)
+    return told
+
+
+def task_document(task: Task) -> dict[str, Any]:
+    """Return a task as it is told to an agent."""
+    told: dict[str, Any] = {
+        "id": task.id,
+        "description": task.description,
+        "status": task.status,
+        "checklist": [{"item": item.item, "status": item.status} for item in task.checklist],
+    }
+    if task.failure_count:
+        told["failure_count"] = task.failure_count
+    if task.fixes:
+        told |= {"fixes": task.fixes, "revert_reason": task.revert_reason}
+    return told
+
+
+def _demanded(tools: Sequence[str], at_least: int) -> str:
+    listed = ", ".join(tools)
+    return f"at least {at_least} kinds of: {listed}" if at_least > 1 else listed

@@ -1,0 +1,193 @@
+"""Decides what a submission does to a session: it is refused with all that is wrong, or leads on.
+
+Pure and total. What only the files, git or a command can tell is gathered before (`demands_of` says what) and handed in
+as `Observed`; what has to be done outside is handed back as effects, which must succeed before the new state is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from runtime.contracts import duties
+from runtime.contracts.contract import END, ESCALATION, Condition, Contract, PhaseRule
+from runtime.contracts.duties import Effect, Observed, Outcome
+from runtime.contracts.payloads import problems_in
+from runtime.contracts.phase_order import first_phase, has_trait, next_phase
+from runtime.contracts.session_state import Escalation, SessionState, Task
+
+ErrorCode = Literal["", "payload_mismatch", "session_over", "waits_for_person"]
+MAX_SUMMARY_CHARS = 2_000
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """Holds the state after a submission, and what to say of it.
+
+    `code` and `problems`: why it was refused; the state has not changed then, its count of compactions aside. `notes`:
+    what the agent is told besides. `is_recalled`: the summaries of all finished phases are to be told again.
+    """
+
+    state: SessionState
+    code: ErrorCode = ""
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    is_recalled: bool = False
+
+
+def started(contract: Contract, state: SessionState) -> Decision:
+    """Return a new session in its first phase."""
+    return Decision(_entered(state, first_phase(contract, state)))
+
+
+def submitted(
+    contract: Contract,
+    state: SessionState,
+    payload: object,
+    compaction_count: object,
+    observed: Observed,
+    at_ms: int,
+) -> Decision:
+    """Return what a submission leads to.
+
+    A count of compactions that differs from the state's is taken over, and recalls the summaries.
+    """
+    state, is_recalled = _recounted(state, compaction_count)
+    decided = _judged(contract, state, payload, observed, at_ms)
+    return msgspec.structs.replace(decided, is_recalled=is_recalled)
+
+
+def answered(contract: Contract, state: SessionState, text: str, *, goes_on: bool, at_ms: int) -> Decision:
+    """Return what a person's answer to an escalation leads to: back to the plan, or to the end with the branch kept."""
+    if not state.waits_for_person:
+        return Decision(state, "payload_mismatch", ("the session asks nothing of a person",))
+    if not goes_on:
+        return Decision(_ended(state, "ended_by_person", at_ms))
+    tasks = duties.without_failures(state.tasks)
+    state = state.with_(tasks=tasks, interventions=0, escalation=None, revert_reason=f"a person says: {text}")
+    back = next(name for name in contract.order if contract.phases[name].duty == "plan")
+    return Decision(_entered(state.with_(changed_at_ms=at_ms), back))
+
+
+def demands_of(contract: Contract, state: SessionState, payload: object) -> frozenset[duties.Demand]:
+    """Return what has to be looked at before a submission can be judged; empty where it is refused anyhow."""
+    rule = contract.phases.get(state.phase)
+    if rule is None or problems_in(payload, rule.expected_payload):
+        return frozenset()
+    wanted = duties.DUTIES[rule.duty].demands
+    return wanted | ({"checks"} if rule.checks else set())
+
+
+def _recounted(state: SessionState, count: object) -> tuple[SessionState, bool]:
+    if isinstance(count, bool) or not isinstance(count, int) or count == state.compaction_count or count < 0:
+        return state, False
+    return state.with_(compaction_count=min(count, 1_000_000)), True
+
+
+def _judged(contract: Contract, state: SessionState, payload: object, observed: Observed, at_ms: int) -> Decision:
+    if state.is_over:
+        return Decision(state, "session_over", ("the session is over; start another one with start_session",))
+    if state.waits_for_person:
+        return Decision(state, "waits_for_person", ("a person has to answer before anything can be submitted",))
+    rule = contract.phases[state.phase]
+    if duties.is_repeated_plan(contract, state, rule, payload):
+        return Decision(state, notes=("the same task list was registered before; nothing has changed",))
+    problems = problems_in(payload, rule.expected_payload)
+    if problems or not isinstance(payload, Mapping):
+        return Decision(state, "payload_mismatch", tuple(problems))
+    problems = [*unused_tools(contract, state, rule, payload)]
+    outcome = duties.DUTIES[rule.duty].rule(contract, state, payload, observed)
+    problems += [*outcome.problems, *_failed_checks(outcome, observed)]
+    if problems:
+        return Decision(state, "payload_mismatch", tuple(problems), outcome.notes)
+    return _led_on(contract, outcome, payload, at_ms)
+
+
+def unused_tools(contract: Contract, state: SessionState, rule: PhaseRule, payload: Mapping[str, Any]) -> Sequence[str]:
+    """Return which demanded or claimed tools were not called: what counts is the server's own log."""
+    used = {use.tool: use.kind or use.tool for use in state.uses if use.visit == state.visit}
+    ever = {use.tool for use in state.uses} | set(used)
+    problems = []
+    for demand in rule.required_tools:
+        kinds = {kind for tool, kind in used.items() if tool in demand.any_of}
+        if len(kinds) < demand.at_least and duties.is_demanded(rule, payload):
+            many = f"{demand.at_least} kinds of " if demand.at_least > 1 else ""
+            problems.append(
+                f"tools: {many}{' / '.join(demand.any_of)} must be called in this phase; this server saw {len(kinds)}"
+            )
+    claimed = payload.get("tools_used")
+    for tool in claimed if isinstance(claimed, list) else ():
+        if tool in contract.tools and tool not in ever:
+            problems.append(f"tools_used: '{tool}' is claimed, but was never called in this session")
+    return problems
+
+
+def _failed_checks(outcome: Outcome, observed: Observed) -> list[str]:
+    if not outcome.claims_success:
+        return []
+    return [
+        f"check '{check.name}' fails, so this cannot have passed: {check.output}"
+        for check in observed.checks
+        if not check.passed
+    ]
+
+
+def _led_on(contract: Contract, outcome: Outcome, payload: Mapping[str, Any], at_ms: int) -> Decision:
+    state = outcome.state
+    rule = contract.phases[state.phase]
+    said = str(payload.get("summary") or payload.get("reason") or "").strip()[:MAX_SUMMARY_CHARS]
+    if said:
+        summaries = {**state.summaries, f"step_{rule.step:02d}_{contract.phase_name(state.phase)}": said}
+        state = state.with_(summaries=summaries)
+    state = state.with_(changed_at_ms=at_ms)
+    target = next_phase(contract, state, lambda condition: _holds(condition, contract, state, outcome))
+    if target == ESCALATION:
+        state = state.with_(escalation=_escalation(state, at_ms))
+    if target == END:
+        state = _ended(state, state.outcome or "completed", at_ms)
+        return Decision(state, notes=outcome.notes, effects=outcome.effects)
+    return Decision(_entered(state, target), notes=outcome.notes, effects=outcome.effects)
+
+
+def _holds(condition: Condition, contract: Contract, state: SessionState, outcome: Outcome) -> bool:
+    limits = contract.limits
+    found: Mapping[Condition, bool] = {
+        "answered_yes": outcome.answered_yes,
+        "tasks_open": bool(state.open_tasks),
+        "verification_failed": outcome.has_failed,
+        "task_failed_often": outcome.has_failed and _most_failures(state.tasks) >= limits.task_failures,
+        "intervened_often": state.interventions >= limits.interventions,
+        "issues_found": outcome.has_issues,
+        "reverted_often": outcome.has_issues and state.quality_reverts >= limits.quality_reverts,
+    }
+    return found[condition]
+
+
+def _most_failures(tasks: Sequence[Task]) -> int:
+    return max((task.failure_count for task in tasks), default=0)
+
+
+def _entered(state: SessionState, phase: str) -> SessionState:
+    if phase == END:
+        return state.with_(phase=END, outcome=state.outcome or "completed")
+    return state.with_(phase=phase, visit=state.visit + 1)
+
+
+def _ended(state: SessionState, outcome: str, at_ms: int) -> SessionState:
+    return state.with_(phase=END, outcome=outcome, escalation=None, changed_at_ms=at_ms)
+
+
+def _escalation(state: SessionState, at_ms: int) -> Escalation:
+    failing = ", ".join(state.failed_tasks) or "the work"
+    question = (
+        f"Verification of {failing} keeps failing, last with: {state.revert_reason}. How should it go on? "
+        "Answer with advice to try again, or end the session; its branch is kept."
+    )
+    return Escalation(f"{state.session_id}-q{state.visit}", question, at_ms)
+
+
+def makes_branch(contract: Contract, state: SessionState) -> bool:
+    """Return whether the session works on a branch of its own."""
+    return not has_trait(contract, state, "no_branch")

@@ -1,0 +1,230 @@
+"""Declares the MCP tools that lead a change under contract, and those that belong to its phases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+
+from actors.capabilities.code_change.session.live_session import LiveSession
+from runtime.errors import FencedError
+from serve.mcp.contract_host import ContractHost
+from serve.mcp.impact import impact_of
+from serve.mcp.toolset import McpTool, Report, ToolAnswer
+from serve.mcp.workspaces import WorkspaceHost
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
+Paths = Annotated[list[Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]], msgspec.Meta(max_length=500)]
+
+# Tools that enter their own calls in the session's log.
+SELF_RECORDED = frozenset(
+    {
+        *("start_session", "submit_phase", "get_session_status", "check_write_target", "add_explored_files"),
+        *("review_changes", "analyze_impact", "sync_index"),
+    }
+)
+
+
+class StartSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`intent`: IMPLEMENT, MODIFY, INVESTIGATE or QUESTION. `query`: the request in the person's own words."""
+
+    intent: Text
+    query: Text
+    flags: Annotated[list[str], msgspec.Meta(max_length=20)] = []
+    gate_level: Literal["auto", "full"] = "auto"
+    recovery: Literal["", "resume", "discard"] = ""
+
+
+class SubmitPhase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`data`: what `expected_payload` asks for. `compaction_count`: the last one told, one more after a compaction."""
+
+    data: dict[str, Any]
+    compaction_count: int | None = None
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """No arguments."""
+
+
+class OneFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`file`: its path from the top of the repository."""
+
+    file: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
+
+
+class Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`files`: their paths from the top of the repository."""
+
+    files: Paths
+
+
+class Impact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`symbols`: names that will change; `files`: files that will change."""
+
+    symbols: Annotated[list[str], msgspec.Meta(max_length=20)] = []
+    files: Annotated[list[str], msgspec.Meta(max_length=20)] = []
+
+
+Run = Callable[[ContractHost, WorkspaceHost, Any, Report], Awaitable[Mapping[str, Any]]]
+
+
+class ContractTool(NamedTuple):
+    """Describes one tool of a change: its name, its arguments, what it does and what it tells the model."""
+
+    name: str
+    title: str
+    parameters: type[msgspec.Struct]
+    run: Run
+    description: str
+    is_read_only: bool = True
+
+
+async def _start(host: ContractHost, search: WorkspaceHost, given: StartSession, report: Report) -> Mapping[str, Any]:
+    told = await host.sessions().start(given.intent, given.query, given.flags, given.gate_level, given.recovery)
+    beginning = host.beginning() if "error" not in told else {}
+    notes = [*told.get("notes", ()), *beginning.get("notes", ())]
+    rules = beginning.get("project_rules")
+    return {**told, **({"project_rules": rules} if rules else {}), **({"notes": notes} if notes else {})}
+
+
+async def _submit(host: ContractHost, search: WorkspaceHost, given: SubmitPhase, report: Report) -> Mapping[str, Any]:
+    return await host.session().submit(given.data, given.compaction_count)
+
+
+async def _status(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+    if host.live is not None:
+        return await host.live.status()
+    return await host.sessions().left_over()
+
+
+async def _check(host: ContractHost, search: WorkspaceHost, given: OneFile, report: Report) -> Mapping[str, Any]:
+    return await host.session().check_write_target(given.file)
+
+
+async def _explored(host: ContractHost, search: WorkspaceHost, given: Files, report: Report) -> Mapping[str, Any]:
+    return await host.session().add_explored_files(given.files)
+
+
+async def _review(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+    return await host.session().review_changes()
+
+
+async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, report: Report) -> Mapping[str, Any]:
+    found = await impact_of(search, given.symbols, given.files, report)
+    session: LiveSession | None = host.live
+    if session is not None:
+        must = tuple(dict.fromkeys((*session.state.must_verify, *(row["file"] for row in found["must_verify"]))))
+        await session.record("analyze_impact", [*given.files, *given.symbols], must_verify=must)
+    return found
+
+
+async def _sync(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
+    state = await search.result("git_status", {}, report)
+    return {"status": "the index is up to date with the files on disk", "branch": state.data.get("branch")}
+
+
+CONTRACT_TOOLS = (
+    ContractTool(
+        "start_session",
+        "Start a change",
+        StartSession,
+        _start,
+        "Begin a change under contract (or an investigation), or go on with one that was left (`recovery`: resume). "
+        "The answer says the phase, what to do and what to submit; from then on follow `instruction` and call only "
+        "submit_phase to get on. Flags: no_verify, no_quality, only_verify, only_explore, fast, quick, "
+        "no_doc_research, no_intervention. Takes a second.",
+        is_read_only=False,
+    ),
+    ContractTool(
+        "submit_phase",
+        "Submit a phase",
+        SubmitPhase,
+        _submit,
+        "Hand in what the current phase expects (`expected_payload` of the last answer, in `data`). It is checked: "
+        "tools you name must have been called, evidence must be real. The answer is the next phase, or `error` with "
+        "every problem and the same phase again. Send compaction_count + 1 when your context was compacted: the "
+        "summaries of all phases come back.",
+        is_read_only=False,
+    ),
+    ContractTool(
+        "get_session_status",
+        "Show where the change stands",
+        Nothing,
+        _status,
+        "Ask where the change stands: phase, instruction, what to submit, tasks, rules, summaries. Use it "
+        "whenever you have lost track. Free.",
+    ),
+    ContractTool(
+        "check_write_target",
+        "Ask whether a file may be written",
+        OneFile,
+        _check,
+        "Ask before you write or delete a file in a change. Yes for files that you explored and for new ones beside "
+        "them; anything else is refused at the commit.",
+        is_read_only=False,
+    ),
+    ContractTool(
+        "add_explored_files",
+        "Add explored files",
+        Files,
+        _explored,
+        "Add files to those that you explored, after this server's tools have shown them to you in this session.",
+        is_read_only=False,
+    ),
+    ContractTool(
+        "review_changes",
+        "Review the change",
+        Nothing,
+        _review,
+        "List every file that differs from where the change began, and which of them may not be in it. Read the lines "
+        "with git or read_code. Required before the commit.",
+    ),
+    ContractTool(
+        "analyze_impact",
+        "Analyse the impact of a change",
+        Impact,
+        _impact,
+        "Find what a change of symbols or files touches: `must_verify` (proven callers, importers, tests), with what "
+        "proves it, and `should_verify` (mentions by name, documents). A second or so for each symbol.",
+    ),
+    ContractTool(
+        "sync_index",
+        "Bring the index up to date",
+        Nothing,
+        _sync,
+        "Bring the index up to date with the files on disk. Seldom needed: every search does so by itself.",
+    ),
+)
+
+
+def contract_tools(host: ContractHost, search: WorkspaceHost) -> list[McpTool]:
+    """Return the records of the tools of a change, which run on these hosts."""
+    return [
+        McpTool(
+            name=tool.name,
+            title=tool.title,
+            description=tool.description,
+            parameters=tool.parameters,
+            run=_run_of(tool, host, search),
+            kind="contract",
+            is_read_only=tool.is_read_only,
+        )
+        for tool in CONTRACT_TOOLS
+    ]
+
+
+def _run_of(tool: ContractTool, host: ContractHost, search: WorkspaceHost) -> Callable[..., Awaitable[ToolAnswer]]:
+    async def run(given: msgspec.Struct, report: Report) -> ToolAnswer:
+        try:
+            return told(await tool.run(host, search, given, report))
+        except FencedError as error:
+            return told({"error": {"code": "taken_over", "problems": [error.message]}})
+
+    return run
+
+
+def told(data: Mapping[str, Any]) -> ToolAnswer:
+    """Return an answer whose text is its data as JSON, as models read it; an `error` in it makes it one."""
+    return ToolAnswer(json.dumps(data, ensure_ascii=False, indent=1), dict(data), is_error="error" in data)

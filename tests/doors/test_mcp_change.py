@@ -1,0 +1,248 @@
+"""A change under contract by the official client, on a real package's source: led through it, killed, resumed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tests.capabilities.code_change.played_agent import git
+from tests.doors.mcp_site import HttpServerProcess, RawClient, Site, http_session, stdio_session
+from tests.doors.program import Program
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
+
+UTILS = (Path(str(click.__file__)).parent / "utils.py").read_text()
+(FOUND,) = re.finditer(r"def (_?make_default_short_help)\(help: str, max_length: int = 45\) -> str:", UTILS)
+NAME, OLD = FOUND.group(1), FOUND.group()
+NEW = OLD.replace("45", "60")
+QUERY = f"Let {NAME} show 60 characters by default"
+Call = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    shutil.copytree(Path(str(click.__file__)).parent, root / "click", ignore=shutil.ignore_patterns("__pycache__"))
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "A Tester")
+    git(root, "config", "user.email", "tester@example.org")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "the package")
+    return root.resolve()
+
+
+@pytest.fixture(params=["stdio", "http"])
+def site(request: pytest.FixtureRequest, jeeves: Program, project: Path) -> Iterator[Site]:
+    session = stdio_session if request.param == "stdio" else http_session
+    opened = Site(session(jeeves, project, "--tools", "all"))
+    yield opened
+    opened.close()
+
+
+class Client:
+    """Plays the agent: it calls tools as a model would, and submits what the phase expects."""
+
+    def __init__(self, call: Call, root: Path) -> None:
+        self._call = call
+        self.root = root
+        self.told: dict[str, Any] = {}
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        return self._call(tool, **arguments)
+
+    def start(self, **fields: Any) -> dict[str, Any]:
+        self.told = self.call("start_session", intent="MODIFY", query=QUERY, **fields)
+        return self.told
+
+    def submit(self, **data: Any) -> dict[str, Any]:
+        self.told = self.call("submit_phase", data=data)
+        return self.told
+
+    def step(self) -> dict[str, Any]:
+        step = self.told["step"]
+        told = getattr(self, f"_step_{step}")()
+        assert "error" not in told, told["error"]
+        return told
+
+    def finish(self) -> dict[str, Any]:
+        while self.told["phase"] != "SESSION_COMPLETE":
+            self.step()
+        return self.told
+
+    def _step_3(self) -> dict[str, Any]:
+        self.call("search_files", pattern="**/*.md")
+        return self.submit(documents_reviewed=[], tools_used=["search_files"], summary="the package has no documents")
+
+    def _step_4(self) -> dict[str, Any]:
+        symbol = {"value": NAME, "quote": NAME}
+        action = {"value": "modify", "quote": f"Let {NAME} show 60 characters"}
+        return self.submit(action_type=action, target_symbols=[symbol], tools_used=[], summary="raise a default")
+
+    def _step_5(self) -> dict[str, Any]:
+        self.call("find_definitions", name=NAME)
+        self.call("explore_symbol_usage", symbol=NAME)
+        self.call("read_code", path="click/utils.py", start_line=50, end_line=110)
+        self.call("read_code", path="click/core.py", start_line=1, end_line=60)
+        self.call("read_code", path="click/formatting.py", start_line=1, end_line=60)
+        return self.submit(
+            explored_files=["click/utils.py", "click/core.py", "click/formatting.py"],
+            findings=["core calls it with limits of its own"],
+            tools_used=["find_definitions", "explore_symbol_usage", "read_code"],
+            summary="the default is used where no limit is given",
+        )
+
+    def _step_6(self) -> dict[str, Any]:
+        return self.submit(needs_more_information=True, reason="there may be a second default")
+
+    def _step_7(self) -> dict[str, Any]:
+        self.call("semantic_search", query="short help text of a command cut to a length")
+        return self.submit(search_results=["core has another"], tools_used=["semantic_search"], summary="core limits")
+
+    def _step_8(self) -> dict[str, Any]:
+        return self.submit(has_unverified_hypotheses=False, reason="all read")
+
+    def _step_10(self) -> dict[str, Any]:
+        return self.submit(needs_impact_analysis=True, reason="callers")
+
+    def _step_11(self) -> dict[str, Any]:
+        found = self.call("analyze_impact", symbols=[NAME])
+        told = self.call("get_session_status")
+        assert told["must_verify"] == [row["file"] for row in found["must_verify"]]
+        assert "click/core.py" in told["must_verify"]
+        rows = [{"file": file, "finding": "passes a limit of its own"} for file in told["must_verify"]]
+        return self.submit(impact_summary=rows, tools_used=["analyze_impact"], summary="nobody relies on 45")
+
+    def _step_12(self) -> dict[str, Any]:
+        items = [{"item": "60 in click/utils.py", "status": "pending"}]
+        task = {"id": "t1", "description": "the default", "status": "pending", "checklist": items}
+        return self.submit(tasks=[task], tools_used=[], summary="one task")
+
+    def _step_13(self) -> dict[str, Any]:
+        assert self.call("check_write_target", file="click/utils.py")["permitted"] is True
+        assert self.call("check_write_target", file="click/types.py")["permitted"] is False
+        path = Path(self.told["workspace"]) / "click" / "utils.py"
+        text = path.read_text()
+        path.write_text(text.replace(OLD, NEW))
+        line = text[: text.index(OLD)].count("\n") + 1
+        item = {"item": "60 in click/utils.py", "status": "done", "evidence": f"click/utils.py:{line}"}
+        return self.submit(task_id="t1", checklist=[item], tools_used=["check_write_target"], summary="done")
+
+    def _step_14(self) -> dict[str, Any]:
+        return self.submit(summary="60 by default")
+
+    def _step_15(self) -> dict[str, Any]:
+        workspace = self.told["workspace"]
+        script = f"import click.utils as u; assert len(u.{NAME}('word ' * 30)) > 45"
+        environment = {**os.environ, "PYTHONPATH": workspace}
+        done = subprocess.run([sys.executable, "-c", script], cwd=workspace, env=environment, check=False)
+        return self.submit(passed=done.returncode == 0, details="tried", tools_used=[], summary="longer texts pass")
+
+    def _step_17(self) -> dict[str, Any]:
+        files = [row["file"] for row in self.call("review_changes")["files"]]
+        assert files == ["click/utils.py"]
+        message = "Show 60 characters of short help by default"
+        return self.submit(
+            reviewed_files=files, commit_message=message, tools_used=["review_changes"], summary="one line"
+        )
+
+    def _step_18(self) -> dict[str, Any]:
+        return self.submit(quality_score=9, issues=[], tools_used=[], summary="good")
+
+    def _step_19(self) -> dict[str, Any]:
+        return self.submit(summary="Short help shows 60 characters by default.")
+
+
+def calls_of(site: Site) -> Call:
+    def call(tool: str, **arguments: Any) -> dict[str, Any]:
+        told = site.call(tool, **arguments).structured_content
+        assert isinstance(told, dict)
+        return told
+
+    return call
+
+
+def is_merged(root: Path) -> bool:
+    return NEW in (root / "click" / "utils.py").read_text() and git(root, "branch", "--show-current") == "main"
+
+
+@pytest.mark.parametrize("is_dirty", [False, True])
+def test_a_client_is_led_through_a_whole_change(site: Site, project: Path, is_dirty: bool) -> None:
+    if is_dirty:
+        (project / "click" / "types.py").write_text("mine\n")
+    client = Client(calls_of(site), project)
+    client.start()
+    assert client.finish()["outcome"] == "completed"
+    assert is_merged(project)
+    assert git(project, "status", "--porcelain").split()[:1] == (["M"] if is_dirty else [])
+    assert "Show 60 characters" in git(project, "log", "--format=%s", "--no-merges", "-1")
+
+
+def test_during_a_session_tools_are_bound_to_the_phase_and_without_one_they_are_free(site: Site, project: Path) -> None:
+    client = Client(calls_of(site), project)
+    assert "error" not in client.call("semantic_search", query="short help")
+    assert client.call("get_session_status")["phase"] == "NONE"
+    client.start()
+    assert client.call("semantic_search", query="short help")["error"]["code"] == "out_of_phase"
+    assert client.call("submit_phase", data={"x": 1})["error"]["code"] == "payload_mismatch"
+
+
+def raw_calls(client: RawClient) -> Call:
+    numbers = iter(range(1, 10_000))
+
+    def call(tool: str, **arguments: Any) -> dict[str, Any]:
+        number = next(numbers)
+        client.request(number, "tools/call", name=tool, arguments=arguments)
+        told: dict[str, Any] = client.answer(number)["result"]["structuredContent"]
+        return told
+
+    return call
+
+
+def test_a_server_that_is_killed_after_every_step_is_resumed_and_the_change_ends_the_same(
+    jeeves: Program, project: Path
+) -> None:
+    killed = 0
+    told: dict[str, Any] = {}
+    while told.get("phase") != "SESSION_COMPLETE":
+        raw = RawClient(jeeves, project, "--tools", "all")
+        try:
+            raw.initialize()
+            client = Client(raw_calls(raw), project)
+            if killed:
+                assert client.start()["recovery_available"] is True
+            told = client.start(**({"recovery": "resume"} if killed else {}))
+            assert "error" not in told, told
+            told = client.step()
+        finally:
+            os.kill(raw.process.pid, signal.SIGKILL)
+            raw.process.communicate()
+        killed += 1
+    assert killed == 15
+    assert is_merged(project)
+    assert git(project, "branch", "--list", "llm_task_*") == ""
+
+
+def test_a_second_server_is_told_that_a_session_is_live(jeeves: Program, project: Path) -> None:
+    first = HttpServerProcess(jeeves, project, "--tools", "all")
+    second = RawClient(jeeves, project, "--tools", "all")
+    site = Site(stdio_session(jeeves, project, "--tools", "all"))
+    try:
+        Client(calls_of(site), project).start()
+        second.initialize()
+        answer = Client(raw_calls(second), project).start()
+        assert answer["error"]["code"] == "session_live"
+    finally:
+        site.close()
+        first.close()
+        second.process.kill()
+        second.process.communicate()

@@ -1,0 +1,99 @@
+"""Which lines implement something: what only passes, returns nothing or promises to be written does not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.codebase.parsing.empty_bodies import is_empty
+
+EMPTY = {
+    "a.py": [
+        "def f():\n    pass\n",
+        "def f():\n    ...\n",
+        'def f():\n    """Does it all."""\n',
+        'def f(a, b):\n    """Does it."""\n    # later\n    return None\n',
+        "def f():\n    raise NotImplementedError('soon')\n",
+        "class C:\n    def f(self):\n        # TODO: write\n        pass\n",
+        "async def f(\n    a: int,\n) -> None:\n    return\n",
+        "# TODO everything\n",
+        "\n\n",
+    ],
+    "a.js": [
+        "function f() {}\n",
+        "const f = () => {\n  // TODO\n};\n",
+        'function f() {\n  throw new Error("Not implemented yet");\n}\n',
+        "class C {\n  f() {\n    return null;\n  }\n}\n",
+    ],
+    "a.ts": [
+        "export function f(a: number): void {\n}\n",
+        "function f(): string {\n  throw new NotImplementedError();\n}\n",
+    ],
+    "a.go": [
+        "func F() {\n}\n",
+        'func F() error {\n\tpanic("not implemented")\n}\n',
+        "func F() error {\n\treturn nil\n}\n",
+    ],
+    "a.rs": ["fn f() {\n    todo!()\n}\n", 'fn f() -> u8 {\n    unimplemented!("x")\n}\n'],
+    "A.java": [
+        "class A {\n  void f() {\n  }\n}\n",
+        "class A {\n  int f() {\n    throw new UnsupportedOperationException();\n  }\n}\n",
+    ],
+    "a.c": ["int f(void) {\n  /* TODO */\n  return 0;\n}\n"],
+    "notes.txt": ["TODO: say it\n", "\n"],
+}
+FULL = {
+    "a.py": [
+        "def f():\n    return g()\n",
+        "def f():\n    pass\n    g()\n",
+        "X = 1\n",
+        "import os\n",
+        "def f(a):\n    if a:\n        return None\n    return a + 1\n",
+        "class C:\n    limit = 3\n",
+    ],
+    "a.js": ["function f() { return g(); }\n", "const f = () => g();\n"],
+    "a.go": ["func F() error {\n\treturn g()\n}\n"],
+    "a.rs": ["fn f() -> u8 {\n    g() + 1\n}\n"],
+    "A.java": ["class A {\n  int f() {\n    return g();\n  }\n}\n"],
+    "a.c": ["int f(void) {\n  return g();\n}\n"],
+    "notes.txt": ["Retries are limited to three.\n"],
+    "a.toml": ["retries = 3\n"],
+}
+
+
+def cases(by_path: dict[str, list[str]]) -> list[tuple[str, str]]:
+    return [(path, text) for path, texts in by_path.items() for text in texts]
+
+
+@pytest.mark.parametrize(("path", "text"), cases(EMPTY))
+def test_what_does_nothing_is_empty(path: str, text: str) -> None:
+    assert is_empty(text, path, 1, text.count("\n"))
+
+
+@pytest.mark.parametrize(("path", "text"), cases(FULL))
+def test_what_does_something_is_not(path: str, text: str) -> None:
+    assert not is_empty(text, path, 1, text.count("\n"))
+
+
+@pytest.mark.parametrize(("path", "text"), [pair for pair in cases(EMPTY) if "def " in pair[1] or "fn " in pair[1]])
+def test_the_head_of_an_empty_function_is_empty_too(path: str, text: str) -> None:
+    head = next(number for number, line in enumerate(text.split("\n"), 1) if "def " in line or "fn " in line)
+    assert is_empty(text, path, head, head)
+
+
+def test_the_head_of_a_function_that_works_stands_for_its_body() -> None:
+    assert not is_empty("def f():\n    return g()\n", "a.py", 1, 1)
+
+
+def test_a_docstring_alone_is_no_work_even_within_a_function_that_does_some() -> None:
+    text = 'def f():\n    """Tells.\n\n    More.\n    """\n    return g()\n'
+    assert is_empty(text, "a.py", 2, 5)
+    assert not is_empty(text, "a.py", 2, 6)
+
+
+@given(
+    st.text(max_size=200), st.sampled_from(["a.py", "a.js", "a.rs", "x.bin"]), st.integers(1, 20), st.integers(0, 20)
+)
+def test_any_text_is_judged(text: str, path: str, start: int, more: int) -> None:
+    assert is_empty(text, path, start, start + more) in {True, False}
