@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -270,7 +271,7 @@ async def test_a_planner_without_the_critics_plan_is_told_the_answer_so_far_and_
     assert "- definition:" not in second.partition("Form:")[0]
 
 
-async def test_intent_and_planner_are_told_languages_folders_and_the_head_of_the_readme(
+async def test_intent_and_planner_are_told_languages_folders_files_and_the_head_of_the_readme(
     relay: AnalysisHarness,
 ) -> None:
     model = ScriptedModel([by_agent({**GOOD, "intent": GOALS_ALONE})])
@@ -281,6 +282,7 @@ async def test_intent_and_planner_are_told_languages_folders_and_the_head_of_the
             assert "languages (files): python " in prompt
             assert "folders (files): relay " in prompt
             assert "head of README.md:" in prompt
+            assert re.search(r"^files of relay: .*van\.py", prompt, re.MULTILINE)
 
 
 WITHOUT_PLAN = {name: value for name, value in GOOD["intent"].items() if name not in {"steps", "feasibility"}}

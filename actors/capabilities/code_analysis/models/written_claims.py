@@ -41,6 +41,8 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "excerpt": "item",
     "caller": "caller",
     "reference": "caller",
+    "mention": "mention",
+    "passage": "said",
     "callee": "step",
     "importer": "importer",
     "namesake": "related",
