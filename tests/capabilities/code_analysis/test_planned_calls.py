@@ -251,6 +251,25 @@ async def test_a_further_round_takes_two_calls_and_goes_by_the_plan_of_the_criti
     assert document["terminal_reason"] == "completed"
 
 
+async def test_what_searches_find_leaves_room_for_what_a_later_round_asks_for_by_name(relay: AnalysisHarness) -> None:
+    def write(request: ModelRequest) -> Any:
+        number = re.search(r"^(\d+)\. code .*\n(\d+)\| ", request.messages[1].content, re.MULTILINE)
+        assert number is not None
+        fact, line = map(int, number.groups())
+        return {**GOOD["synthesizer"], "claims": [written("mechanism", "It is there.", (fact, line, line))]}
+
+    intent = {**GOOD["intent"], "steps": [planned("locate", "parcel", "mechanism")]}
+    critic = next_round([planned("read_code", "is_full", "mechanism")])
+    script = by_agent({**GOOD, "intent": intent, "critic": critic, "synthesizer": write})
+    model = ScriptedModel([script])
+    document = await ModelDesk(relay, model).ask(QUESTION, explain=True, limits={"max_total_code_tokens": 100})
+    first, second = (request.messages[1].content for request in model.requests if agent_of(request) == "synthesizer")
+    assert "code is_full (relay/depot.py:26-28)\n(lines 26 to 28 of it are not shown)" in first
+    assert "1. code is_full (relay/depot.py:26-28)\n26| def is_full(" in second
+    assert "\n28| " in second
+    assert document["usage"]["stages"] == 2
+
+
 async def test_a_planner_without_the_critics_plan_is_told_the_answer_so_far_and_the_hint(
     relay: AnalysisHarness,
 ) -> None:

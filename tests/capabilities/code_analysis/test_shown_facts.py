@@ -27,8 +27,14 @@ def shown(*facts: Fact) -> list[str]:
 def test_a_claim_may_rest_on_a_fact_of_each_kind(kind: FactKind) -> None:
     fact = Fact(kind, cited("van.py", 3), name="leave", text="leave()")
     claim = WrittenClaim(goal="g", text="It leaves.", facts=[CitedFact(fact=1, first_line=0, last_line=0)])
-    read = claims_of([claim], [ShownFact(fact)], ["g"])
+    read = claims_of([claim], [ShownFact(fact, 3 if kind == "code" else 0)], ["g"])
     assert [(made.text, made.citations) for made in read.by_goal["g"]] == [("It leaves.", (fact.citation,))]
+
+
+def test_code_of_which_no_line_was_shown_carries_no_claim() -> None:
+    claim = WrittenClaim(goal="g", text="It leaves.", facts=[CitedFact(fact=1, first_line=0, last_line=0)])
+    read = claims_of([claim], [ShownFact(Fact("code", cited("van.py", 3, 9), name="leave"))], ["g"])
+    assert (read.count, read.reasons) == (0, {"lines_not_shown": 1})
 
 
 def test_a_passage_is_shown_with_all_of_its_sentences() -> None:
@@ -65,3 +71,14 @@ def test_a_passage_within_code_that_was_read_is_not_shown_again(last: int, count
     passage = Fact("passage", cited("a.py", 3, last), symbol_kind="comment", text="The van leaves.")
     code = Fact("code", cited("a.py", 1, 9), name="leave", text="\n".join("123456789"))
     assert len(in_reading_order(QUESTION, [passage, code], [], (), wants_uses=False)) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [("one\ntwo\nthree", [1, 2, 3]), ("one\ntwo\n", [1, 2, 3]), ("one\ntw", [1]), ("on", [])],
+    ids=["whole", "the last line is empty", "cut in the second line", "cut in the first line"],
+)
+def test_half_a_line_at_the_end_of_a_text_that_was_cut_is_not_shown_as_a_line(text: str, lines: list[int]) -> None:
+    (said,) = shown(Fact("code", cited("a.py", 1, 3), name="go", text=text))
+    assert [int(line.partition("|")[0]) for line in said.split("\n") if "| " in line] == lines
+    assert said.endswith(f"(lines {len(lines) + 1} to 3 of it are not shown)") is (len(lines) < 3)

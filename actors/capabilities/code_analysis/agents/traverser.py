@@ -39,6 +39,7 @@ from runtime.run.stage_view import StageView
 MAX_FACTS_PER_STEP = 60
 CODE_CHARS_PER_TOKEN = 4
 MAX_RETRIES_PER_STEP = 2
+SHARE_OF_LATER_PASSES = 1 / 3
 
 
 class StepRun(msgspec.Struct):
@@ -68,7 +69,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
         files |= {fact.citation.file for fact in found if fact.kind == "code"}
         bounds = [forbids(step.tool, view.context_bounds)] if len(calls) < len(wanted) else []
         done[step.id] = StepRun(step, results, found, bounds)
-    facts = _within(distinct(fact for run in done.values() for fact in run.facts), view)
+    facts = _within(distinct(fact for run in done.values() for fact in run.facts), view, steps)
     results = [result for run in done.values() for result in run.results]
     output = ExecutionOutput(
         results=[_report(run) for run in done.values()],
@@ -111,7 +112,7 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
     groups = traversed_of(view)
     place = {step.id: number for number, step in enumerate(plan_of(view).steps)}
     found = [fact for group in groups for fact in group.facts]
-    facts = _within(distinct(sorted(found, key=lambda fact: place[fact.step])), view)
+    facts = _within(distinct(sorted(found, key=lambda fact: place[fact.step])), view, plan_of(view).steps)
     reports = [report for group in groups for report in group.results]
     attempts = [tried for group in groups for tried in group.attempt_history.items()]
     output = ExecutionOutput(
@@ -262,18 +263,22 @@ def _code_of_earlier_passes(view: StageView) -> dict[tuple[str, int], int]:
     return passed_chars
 
 
-def _within(facts: list[Fact], view: StageView) -> list[Fact]:
+def _within(facts: list[Fact], view: StageView, steps: Sequence[Step]) -> list[Fact]:
     """Cut texts of code where the query's budget ends; a fact is never dropped for its text.
 
-    Text that an earlier pass already passed on is counted once.
+    Text that an earlier pass already passed on is counted once. What a search found and nobody asked for by name leaves
+    a share of the budget to later passes, which would otherwise see nothing of what they read.
     """
     known = _code_of_earlier_passes(view)
     budget_tokens = view.context_bounds.get("max_total_code_tokens", 12_000)
     left_chars = budget_tokens * CODE_CHARS_PER_TOKEN - sum(known.values())
+    unasked = {step.id for step in steps if step.in_order}
+    kept_back = int(max(0, left_chars) * SHARE_OF_LATER_PASSES)
     kept = []
     for fact in facts:
         paid_chars = known.get((fact.citation.file, fact.citation.start_line), 0)
-        text = fact.text[: paid_chars + max(0, left_chars)]
+        room_chars = left_chars - (kept_back if fact.step in unasked else 0)
+        text = fact.text[: paid_chars + max(0, room_chars)]
         left_chars -= max(0, len(text) - paid_chars)
         kept.append(fact if text == fact.text else msgspec.structs.replace(fact, text=text))
     return kept

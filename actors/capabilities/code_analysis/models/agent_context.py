@@ -121,7 +121,7 @@ def numbered(fitted: FittedContext, facts: Sequence[Fact]) -> list[str]:
         excerpt = code.get(said.id)
         last = last_line_of(excerpt)
         end = fact.citation.end_line
-        cut = "" if not fact.text or fact.kind != "code" or last >= end else _left_out(last, fact)
+        cut = "" if fact.kind != "code" or last >= end else _left_out(last, fact)
         lines.append(f"{number}. {said.statement}" + (f"\n{excerpt.text}" if excerpt is not None else "") + cut)
     if len(facts) > len(shown):
         lines.append(f"({len(facts) - len(shown)} more facts are not shown: there is no room for them.)")
@@ -145,7 +145,7 @@ def _excerpts(named: Sequence[tuple[str, Fact]], room_tokens: int, count: Count)
     for name, fact in named:
         if fact.kind != "code" or not fact.text:
             continue
-        lines = with_numbers(fact.text.split("\n"), fact.citation.start_line)
+        lines = with_numbers(_whole_lines(fact), fact.citation.start_line)
         kept: list[str] = []
         left -= count(fact.citation.mark) + 1
         is_full = left < 0
@@ -157,6 +157,13 @@ def _excerpts(named: Sequence[tuple[str, Fact]], room_tokens: int, count: Count)
         if kept:
             made.append(Excerpt(place=fact.citation.mark, text="\n".join(kept), fact=name))
     return tuple(made)
+
+
+def _whole_lines(fact: Fact) -> list[str]:
+    """Return the lines of a fact's code; of a text that was cut by its length, without the half line at the end."""
+    lines = fact.text.split("\n")
+    is_cut = len(lines) <= fact.citation.end_line - fact.citation.start_line
+    return lines[:-1] if is_cut else lines
 
 
 def with_numbers(lines: Sequence[str], first: int) -> list[str]:
