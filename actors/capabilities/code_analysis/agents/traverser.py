@@ -12,7 +12,14 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.agents.context_limits import capped, forbids, may_read, slices_cut, tree_cut
+from actors.capabilities.code_analysis.agents.context_limits import (
+    capped,
+    forbids,
+    may_read,
+    slices_cut,
+    texts_cut,
+    tree_cut,
+)
 from actors.capabilities.code_analysis.agents.found_places import found_places
 from actors.capabilities.code_analysis.agents.retries import with_retries
 from actors.capabilities.code_analysis.answers.comparison import compared
@@ -39,7 +46,6 @@ from runtime.run.stage_view import StageView
 MAX_FACTS_PER_STEP = 60
 CODE_CHARS_PER_TOKEN = 4
 MAX_RETRIES_PER_STEP = 2
-SHARE_OF_LATER_PASSES = 1 / 3
 
 
 class StepRun(msgspec.Struct):
@@ -264,24 +270,11 @@ def _code_of_earlier_passes(view: StageView) -> dict[tuple[str, int], int]:
 
 
 def _within(facts: list[Fact], view: StageView, steps: Sequence[Step]) -> list[Fact]:
-    """Cut texts of code where the query's budget ends; a fact is never dropped for its text.
-
-    Text that an earlier pass already passed on is counted once. What a search found and nobody asked for by name leaves
-    a share of the budget to later passes, which would otherwise see nothing of what they read.
-    """
+    """Cut texts of code where the query's budget ends; text that an earlier pass already passed on is counted once."""
     known = _code_of_earlier_passes(view)
     budget_tokens = view.context_bounds.get("max_total_code_tokens", 12_000)
     left_chars = budget_tokens * CODE_CHARS_PER_TOKEN - sum(known.values())
-    unasked = {step.id for step in steps if step.in_order}
-    kept_back = int(max(0, left_chars) * SHARE_OF_LATER_PASSES)
-    kept = []
-    for fact in facts:
-        paid_chars = known.get((fact.citation.file, fact.citation.start_line), 0)
-        room_chars = left_chars - (kept_back if fact.step in unasked else 0)
-        text = fact.text[: paid_chars + max(0, room_chars)]
-        left_chars -= max(0, len(text) - paid_chars)
-        kept.append(fact if text == fact.text else msgspec.structs.replace(fact, text=text))
-    return kept
+    return texts_cut(facts, left_chars, known, {step.id for step in steps if step.in_order})
 
 
 def _context_size(results: Sequence[ToolResult], facts: Sequence[Fact]) -> ContextSize:
