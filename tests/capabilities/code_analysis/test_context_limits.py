@@ -213,12 +213,18 @@ def sizes(facts: list[Fact]) -> list[int]:
 
 def test_the_best_find_of_each_search_is_read_before_the_second_best_of_any_and_what_was_asked_for_first() -> None:
     found = [read("s1", 1, 30), read("s1", 2, 30), read("s2", 3, 30), read("asked", 4, 30), read("s2", 5, 30)]
-    assert sizes(texts_cut(found, 150, {}, {"s1", "s2"})) == [30, 10, 30, 30, 0]
+    assert sizes(texts_cut(found, 120, {}, {"s1", "s2"})) == [30, 10, 30, 30, 0]
     assert sizes(texts_cut(found, 150, {}, ())) == [30, 30, 30, 30, 30]
 
 
-@pytest.mark.parametrize(("size", "shown"), [(59, 59), (60, 60), (61, 60)])
-def test_a_third_of_the_code_is_kept_for_later_passes_unless_it_is_asked_for(size: int, shown: int) -> None:
+@pytest.mark.parametrize(("size", "shown"), [(3_999, [3_999, 1_001]), (4_000, [3_000, 2_000])])
+def test_a_long_find_waits_for_a_shorter_one_of_the_next_rank(size: int, shown: list[int]) -> None:
+    found = [read("s1", 1, size), read("s2", 2, 2_000)]
+    assert sizes(texts_cut(found, 6_000, {}, {"s1", "s2"})) == shown
+
+
+@pytest.mark.parametrize(("size", "shown"), [(74, 74), (75, 75), (76, 75)])
+def test_a_sixth_of_the_code_is_kept_for_later_passes_unless_it_is_asked_for(size: int, shown: int) -> None:
     assert sizes(texts_cut([read("s1", 1, size)], 90, {}, {"s1"})) == [shown]
     assert sizes(texts_cut([read("s1", 1, size)], 90, {}, ())) == [size]
     assert sizes(texts_cut([read("s1", 1, size)], 0, {("a.py", 1): 50}, {"s1"})) == [50]

@@ -16,7 +16,9 @@ from runtime.codebase.tool_registry import code_tool
 
 CHARS_PER_TOKEN = 4
 # Of the code that a pass may pass on, what it keeps back from reads that nobody asked for.
-SHARE_OF_LATER_PASSES = 1 / 3
+SHARE_OF_LATER_PASSES = 1 / 6
+# As much text counts as one find: what is longer waits for shorter ones of the next ranks.
+CHARS_OF_A_FIND = 4_000
 
 
 def capped(tool: str, arguments: Mapping[str, Any], bounds: Mapping[str, int]) -> dict[str, Any] | None:
@@ -64,15 +66,16 @@ def texts_cut(
     """Cut the texts of code to `left_chars` in all; a fact is never dropped for its text.
 
     `known`: (file, first line) → characters that count no more. `unasked`: ids of steps that read what a search found.
-    Their texts come last, the best of each search before the second best of any, and leave a share to later passes,
-    which would otherwise see nothing of what they ask for by name.
+    Their texts come last, the best of each search before the second best of any, long ones later, and leave a share to
+    later passes, which would otherwise see nothing of what they ask for by name.
     """
     turns: Counter[str] = Counter()
     order: list[tuple[bool, int, int]] = []
     for number, fact in enumerate(facts):
         is_unasked = fact.step in unasked and fact.kind == "code"
         turns[fact.step] += is_unasked
-        order.append((is_unasked, turns[fact.step] if is_unasked else 0, number))
+        turn = turns[fact.step] + len(fact.text) // CHARS_OF_A_FIND
+        order.append((is_unasked, turn if is_unasked else 0, number))
     kept_back = int(max(0, left_chars) * SHARE_OF_LATER_PASSES)
     texts: dict[int, str] = {}
     for is_unasked, _, number in sorted(order):
