@@ -171,6 +171,58 @@ async def test_an_endpoint_reasons_for_all_four_agents_and_the_answer_tells_what
     assert all("json_schema" in body["response_format"]["type"] for body in endpoint.bodies)
 
 
+# Keywords that hosted services refuse in the schemas of their strict mode.
+REFUSED = frozenset({"maxLength", "minLength", "minimum", "maximum", "maxItems", "minItems", "pattern", "format"})
+
+
+def faults_of(schema: Any) -> list[str]:
+    """What a strict service refuses in a schema: bounds, keys that are not required, objects that take others."""
+    if isinstance(schema, list):
+        return [fault for part in schema for fault in faults_of(part)]
+    if not isinstance(schema, dict):
+        return []
+    properties = schema.get("properties", {})
+    open_object = schema.get("type") == "object" and schema.get("additionalProperties") is not False
+    own = [*(REFUSED & schema.keys()), *(set(properties) - set(schema.get("required", ())))]
+    parts = [*properties.values(), schema.get("items"), schema.get("anyOf")]
+    return [*own, *(["open object"] if open_object else []), *(fault for part in parts for fault in faults_of(part))]
+
+
+def takes_only(*forms: str) -> Handler:
+    """An endpoint that answers well in these forms, and refuses others, and schemas that a strict service refuses."""
+
+    async def handle(request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        form = body.get("response_format", {"type": "none"})
+        faults = faults_of(form["json_schema"]["schema"]) if form["type"] == "json_schema" else []
+        if form["type"] not in forms or faults:
+            told = f"Invalid schema for response_format {form['type']}: {faults} is not permitted."
+            return await refuses(400, told)(request, body)
+        return await answers_well(request, body)
+
+    return handle
+
+
+@pytest.mark.parametrize(
+    ("forms", "settings", "asked_with"),
+    [
+        (["json_schema"], {}, ["json_schema"] * 3),
+        (["json_object", "none"], {}, ["json_schema"] + ["json_object"] * 3),
+        (["none"], {}, ["json_schema", "json_object"] + ["none"] * 3),
+        (["json_schema"], {"structured_output": "bounded_json_schema"}, ["json_schema"] * 4),
+        (["none"], {"structured_output": "none"}, ["none"] * 3),
+    ],
+    ids=["strict schemas", "schemas refused", "JSON mode refused", "bounds refused", "no mode asked for"],
+)
+async def test_a_model_reasons_whatever_form_of_answer_its_endpoint_takes(
+    asked: Asked, forms: list[str], settings: dict[str, Any], asked_with: list[str]
+) -> None:
+    document, endpoint = await asked(takes_only(*forms), **settings)
+    assert (document["terminal_reason"], document["reasoner"], document["rules_took_over"]) == ("completed", "llm", [])
+    assert "This is the place that was asked for. [" in document["answer"]
+    assert [body.get("response_format", {"type": "none"})["type"] for body in endpoint.bodies] == asked_with
+    assert document["usage"]["llm_calls"] == 3
+
+
 async def test_what_the_model_writes_is_shown_before_it_is_whole_and_never_taken_for_the_answer(asked: Asked) -> None:
     is_seen = asyncio.Event()
     drafts: Drafts = {}

@@ -1,14 +1,17 @@
 """Queries an index file by SQL, without access to the repository itself.
 
-Each thread gets a connection of its own, opened read-only on its first query, and closed some time after its end.
+Each thread gets a connection of its own, opened read-only on its first query, and closed some time after its end. A
+reader that nobody refers to any longer closes all of them.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,6 +45,8 @@ class IndexReader:
         self._local = threading.local()
         self._open: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._guard = threading.Lock()
+        self._close_all = weakref.finalize(self, _close_connections, self._open)
+        self._close_all.atexit = False
         version = tables.schema_version(self._connection)
         if version != tables.SCHEMA_VERSION:
             self.close()
@@ -58,9 +63,7 @@ class IndexReader:
     def close(self) -> None:
         """Close the connections of all threads; the reader cannot be used afterwards."""
         with self._guard:
-            for _, connection in self._open:
-                connection.close()
-            self._open.clear()
+            self._close_all()
 
     def is_current(self) -> bool:
         """Return whether the file that was opened is still the one at its path: a rebuilt index is another file."""
@@ -80,7 +83,9 @@ class IndexReader:
                     f"the index {self._path} cannot be opened: {error}; refresh it", path=str(self._path)
                 ) from error
             # A thread cannot be killed; a statement that takes too long is ended from within.
-            connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_LOOKS)
+            # It does not refer to the reader, whose end closes the connection.
+            is_late = functools.partial(_is_late, self._local)
+            connection.set_progress_handler(is_late, _STEPS_BETWEEN_LOOKS)
             self._local.connection = connection
             self._keep(connection)
         return connection
@@ -89,13 +94,10 @@ class IndexReader:
         """Keep the new connection of this thread, and close those of threads that have ended: they would add up."""
         with self._guard:
             left = [each for each in self._open if not each[0].is_alive()]
-            self._open = [each for each in self._open if each not in left]
+            self._open[:] = [each for each in self._open if each not in left]
             self._open.append((threading.current_thread(), connection))
         for _, other in left:
             other.close()
-
-    def _is_late(self) -> bool:
-        return time.monotonic() > getattr(self._local, "deadline_s", math.inf)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query. StateStorageError if the file is damaged, or after `timeout_s` (ten seconds)."""
@@ -252,6 +254,16 @@ class IndexReader:
             rows = self.rows(f"SELECT rowid, body, names, path, doc FROM chunk_text WHERE rowid IN ({marks})", ids)
             texts.update({chunk_id: (body, names, path, doc) for chunk_id, body, names, path, doc in rows})
         return texts
+
+
+def _close_connections(opened: list[tuple[threading.Thread, sqlite3.Connection]]) -> None:
+    for _, connection in opened:
+        connection.close()
+    opened.clear()
+
+
+def _is_late(local: threading.local) -> bool:
+    return time.monotonic() > getattr(local, "deadline_s", math.inf)
 
 
 def _inode_of(path: Path) -> int | None:

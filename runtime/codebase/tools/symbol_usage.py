@@ -30,6 +30,7 @@ from runtime.primitives.dotted_names import last_part
 MAX_RESULTS = 500
 MAX_DEFINITIONS = 10
 MAX_NAMESAKES = 3
+MAX_OTHERS = 4
 SCANNED_LINES = 400
 _Row = dict[str, Any]
 _T = TypeVar("_T")
@@ -59,7 +60,8 @@ def explore_symbol_usage(codebase: Codebase, symbol: str, max_results: int = 50)
     calls may mean), callers (proven calls) and references and tests [{file, line, kind, enclosing, text,
     proof [{kind, file, line}]}], unproven (how many further calls of that name may mean it: their receiver is not
     known; unproven_in_tests: those in test files), importers [{file, line, module, name, text}], callees [{name, line,
-    symbol, kind, docstring, file, start_line, end_line, state (proven, external, unknown), proof}],
+    symbol, kind, docstring, file, start_line, end_line, state (proven, external, unknown), proof}], others (proven
+    calls of the other functions and macros of that name, like callers, with `of`: the file of the definition),
     remembered [{relation, name, file, start_line, end_line, text}]: relations remembered from before, in files
     that are unchanged since, that are in none of the other parts.
     If nothing has that name and lines assign it (a field, an attribute), the lines that have it as a whole word are its
@@ -143,6 +145,7 @@ def _usage(
         "importers": sheet.rows(imports, lambda item: sheet.importer(item, main)),
         "tests": sheet.rows(in_tests, lambda item: sheet.reference(item, f"tests {main.name}")),
         "callees": sheet.rows(callees, sheet.callee),
+        "others": sheet.rows(_calls_of_others(codebase, found, many), sheet.other),
     }
     if codebase.remembered is not None:
         known = log.run("entity_graph", lambda: relations_that_hold(codebase, main))
@@ -150,6 +153,16 @@ def _usage(
         fresh = [relation for relation in known if (relation.source_file, relation.start_line) not in seen]
         parts["remembered"] = sheet.rows(fresh, lambda item: sheet.remembered(item, main.name))
     return parts, sheet.truncated
+
+
+def _calls_of_others(
+    codebase: Codebase, found: Sequence[SymbolRecord], limit: int
+) -> list[tuple[SymbolRecord, ReferenceRecord]]:
+    """Return the proven calls of what has the name of the first definition, and no owner: one of each platform, say."""
+    main = found[0]
+    others = [other for other in found[1:] if other.qualified_name == main.qualified_name and not main.owner]
+    calls = [(other, call) for other in others[:MAX_OTHERS] for call in codebase.calls_of(other, limit=limit).calls]
+    return calls[:limit]
 
 
 def _given(codebase: Codebase, main: SymbolRecord) -> list[ReferenceRecord]:
@@ -278,6 +291,10 @@ class _Sheet:
             "proof": _proof(item.proof),
             "citation": self._number(citation),
         }
+
+    def other(self, item: tuple[SymbolRecord, ReferenceRecord]) -> _Row:
+        definition, call = item
+        return {**self.reference(call, f"calls {definition.name}"), "of": definition.file}
 
     def importer(self, item: ImportRecord, symbol: SymbolRecord) -> _Row:
         citation = cite(self._codebase, item.file, item.line, item.line, why=f"imports {symbol.file}")

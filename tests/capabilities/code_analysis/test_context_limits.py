@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.capabilities.code_analysis.agents.context_limits import capped, may_read, slices_cut, tree_cut
+from actors.capabilities.code_analysis.agents.context_limits import capped, may_read, slices_cut, texts_cut, tree_cut
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from runtime.codebase.tool_registry import CodeTool, code_tool, code_tools
@@ -201,3 +201,30 @@ async def test_code_that_was_shown_in_an_earlier_pass_is_shown_again_and_counts_
     passes = [sum(text[2] for text in done.synthesis["code_read"]) for done in desk.last.goals.finished_rounds]  # type: ignore[attr-defined]
     assert passes[0] == 80
     assert passes[1:] == [80] * 4
+
+
+def read(step: str, line: int, size: int) -> Fact:
+    return Fact("code", cited("a.py", line), step=step, text="x" * size)
+
+
+def sizes(facts: list[Fact]) -> list[int]:
+    return [len(fact.text) for fact in facts]
+
+
+def test_the_best_find_of_each_search_is_read_before_the_second_best_of_any_and_what_was_asked_for_first() -> None:
+    found = [read("s1", 1, 30), read("s1", 2, 30), read("s2", 3, 30), read("asked", 4, 30), read("s2", 5, 30)]
+    assert sizes(texts_cut(found, 120, {}, {"s1", "s2"})) == [30, 10, 30, 30, 0]
+    assert sizes(texts_cut(found, 150, {}, ())) == [30, 30, 30, 30, 30]
+
+
+@pytest.mark.parametrize(("size", "shown"), [(3_999, [3_999, 1_001]), (4_000, [3_000, 2_000])])
+def test_a_long_find_waits_for_a_shorter_one_of_the_next_rank(size: int, shown: list[int]) -> None:
+    found = [read("s1", 1, size), read("s2", 2, 2_000)]
+    assert sizes(texts_cut(found, 6_000, {}, {"s1", "s2"})) == shown
+
+
+@pytest.mark.parametrize(("size", "shown"), [(74, 74), (75, 75), (76, 75)])
+def test_a_sixth_of_the_code_is_kept_for_later_passes_unless_it_is_asked_for(size: int, shown: int) -> None:
+    assert sizes(texts_cut([read("s1", 1, size)], 90, {}, {"s1"})) == [shown]
+    assert sizes(texts_cut([read("s1", 1, size)], 90, {}, ())) == [size]
+    assert sizes(texts_cut([read("s1", 1, size)], 0, {("a.py", 1): 50}, {"s1"})) == [50]

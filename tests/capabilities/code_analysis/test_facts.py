@@ -170,3 +170,14 @@ def test_of_facts_of_one_kind_at_one_place_the_first_is_kept(given_: list[Fact])
 @given(any_fact)
 def test_a_fact_survives_the_wire(fact: Fact) -> None:
     assert msgspec.convert(msgspec.to_builtins(fact), Fact) == fact
+
+
+def test_callers_of_another_definition_of_the_name_tell_its_file() -> None:
+    rows = [{"citation": 0, "enclosing": "two", "line": 5, "of": "b.c"}]
+    parts = {"definitions": [], "callers": [{"citation": 1, "enclosing": "one", "line": 3}], "others": rows}
+    result = ToolResult("ok", {"symbol": "wake", **parts}, (cited("b.c", 5), cited("a.c", 3)))
+    found = facts_of(step_of("explore_symbol_usage"), result)
+    assert [(fact.kind, fact.name, fact.about) for fact in found] == [
+        ("caller", "one", "wake"),
+        ("caller", "two", "wake of b.c"),
+    ]

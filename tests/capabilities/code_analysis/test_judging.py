@@ -6,9 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.models.claim_judging import presented
 from actors.capabilities.code_analysis.question.analysis import analyse
+from runtime.codebase.citation import Citation
 from runtime.llm.messages import ModelRequest
 from runtime.llm.scripted import ScriptedModel
 from serve.cli.output.explanation import explanation_text
@@ -48,11 +52,30 @@ async def test_the_judge_sees_every_claim_with_the_lines_that_it_cites_and_what_
     prompt = model.requests[-1].messages[1].content
     shown = prompt.partition("Claims:\n")[2]
     lines = (relay.root / "relay/van.py").read_text().split("\n")
-    assert f"Claim 1 (goal definition): {LIE}\nrelay/van.py:9-10\n" in shown
+    assert f"Claim 1 (goal definition): {LIE}\nrelay/van.py:9-10 in deliver_parcel (lines 6 to 10)\n" in shown
     for number, text in enumerate(lines[:10], 1):
         mark = ">" if number in (9, 10) else " "
         assert (f"{mark}{number}| {text}" in shown.partition("Claim 2")[0]) is (number >= 6)
     assert f">8| {lines[7]}\n" in shown.partition("Claim 2")[2]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "header"),
+    [
+        (5, 5, "relay/van.py:5\n"),
+        (6, 10, "relay/van.py:6-10\n"),
+        (7, 7, "relay/van.py:7 in deliver_parcel (lines 6 to 10)\n"),
+        (7, 11, "relay/van.py:7-11\n"),
+    ],
+    ids=["outside", "the whole", "within", "beyond its end"],
+)
+async def test_the_judge_is_told_which_definition_the_lines_of_a_claim_are_in(
+    relay: AnalysisHarness, first: int, last: int, header: str
+) -> None:
+    claim = Claim("lead", "It is so.", (Citation("relay/van.py", first, last, ""),))
+    hints = {"definition": [msgspec.to_builtins(claim)]}
+    (shown,) = presented(relay.services.codebase(relay.repository), hints)
+    assert f"It is so.\n{header}" in shown.text
 
 
 @pytest.mark.parametrize("verdict", ["unsupported", "misread"])

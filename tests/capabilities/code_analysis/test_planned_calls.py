@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,24 @@ async def test_a_further_round_takes_two_calls_and_goes_by_the_plan_of_the_criti
     assert document["terminal_reason"] == "completed"
 
 
+async def test_what_searches_find_leaves_room_for_what_a_later_round_asks_for_by_name(relay: AnalysisHarness) -> None:
+    def write(request: ModelRequest) -> Any:
+        number = re.search(r"^(\d+)\. code .*\n(\d+)\| ", request.messages[1].content, re.MULTILINE)
+        assert number is not None
+        fact, line = map(int, number.groups())
+        return {**GOOD["synthesizer"], "claims": [written("mechanism", "It is there.", (fact, line, line))]}
+
+    intent = {**GOOD["intent"], "steps": [planned("locate", "parcel", "mechanism")]}
+    critic = next_round([planned("read_code", "is_full", "mechanism")])
+    script = by_agent({**GOOD, "intent": intent, "critic": critic, "synthesizer": write})
+    model = ScriptedModel([script])
+    document = await ModelDesk(relay, model).ask(QUESTION, explain=True, limits={"max_total_code_tokens": 100})
+    first, second = (request.messages[1].content for request in model.requests if agent_of(request) == "synthesizer")
+    assert "code is_full (relay/depot.py:26-28)\n(lines 26 to 28 of it are not shown)" in first
+    assert "1. code is_full (relay/depot.py:26-28)\n26| def is_full(" in second
+    assert document["usage"]["stages"] == 2
+
+
 async def test_a_planner_without_the_critics_plan_is_told_the_answer_so_far_and_the_hint(
     relay: AnalysisHarness,
 ) -> None:
@@ -270,7 +289,7 @@ async def test_a_planner_without_the_critics_plan_is_told_the_answer_so_far_and_
     assert "- definition:" not in second.partition("Form:")[0]
 
 
-async def test_intent_and_planner_are_told_languages_folders_and_the_head_of_the_readme(
+async def test_intent_and_planner_are_told_languages_folders_files_and_the_head_of_the_readme(
     relay: AnalysisHarness,
 ) -> None:
     model = ScriptedModel([by_agent({**GOOD, "intent": GOALS_ALONE})])
@@ -281,6 +300,7 @@ async def test_intent_and_planner_are_told_languages_folders_and_the_head_of_the
             assert "languages (files): python " in prompt
             assert "folders (files): relay " in prompt
             assert "head of README.md:" in prompt
+            assert re.search(r"^files of relay: .*van\.py", prompt, re.MULTILINE)
 
 
 WITHOUT_PLAN = {name: value for name, value in GOOD["intent"].items() if name not in {"steps", "feasibility"}}

@@ -400,6 +400,23 @@ def test_what_no_chain_leads_to_is_counted_and_no_use(root: Path, opened: Opened
     assert (data["references"], data["tests"], data["unproven"]) == ([], [], 2)
 
 
+def test_calls_of_another_function_of_the_name_are_told_apart_with_its_file(root: Path, opened: Opened) -> None:
+    write_files(
+        root,
+        {
+            "a.c": "#define wake(x) ((x) + 1)\nint one(void) {\n  return wake(1);\n}\n",
+            "b.c": "int wake(int x) {\n  return x;\n}\nint two(void) {\n  return wake(2);\n}\n",
+        },
+    )
+    result = explore_symbol_usage(opened(root), "wake")
+    of = {row["file"] for row in result.data["definitions"]}
+    assert of == {"a.c", "b.c"}
+    assert [(row["file"], row["line"]) for row in result.data["callers"]] == [("a.c", 3)]
+    assert [(row["of"], row["file"], row["line"], row["enclosing"]) for row in result.data["others"]] == [
+        ("b.c", "b.c", 5, "two")
+    ]
+
+
 def test_comments_strings_expressions_and_the_definition_itself_are_no_uses(root: Path, opened: Opened) -> None:
     write_files(
         root,

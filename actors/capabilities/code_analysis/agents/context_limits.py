@@ -5,7 +5,8 @@ A bound of N permits N results, levels, files or tokens; with 0 no call is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +15,10 @@ from actors.capabilities.code_analysis.evidence.facts import Fact
 from runtime.codebase.tool_registry import code_tool
 
 CHARS_PER_TOKEN = 4
+# Of the code that a pass may pass on, what it keeps back from reads that nobody asked for.
+SHARE_OF_LATER_PASSES = 1 / 6
+# As much text counts as one find: what is longer waits for shorter ones of the next ranks.
+CHARS_OF_A_FIND = 4_000
 
 
 def capped(tool: str, arguments: Mapping[str, Any], bounds: Mapping[str, int]) -> dict[str, Any] | None:
@@ -53,6 +58,35 @@ def slices_cut(facts: Sequence[Fact], bounds: Mapping[str, int]) -> list[Fact]:
     """Cut each text of code in the facts to the limit of one slice."""
     limit = bounds.get("max_file_slice_tokens", 4_000) * CHARS_PER_TOKEN
     return [msgspec.structs.replace(fact, text=fact.text[:limit]) if len(fact.text) > limit else fact for fact in facts]
+
+
+def texts_cut(
+    facts: Sequence[Fact], left_chars: int, known: Mapping[tuple[str, int], int], unasked: Collection[str]
+) -> list[Fact]:
+    """Cut the texts of code to `left_chars` in all; a fact is never dropped for its text.
+
+    `known`: (file, first line) → characters that count no more. `unasked`: ids of steps that read what a search found.
+    Their texts come last, the best of each search before the second best of any, long ones later, and leave a share to
+    later passes, which would otherwise see nothing of what they ask for by name.
+    """
+    turns: Counter[str] = Counter()
+    order: list[tuple[bool, int, int]] = []
+    for number, fact in enumerate(facts):
+        is_unasked = fact.step in unasked and fact.kind == "code"
+        turns[fact.step] += is_unasked
+        turn = turns[fact.step] + len(fact.text) // CHARS_OF_A_FIND
+        order.append((is_unasked, turn if is_unasked else 0, number))
+    kept_back = int(max(0, left_chars) * SHARE_OF_LATER_PASSES)
+    texts: dict[int, str] = {}
+    for is_unasked, _, number in sorted(order):
+        fact = facts[number]
+        paid_chars = known.get((fact.citation.file, fact.citation.start_line), 0)
+        texts[number] = fact.text[: paid_chars + max(0, left_chars - (kept_back if is_unasked else 0))]
+        left_chars -= max(0, len(texts[number]) - paid_chars)
+    return [
+        fact if texts[number] == fact.text else msgspec.structs.replace(fact, text=texts[number])
+        for number, fact in enumerate(facts)
+    ]
 
 
 def tree_cut(facts: Sequence[Fact], bounds: Mapping[str, int]) -> list[Fact]:

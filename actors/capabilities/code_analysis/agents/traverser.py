@@ -12,7 +12,14 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.agents.context_limits import capped, forbids, may_read, slices_cut, tree_cut
+from actors.capabilities.code_analysis.agents.context_limits import (
+    capped,
+    forbids,
+    may_read,
+    slices_cut,
+    texts_cut,
+    tree_cut,
+)
 from actors.capabilities.code_analysis.agents.found_places import found_places
 from actors.capabilities.code_analysis.agents.retries import with_retries
 from actors.capabilities.code_analysis.answers.comparison import compared
@@ -69,7 +76,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
         files |= {fact.citation.file for fact in found if fact.kind == "code"}
         bounds = [forbids(step.tool, view.context_bounds)] if len(calls) < len(wanted) else []
         done[step.id] = StepRun(step, results, found, bounds)
-    facts = _within(distinct(fact for run in done.values() for fact in run.facts), view)
+    facts = _within(distinct(fact for run in done.values() for fact in run.facts), view, steps)
     results = [result for run in done.values() for result in run.results]
     output = ExecutionOutput(
         results=[_report(run) for run in done.values()],
@@ -112,7 +119,7 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
     groups = traversed_of(view)
     place = {step.id: number for number, step in enumerate(plan_of(view).steps)}
     found = [fact for group in groups for fact in group.facts]
-    facts = _within(distinct(sorted(found, key=lambda fact: place[fact.step])), view)
+    facts = _within(distinct(sorted(found, key=lambda fact: place[fact.step])), view, plan_of(view).steps)
     reports = [report for group in groups for report in group.results]
     attempts = [tried for group in groups for tried in group.attempt_history.items()]
     output = ExecutionOutput(
@@ -263,21 +270,12 @@ def _code_of_earlier_passes(view: StageView) -> dict[tuple[str, int], int]:
     return passed_chars
 
 
-def _within(facts: list[Fact], view: StageView) -> list[Fact]:
-    """Cut texts of code where the query's budget ends; a fact is never dropped for its text.
-
-    Text that an earlier pass already passed on is counted once.
-    """
+def _within(facts: list[Fact], view: StageView, steps: Sequence[Step]) -> list[Fact]:
+    """Cut texts of code where the query's budget ends; text that an earlier pass already passed on is counted once."""
     known = _code_of_earlier_passes(view)
     budget_tokens = view.context_bounds.get("max_total_code_tokens", 12_000)
     left_chars = budget_tokens * CODE_CHARS_PER_TOKEN - sum(known.values())
-    kept = []
-    for fact in facts:
-        paid_chars = known.get((fact.citation.file, fact.citation.start_line), 0)
-        text = fact.text[: paid_chars + max(0, left_chars)]
-        left_chars -= max(0, len(text) - paid_chars)
-        kept.append(fact if text == fact.text else msgspec.structs.replace(fact, text=text))
-    return kept
+    return texts_cut(facts, left_chars, known, {step.id for step in steps if step.in_order})
 
 
 def _context_size(results: Sequence[ToolResult], facts: Sequence[Fact]) -> ContextSize:

@@ -54,7 +54,8 @@ CommitRole = Literal["", "wrote", "changed", "began", "ends", "open"]
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     """Represents one finding of a tool. `score` orders facts of one kind within a step, higher first.
 
-    `about` is the symbol whose uses were explored, or, for traced calls, the caller. `at_line` is the line of a call in
+    `about` is the symbol whose uses were explored (`NAME of FILE` for another definition of its name), or, for traced
+    calls, the caller. `at_line` is the line of a call in
     the caller's file, 0 when unknown. `also_by`: other steps that found it. `purpose`: the purpose of the step that
     found it, and `also_for` those of the other steps. `commit` and `deed` (the commit's role) are set for facts about
     changes; lines are cited as those of a commit only where it `wrote` them. `count`: the number of commits in which
@@ -214,6 +215,7 @@ def _used(result: ToolResult) -> Iterator[Fact]:
         ("importers", "importer"),
         ("tests", "test"),
         ("callees", "callee"),
+        ("others", "caller"),
     )
     for part, kind in parts:
         for place, row in enumerate(result.data.get(part, [])):
@@ -227,7 +229,7 @@ def _used(result: ToolResult) -> Iterator[Fact]:
                 symbol_kind=row.get("kind") or "",
                 signature=row.get("signature") or "",
                 docstring=row.get("docstring") or "",
-                about=result.data["symbol"],
+                about=f"{result.data['symbol']} of {row['of']}" if part == "others" else result.data["symbol"],
                 score=1 / (place + 2),
                 is_test=_is_test(citation, row.get("symbol") or row.get("enclosing")),
                 at_line=(row.get("line") or 0) if kind == "callee" else 0,

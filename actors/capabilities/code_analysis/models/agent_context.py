@@ -18,6 +18,8 @@ from runtime.context.models import AgentContext, Excerpt, FactCategory, Understa
 from runtime.context.models import Fact as Conclusion
 
 FACT_DOC_CHARS = 200
+# A passage is one or two sentences that answer, so it is shown whole.
+PASSAGE_CHARS = 600
 
 # The room of a prompt where no model says how much it has.
 ROOM_TOKENS = 12_000
@@ -40,6 +42,9 @@ SHARES: dict[str, Shares] = {
 }
 
 _CATEGORIES: dict[FactKind, FactCategory] = {"change": FactCategory.PATTERN, "together": FactCategory.PATTERN}
+# What a call is whose callee is known by its name alone.
+_UNPROVEN = "call by name, of an object of unknown type:"
+_USES: frozenset[FactKind] = frozenset({"caller", "reference", "mention", "importer", "test"})
 # How sure it is that a fact says what it seems to: what stands in the index, what a search of text met by chance.
 _CONFIDENCE: dict[FactKind, float] = {"excerpt": 0.7, "reference": 0.8, "callee": 0.9, "trace": 0.9, "caller": 0.9}
 _SURE = 1.0
@@ -116,7 +121,7 @@ def numbered(fitted: FittedContext, facts: Sequence[Fact]) -> list[str]:
         excerpt = code.get(said.id)
         last = last_line_of(excerpt)
         end = fact.citation.end_line
-        cut = "" if not fact.text or fact.kind != "code" or last >= end else _left_out(last, fact)
+        cut = "" if fact.kind != "code" or last >= end else _left_out(last, fact)
         lines.append(f"{number}. {said.statement}" + (f"\n{excerpt.text}" if excerpt is not None else "") + cut)
     if len(facts) > len(shown):
         lines.append(f"({len(facts) - len(shown)} more facts are not shown: there is no room for them.)")
@@ -140,7 +145,7 @@ def _excerpts(named: Sequence[tuple[str, Fact]], room_tokens: int, count: Count)
     for name, fact in named:
         if fact.kind != "code" or not fact.text:
             continue
-        lines = with_numbers(fact.text.split("\n"), fact.citation.start_line)
+        lines = with_numbers(_whole_lines(fact), fact.citation.start_line)
         kept: list[str] = []
         left -= count(fact.citation.mark) + 1
         is_full = left < 0
@@ -152,6 +157,13 @@ def _excerpts(named: Sequence[tuple[str, Fact]], room_tokens: int, count: Count)
         if kept:
             made.append(Excerpt(place=fact.citation.mark, text="\n".join(kept), fact=name))
     return tuple(made)
+
+
+def _whole_lines(fact: Fact) -> list[str]:
+    """Return the lines of a fact's code; of a text that was cut by its length, without the half line at the end."""
+    lines = fact.text.split("\n")
+    is_cut = len(lines) <= fact.citation.end_line - fact.citation.start_line
+    return lines[:-1] if is_cut else lines
 
 
 def with_numbers(lines: Sequence[str], first: int) -> list[str]:
@@ -174,13 +186,17 @@ def _statement(fact: Fact) -> str:
     if fact.commit is not None:
         return f"{fact.kind} {fact.about}: {_one_line(commit_text(fact.commit), FACT_DOC_CHARS)}"
     place = f"{fact.citation.file}:{fact.citation.start_line}-{fact.citation.end_line}"
-    about = f" uses {fact.about}" if fact.about and fact.kind in {"caller", "reference", "importer", "test"} else ""
+    about = f" uses {fact.about}" if fact.about and fact.kind in _USES else ""
+    if fact.kind == "passage":
+        return f"passage of a {fact.symbol_kind.replace('_', ' ')} ({place}) {_one_line(fact.text, PASSAGE_CHARS)}"
     description = _one_line(fact.docstring or fact.citation.quote, FACT_DOC_CHARS)
     # A signature has the bare name; the qualified one tells namesakes apart.
     named = fact.signature if fact.signature and (not fact.name or "." not in fact.name) else ""
     if not named:
         named = f"{fact.name}: {fact.signature}" if fact.signature else fact.name
-    return f"{fact.kind} {named}{about} ({place}) {description}".rstrip()
+    kind = _UNPROVEN if fact.kind == "mention" or fact.by_name else fact.kind
+    more = f" (its name is called {fact.unproven} more times on objects of unknown type)" if fact.unproven else ""
+    return " ".join(part for part in (kind, f"{named}{about}".strip(), f"({place})", description) if part) + more
 
 
 def _one_line(text: str, most: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.evidence.claims import Claim, commit_text, read_claims
+from actors.capabilities.code_analysis.evidence.claims import Claim, commit_text, plain, read_claims
 from actors.capabilities.code_analysis.handover.critique import StruckClaim
 from actors.capabilities.code_analysis.models.agent_context import with_numbers
 from actors.capabilities.code_analysis.models.model_input import sanitised
@@ -76,7 +76,7 @@ def _text(codebase: Codebase, number: int, goal: str, claim: Claim) -> str:
 
 
 def _lines(codebase: Codebase, citation: Citation) -> list[str]:
-    """Return the cited lines, marked with `>`, between the lines around them."""
+    """Return the cited lines, marked with `>`, between the lines around them, below the definition that they are in."""
     source = codebase.try_source(citation.file)
     if source is None:
         return [f"{citation.file}: cannot be read"]
@@ -86,4 +86,13 @@ def _lines(codebase: Codebase, citation: Citation) -> list[str]:
     text = [line[:MAX_LINE_CHARS] for line in source.lines[first - 1 : last]]
     numbered = enumerate(with_numbers(text, first), first)
     cut = [f"(lines {last + 1} to {citation.end_line} are not shown)"] if last < citation.end_line else []
-    return [citation.mark[1:-1], *(f"{'>' if number in cited else ' '}{line}" for number, line in numbered), *cut]
+    shown = [f"{'>' if number in cited else ' '}{line}" for number, line in numbered]
+    return [citation.mark[1:-1] + _holder(codebase, citation), *shown, *cut]
+
+
+def _holder(codebase: Codebase, citation: Citation) -> str:
+    """Name the definition that holds all cited lines and does not begin with them; a line alone does not show whose."""
+    holder = codebase.symbol_at(citation.file, citation.start_line)
+    if holder is None or not holder.start_line < citation.start_line <= citation.end_line <= holder.end_line:
+        return ""
+    return f" in {plain(holder.qualified_name)} (lines {holder.start_line} to {holder.end_line})"

@@ -13,7 +13,12 @@ from actors.capabilities.code_analysis.handover.reading import read
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.models import schemas as shapes
 from actors.capabilities.code_analysis.models.model_input import MOST_TURNS, model_of, one_line, sanitised
-from actors.capabilities.code_analysis.models.planning_context import fitted, planner_context, repository_lines
+from actors.capabilities.code_analysis.models.planning_context import (
+    file_lines,
+    fitted,
+    planner_context,
+    repository_lines,
+)
 from actors.capabilities.code_analysis.models.prompt_layout import NOTHING, PLAN_FORM, render_prompt
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
 from actors.capabilities.code_analysis.models.step_arguments import PLANNED_TOOLS
@@ -38,7 +43,8 @@ async def intent_by_model(context: StageContext, view: StageView, given: StageIn
     plans = model.shares_model_with(PLANNER_ROLE)
     room = agent_context.Room(model.room_tokens, model.counter.count)
     shown = model.counter.cut(question.text, int(model.room_tokens * 0.25))
-    seen = planner_context(view, shown, [], given.facts.get("hint"), (), room, await repository_lines(context, view))
+    known, files = await repository_lines(context, view), await file_lines(context, view)
+    seen = planner_context(view, shown, [], given.facts.get("hint"), (), room, known, files)
     layout = render_prompt(
         context,
         "intent",

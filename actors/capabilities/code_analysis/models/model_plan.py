@@ -14,7 +14,12 @@ from actors.capabilities.code_analysis.handover.plan import PlanOutput, plan_if_
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.models.model_input import model_of, one_line, sanitised
 from actors.capabilities.code_analysis.models.planned_steps import planned_steps
-from actors.capabilities.code_analysis.models.planning_context import codebase_of, planner_context, repository_lines
+from actors.capabilities.code_analysis.models.planning_context import (
+    codebase_of,
+    file_lines,
+    planner_context,
+    repository_lines,
+)
 from actors.capabilities.code_analysis.models.prompt_layout import render_prompt
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
 from actors.capabilities.code_analysis.models.schemas import PlanAnswer
@@ -67,8 +72,9 @@ async def plan_anew_by_model(context: StageContext, view: StageView, given: Stag
     model = model_of(context)
     room = agent_context.Room(model.room_tokens, model.counter.count)
     asked = model.counter.cut(question.text, int(model.room_tokens * 0.25))
-    known = await repository_lines(context, view)
-    seen = planner_context(view, asked, texts, given.facts.get("hint"), list(given.facts["measured"]), room, known)
+    known, files = await repository_lines(context, view), await file_lines(context, view)
+    hint, measured = given.facts.get("hint"), list(given.facts["measured"])
+    seen = planner_context(view, asked, texts, hint, measured, room, known, files)
     layout = render_prompt(
         context,
         "planner",

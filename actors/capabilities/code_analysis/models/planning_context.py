@@ -12,7 +12,7 @@ from actors.capabilities.code_analysis.handover.passes import ModelDraft, PassRe
 from actors.capabilities.code_analysis.handover.perception import memory_of, perception_if_any
 from actors.capabilities.code_analysis.models import agent_context
 from actors.capabilities.code_analysis.models.model_input import model_of
-from actors.capabilities.code_analysis.models.repository_overview import overview_of
+from actors.capabilities.code_analysis.models.repository_overview import files_of, overview_of
 from actors.capabilities.code_analysis.session.remembered import KnownFile
 from runtime.agents.capability import StageContext
 from runtime.codebase.codebase import Codebase
@@ -41,6 +41,12 @@ async def repository_lines(context: StageContext, view: StageView) -> list[str]:
     return list(await context.run_blocking(overview_of, codebase, perceived.stats.by_language))
 
 
+async def file_lines(context: StageContext, view: StageView) -> list[str]:
+    """Return the lines that list the files of the repository; none before it was opened."""
+    codebase = codebase_of(context, view)
+    return [] if codebase is None else list(await context.run_blocking(files_of, codebase))
+
+
 def planner_context(
     view: StageView,
     question: str,
@@ -49,11 +55,13 @@ def planner_context(
     measured: Sequence[Mapping[str, Any]],
     room: agent_context.Room | None = None,
     repository: Sequence[str] = (),
+    files: Sequence[str] = (),
 ) -> FittedContext:
     """Build the context of a planner, what matters most first; lines over the budget are cut from the end.
 
     The hint, what the user's words leave open, the answer so far, what is open, what was looked for and seen, then the
-    repository, earlier questions, known files and tools. `measured` holds {tool, calls, usable, mean_ms} rows.
+    repository, earlier questions, known files, tools, and all files by name. `measured` holds {tool, calls, usable,
+    mean_ms} rows.
     """
     memory = memory_of(view)
     passes = passes_of(view)
@@ -70,7 +78,7 @@ def planner_context(
         *(_file(known) for known in memory.understood),
         *(_tool(metric) for metric in measured),
     ]
-    told = [*map(_line, lines), *repository, *map(_line, knows)]
+    told = [*map(_line, lines), *repository, *map(_line, knows), *files]
     return agent_context.of_lines("planner", question, goals, told, room)
 
 

@@ -20,8 +20,9 @@ QUESTION_SHARE = 0.25
 NOTHING = "(none)"
 # What an agent is asked beside its own task, where its model plans too.
 PLAN_FORM = """
-In the same object plan the first tool calls: "steps": [steps, the most promising first; their goals are named by
-aspect], "feasibility": 0 to 100, how likely they are to find what is asked."""
+In the same object plan the first tool calls: "steps": [one to ten steps, the most promising first; their goals are
+named by aspect, the second of an aspect as `aspect:2`], "feasibility": 0 to 100, how likely they are to find what is
+asked."""
 NEXT_PLAN_FORM = """
 In the same object plan the tool calls of the next round: "steps": [steps], empty if no round is needed. Read what is
 missing by its name, look for other words than before; what was read already is at hand and need not be read again."""

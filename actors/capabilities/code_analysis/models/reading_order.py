@@ -17,7 +17,7 @@ MAX_NAMES = 4
 # Kinds that only a question about uses wants to see.
 KINDS_OF_USES = frozenset({"importer", "namesake"})
 # Kinds that say nothing beyond their lines.
-KINDS_IN_CODE = frozenset({"definition", "excerpt"})
+KINDS_IN_CODE = frozenset({"definition", "excerpt", "passage"})
 
 
 def in_reading_order(
@@ -26,7 +26,7 @@ def in_reading_order(
     """Return the facts worth showing: explicit reads in the plan's order, other code, the rest, each by its rank.
 
     `asked_for`: ids of steps whose reads were planned explicitly; `cited`: files that the draft cites, whose code comes
-    right after. A definition or excerpt whose code is among the facts is told with that code.
+    right after. A definition, excerpt or passage whose lines are in the code that was read is told with that code.
     """
     kept = distinct(fact for fact in facts if wants_uses or fact.kind not in KINDS_OF_USES)
     codes = [fact for fact in kept if fact.kind == "code"]
@@ -50,11 +50,11 @@ def in_reading_order(
 
 
 def _named(code: Fact, definitions: Sequence[Fact]) -> Fact:
-    """Name code that was read by its lines after the definitions that begin in it."""
-    if code.name:
-        return code
-    inside = [fact.name for fact in definitions if _begins_in(fact, code) and fact.name]
-    return msgspec.structs.replace(code, name=", ".join(dict.fromkeys(inside[:MAX_NAMES]))) if inside else code
+    """Name code that was read by its lines after the definitions that begin in it, and count their unproven calls."""
+    inside = [fact for fact in definitions if _begins_in(fact, code)]
+    names = list(dict.fromkeys(fact.name for fact in inside if fact.name))[:MAX_NAMES]
+    unproven = max((fact.unproven for fact in inside), default=0)
+    return msgspec.structs.replace(code, name=code.name or ", ".join(names), unproven=unproven)
 
 
 def _begins_in(fact: Fact, code: Fact) -> bool:

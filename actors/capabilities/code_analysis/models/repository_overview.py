@@ -1,4 +1,4 @@
-"""Describes a repository to a model that plans: its languages, its folders, the head of its README."""
+"""Describes a repository to a model that plans: languages, folders, files, the head of its README."""
 
 from __future__ import annotations
 
@@ -15,9 +15,18 @@ MAX_FOLDERS = 40
 MAX_LANGUAGES = 8
 MAX_HEAD_CHARS = 1_600
 MAX_LINE_CHARS = 300
+MAX_FILES_CHARS = 8_000
+# Of one folder: a source may be asked for by its name, of other files it is enough to know that they are there.
+MAX_NAMES_CHARS = 2_400
+MAX_OTHER_NAMES_CHARS = 400
 _README = re.compile(r"^readme(?:\.\w+)?$", re.IGNORECASE)
 # Badges, pictures and markup of the head of a README.
-_DECORATION = re.compile(r"^\s*(?:\[?!\[|<[^>]*>\s*$|\.\. image|<(?:img|p|a|div|h\d)\b)|^\s*$")
+_DECORATION = re.compile(
+    r"^\s*(?:\[?!\[|<[^>]*>\s*$|\.\. image|<(?:img|p|a|div|h\d)\b|/?>\s*$|[\w-]+=\"[^\"]*\"\s*/?>?\s*$)|^\s*$"
+)
+_BADGE = re.compile(r"\]\([^\s()]*(?:badge|shields\.io)")
+# What a planner seldom reads comes last.
+_KINDS_LAST = frozenset({"test", "example", "benchmark", "vendored", "generated", "translation"})
 
 
 def overview_of(codebase: Codebase, by_language: Mapping[str, int]) -> list[str]:
@@ -27,6 +36,42 @@ def overview_of(codebase: Codebase, by_language: Mapping[str, int]) -> list[str]
     lines = [f"languages (files): {', '.join(languages)}"] if languages else []
     lines.append(f"folders (files): {', '.join(_folders(paths))}")
     return [*lines, *_head(codebase, paths)]
+
+
+def files_of(codebase: Codebase) -> list[str]:
+    """List the files of a repository, a line for each folder: sources first, tests and examples last."""
+    folders: dict[str, list[str]] = {}
+    for file in codebase.files():
+        if file.is_readable:
+            folders.setdefault(posixpath.dirname(file.path) or ".", []).append(posixpath.basename(file.path))
+
+    kinds = {folder: kind_of_path(f"{folder}/{names[0]}") for folder, names in folders.items()}
+
+    def place(folder: str) -> tuple[bool, bool, int, str]:
+        return kinds[folder] in _KINDS_LAST, kinds[folder] != "source", folder.count("/"), folder
+
+    lines: list[str] = []
+    left = MAX_FILES_CHARS
+    for number, folder in enumerate(sorted(folders, key=place)):
+        most = MAX_NAMES_CHARS if kinds[folder] == "source" else MAX_OTHER_NAMES_CHARS
+        line = plain(_printable(f"files of {folder}: {_listed(sorted(folders[folder]), most)}"))
+        left -= len(line)
+        if left < 0:
+            return [*lines, f"(the files of {len(folders) - number} more folders are not listed)"]
+        lines.append(line)
+    return lines
+
+
+def _listed(names: list[str], most_chars: int) -> str:
+    """Join names up to a length, and count the rest."""
+    left, kept = most_chars, 0
+    for name in names:
+        left -= len(name) + 2
+        if left < 0:
+            break
+        kept += 1
+    more = f"and {len(names) - kept} more" if kept < len(names) else ""
+    return ", ".join([*names[:kept], *([more] if more else [])])
 
 
 def _folders(paths: list[str]) -> list[str]:
@@ -45,7 +90,7 @@ def _head(codebase: Codebase, paths: list[str]) -> list[str]:
     source = None if readme is None else codebase.try_source(readme)
     if readme is None or source is None:
         return []
-    said = [line for line in source.lines[:80] if not _DECORATION.match(line)]
+    said = [line for line in source.lines[:80] if not (_DECORATION.match(line) or _BADGE.search(line))]
     text = "\n".join(_printable(line)[:MAX_LINE_CHARS] for line in said)[:MAX_HEAD_CHARS]
     return [f"head of {plain(readme)}:", *plain(text).split("\n")] if text else []
 

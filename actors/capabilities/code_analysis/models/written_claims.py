@@ -41,6 +41,8 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "excerpt": "item",
     "caller": "caller",
     "reference": "caller",
+    "mention": "mention",
+    "passage": "said",
     "callee": "step",
     "importer": "importer",
     "namesake": "related",
@@ -158,7 +160,7 @@ def _citation(cited: CitedFact, shown: ShownFact) -> Citation | str:
     """Return the lines that a claim cites of a fact, or the reason why it may not cite them."""
     whole = shown.fact.citation
     if not shown.last_line:
-        return whole
+        return "lines_not_shown" if shown.fact.kind == "code" else whole
     first, last = cited.first_line, cited.last_line or cited.first_line
     if not first:
         is_short = shown.last_line - shown.first_line < WHOLE_LINES

@@ -26,7 +26,10 @@ class CodeAnalysisSettings(BaseModel):
 
 
 class Services:
-    """Caches codebases by repository; each generation of an index is opened once."""
+    """Caches codebases by repository; each generation of an index is opened once.
+
+    A codebase that leaves the cache is not closed: another stage may be reading it. It closes when nobody refers to it.
+    """
 
     def __init__(
         self, *, allow_secrets: bool = False, vectors: Path | None = None, open_repositories: int = OPEN_CODEBASES
@@ -46,13 +49,13 @@ class Services:
         key = (str(repository["root"]), str(repository["index_path"]))
         with self._lock:
             if key in self._open and not self._open[key].index.is_current():
-                del self._open[key]  # not closed: other stages may be reading it
+                del self._open[key]
             if key not in self._open:
                 self._open[key] = Codebase.open(
                     Path(key[0]), Path(key[1]), allow_secrets=self._allow_secrets, semantics=self._semantics
                 )
                 while len(self._open) > self._max_open:
-                    self._open.popitem(last=False)[1].close()
+                    self._open.popitem(last=False)
             self._open.move_to_end(key)
             return self._open[key]
 
