@@ -138,6 +138,10 @@ class IndexReader:
         found = self.rows(_FILES + "WHERE path = ?", (path,))
         return IndexedFile(*found[0]) if found else None
 
+    def sizes_of_readable(self) -> list[tuple[str, int, int, str | None]]:
+        """Return (path, size in bytes, lines, language) of the files that may be read."""
+        return self.rows("SELECT path, size, lines, language FROM files WHERE status != 'skipped'")
+
     def symbols(self, where: str, values: Sequence[Any], limit: int = 1000) -> list[SymbolRecord]:
         """Return symbols that match an SQL condition over `s` and `f`, by file and line."""
         sql = f"{_SYMBOLS} WHERE {where} ORDER BY f.path, s.start_line, s.end_line DESC, s.id LIMIT ?"
@@ -179,6 +183,30 @@ class IndexReader:
         """Return terms of the full-text index with a given prefix, in order."""
         sql = "SELECT term FROM chunk_terms WHERE term >= ? AND term < ? LIMIT ?"
         return [term for (term,) in self.rows(sql, (start, start + "{", limit))]
+
+    def has_term(self, terms: Sequence[str]) -> bool:
+        """Return whether any piece of code or prose has one of the terms."""
+        sql = f"SELECT 1 FROM {{table}} WHERE term IN ({', '.join('?' * len(terms))}) LIMIT 1"
+        return any(self.rows(sql.format(table=table), terms) for table in ("chunk_terms", "passage_terms"))
+
+    def has_phrase(self, phrases: Sequence[Sequence[str]]) -> bool:
+        """Return whether any piece of code has the terms of one of the phrases in a row; terms are words alone."""
+        match = " OR ".join(f'"{" ".join(phrase)}"' for phrase in phrases)
+        return bool(match and self.rows("SELECT 1 FROM chunk_text WHERE chunk_text MATCH ? LIMIT 1", (match,)))
+
+    def has_name_with(self, part: str) -> bool:
+        """Return whether the path of a file, read or not, or the name of a symbol holds a lower-case text."""
+        asked = (("files", "path"), ("symbols", "name"))
+        return any(
+            self.rows(f"SELECT 1 FROM {table} WHERE instr(lower({column}), ?) LIMIT 1", (part,))
+            for table, column in asked
+        )
+
+    def pieces_with_term(self, term: str, limit: int) -> list[tuple[str, int, int]]:
+        """Return (path, first line, last line) of the chunks that have a term, by path."""
+        sql = """SELECT f.path, c.start_line, c.end_line FROM chunk_text t JOIN chunks c ON c.id = t.rowid
+            JOIN files f ON f.id = c.file_id WHERE chunk_text MATCH ? LIMIT ?"""
+        return sorted(self.rows(sql, (f'"{term}"', limit)))
 
     def chunk_count(self) -> int:
         """Return the number of chunks in the index."""

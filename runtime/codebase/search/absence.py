@@ -1,0 +1,205 @@
+"""Proves that the subject of a question occurs nowhere in a repository, or only aside, as in tests.
+
+Only distinctive words decide: names of products and protocols, and nouns that are ordinary neither in English nor in
+software (`lexicon`). A word occurs if any form or spelling of it is in a name, text or path that the index holds, as a
+word, as the beginning or a part of one, or in two words. In doubt it counts as occurring.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from runtime.codebase.files.path_kinds import is_listed_only, kind_of_path, kinds_asked_for
+from runtime.codebase.files.words import CODE_NOISE, STOP_WORDS, index_terms, query_terms, split_identifier, stem
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.index.rows import MAX_CHUNK_CHARS
+from runtime.codebase.language_parts.language import PathKind
+from runtime.codebase.language_registry import language_named
+from runtime.codebase.parsing.chunks import MAX_CHUNK_LINES, MAX_DATA_LINES
+from runtime.codebase.search.lexicon import is_ordinary
+from runtime.codebase.search.spellings import abbreviations, spellings
+
+# A longer text is a report: names in its logs are not what it is about.
+MAX_QUESTION_CHARS = 2_000
+MAX_SUBJECTS = 8
+LEAST_CHARS = 3
+FEW_WORDS = 3
+LEAST_REST_CHARS = 3
+# A form as long as this is no mere beginning of another word; what short forms of a word have of it.
+LEAST_LONG_CHARS = 6
+LEAST_BEGINNING = 0.6
+MAX_CONTINUED = 40
+# A word in more places than these is spoken of, wherever they are.
+MAX_ASIDE = 12
+# Fewer words that every English text has, and a text is in another language.
+LEAST_ENGLISH = 0.2
+MOST_CAPITALISED = 0.5
+
+_WORD = re.compile(r"\w+(?:['’](?:t|s|re|ve|ll|d|m)\b)?")
+_SHORTENED = re.compile(r"['’]\w+$")
+_STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n]\s*)[\s\"'`*(\[-]*$")
+# «… that heeds the switch»: a word with an object is a verb.
+_TAKES_OBJECT = re.compile(r"\s+(?:an?|the|its?|their|them|my|our|your|this|that|these|those|each|every|all|any|no)\b")
+_ASIDE: frozenset[PathKind] = frozenset({"changelog", "test", "vendored", "generated", "translation"})
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """Locates the first piece of a file with a word that occurs only aside; lines are inclusive."""
+
+    word: str
+    file: str
+    start_line: int
+    end_line: int
+
+
+class Absence(msgspec.Struct, frozen=True):
+    """Holds the distinctive words of a question that occur nowhere, and those that occur only aside.
+
+    Words are as written. `share`: of the question's informative words the part that occurs nowhere, distinctive or not,
+    0 to 1. `files`: how many were searched whole; `in_part`: how many others that can be read were not.
+    """
+
+    nowhere: tuple[str, ...] = ()
+    aside: tuple[Mention, ...] = ()
+    share: float = 0.0
+    files: int = 0
+    in_part: int = 0
+
+
+def absence_of(index: IndexReader, question: str, own_name: str = "") -> Absence:
+    """Return which distinctive words of a question occur nowhere or aside; empty for a report or another language.
+
+    `own_name`: that of the repository, which decides nothing.
+    """
+    share = unknown_share(index, question)
+    nowhere: list[str] = []
+    aside: list[Mention] = []
+    asked_for = kinds_asked_for(question)
+    own = set(split_identifier(own_name)) | {own_name.lower()}
+    for word in subjects(question)[:MAX_SUBJECTS]:
+        if word.lower() in own:
+            continue
+        if not _occurs(index, word):
+            nowhere.append(word)
+        elif (mention := _only_aside(index, word, asked_for)) is not None:
+            aside.append(mention)
+    files, in_part = _searched(index) if nowhere else (0, 0)
+    return Absence(tuple(nowhere), tuple(aside), share, files, in_part)
+
+
+def unknown_share(index: IndexReader, question: str) -> float:
+    """Return the part of a question's informative words, 0 to 1, of which no piece of the repository has the stem."""
+    terms = list(query_terms(question[:MAX_QUESTION_CHARS]).counts)
+    known = index.document_counts(terms)
+    return round(1 - len(known) / len(terms), 4) if terms else 0.0
+
+
+def subjects(question: str) -> list[str]:
+    """Return the distinctive words of a question as written, each once, in order.
+
+    In another language than English, and in a title with capitals throughout, only spelling makes a name.
+    """
+    if len(question) > MAX_QUESTION_CHARS:
+        return []
+    found = [(_SHORTENED.sub("", match.group()), match) for match in _WORD.finditer(question)]
+    words = [word for word, _ in found if word.isascii() and word[0].isalpha()]
+    is_english = _is_english(words)
+    is_title = sum(word[0].isupper() for word in words) > max(1, MOST_CAPITALISED * len(words))
+    kept: dict[str, str] = {}
+    for word, match in found:
+        if len(word) < LEAST_CHARS or word not in words or word.lower() in STOP_WORDS:
+            continue
+        if match.group().endswith(("'t", "’t")):
+            continue
+        is_name = _is_spelt_as_name(word) and not (is_title and word.isupper())
+        if is_english and not is_title and word[0].isupper():
+            is_name = is_name or _STARTS_SENTENCE.search(question[: match.start()]) is None
+        is_noun = is_english and word.isalpha() and _TAKES_OBJECT.match(question, match.end()) is None
+        if is_name or (is_noun and not is_ordinary(word)):
+            kept.setdefault(word.lower(), word)
+    return list(kept.values())
+
+
+def _is_english(words: Sequence[str]) -> bool:
+    """Return whether enough words are those that English texts have; a few words alone are taken for it."""
+    common = sum(word.lower() in STOP_WORDS for word in words)
+    return bool(words) and (len(words) <= FEW_WORDS or common >= LEAST_ENGLISH * len(words))
+
+
+def _is_spelt_as_name(word: str) -> bool:
+    """Return whether a word has capitals or digits within, or underscores."""
+    return any(mark.isupper() or mark.isdigit() or mark == "_" for mark in word[1:])
+
+
+def _occurs(index: IndexReader, word: str) -> bool:
+    """Return whether any form or spelling of a word is in a name, text or path of the index."""
+    lowered = word.lower()
+    whole = index_terms(word).partition(" ")[0]
+    plain = lowered.rstrip("0123456789")
+    forms = sorted(spellings(lowered) | {whole} | ({stem(plain)} if len(plain) >= LEAST_CHARS else set()))
+    if not whole or index.has_term([*forms, *abbreviations(lowered), *_beginnings(lowered)]):
+        return True
+    if any(_is_continued(index, form) for form in forms) or index.has_phrase(_in_words(word)):
+        return True
+    return index.has_name_with(lowered)
+
+
+def _beginnings(word: str) -> list[str]:
+    """Return what a long word may be called for short: `postgres` of `postgresql`."""
+    least = max(LEAST_LONG_CHARS, math.ceil(LEAST_BEGINNING * len(word)))
+    return [word[:end] for end in range(least, len(word))] if word.isalpha() else []
+
+
+def _is_continued(index: IndexReader, form: str) -> bool:
+    """Return whether a term goes on behind the form with another word: `zshcompletion`, and not `quick` for `quic`.
+
+    Whatever stands behind a long form, the word is there.
+    """
+    for term in index.terms_from(form, MAX_CONTINUED):
+        rest = term.removeprefix(form)
+        if len(form) >= LEAST_LONG_CHARS or rest.isdigit():
+            return True
+        if len(rest) >= LEAST_REST_CHARS and (is_ordinary(rest) or index.has_term([rest])):
+            return True
+    return False
+
+
+def _in_words(word: str) -> list[tuple[str, ...]]:
+    """Return the ways to write a word in two, or a name in its parts, as terms of the index."""
+    parts = tuple(stem(part) for part in split_identifier(word) if len(part) > 1 and part not in CODE_NOISE)
+    ways = [parts] if len(parts) > 1 else []
+    lowered = word.lower()
+    if lowered.isalpha():
+        cuts = range(LEAST_REST_CHARS, len(lowered) - LEAST_REST_CHARS + 1)
+        ways += [(stem(lowered[:at]), stem(lowered[at:])) for at in cuts]
+    return ways
+
+
+def _only_aside(index: IndexReader, word: str, asked_for: Collection[PathKind]) -> Mention | None:
+    """Return the first line with a word that only asides have: tests, changelogs, others' code, or a denial."""
+    places = index.pieces_with_term(index_terms(word).partition(" ")[0], MAX_ASIDE + 1)
+    if not places or len(places) > MAX_ASIDE:
+        return None
+    kinds = {kind_of_path(path) for path, _, _ in places}
+    if kinds <= _ASIDE and kinds.isdisjoint(asked_for):
+        return Mention(word, *places[0])
+    return None
+
+
+def _searched(index: IndexReader) -> tuple[int, int]:
+    """Return how many files the index holds whole, and how many of those that can be read it holds in part."""
+    files = index.sizes_of_readable()
+    in_part = sum(_is_in_part(*file) for file in files)
+    return len(files) - in_part, in_part
+
+
+def _is_in_part(path: str, size: int, lines: int, language: str | None) -> bool:
+    """Return True for lock files, minified code, and long data: the index leaves out text of them."""
+    if lines > MAX_DATA_LINES and language_named(language).role == "data":
+        return True
+    has_long_lines = size > MAX_CHUNK_CHARS and size > lines * MAX_CHUNK_CHARS // MAX_CHUNK_LINES
+    return has_long_lines or is_listed_only(path)

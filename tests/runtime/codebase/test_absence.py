@@ -1,0 +1,179 @@
+"""What a question is about occurs nowhere: which words decide, what counts as an occurrence, what is only aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.search.absence import (
+    MAX_ASIDE,
+    MAX_QUESTION_CHARS,
+    MAX_SUBJECTS,
+    Absence,
+    Mention,
+    absence_of,
+    subjects,
+)
+from runtime.codebase.search.lexicon import is_ordinary
+from tests.runtime.codebase.sample_repository import write_files
+
+Open = Callable[[Path], Codebase]
+
+FILES = {
+    "shop/depot.py": "class Depot:\n    def retry(self, order):\n        return order\n",
+    "shop/completion.py": "def zshcompletion():\n    return 'fish'\n\n\ndef web_socket():\n    return 1\n",
+    "shop/stores.py": "# Keeps orders in PostgreSQL, one in k8s, with OAuth.\nBACKEND = 'postgresql'\n",
+    "shop/rabbitmq_bridge.py": "VALUE = 1\n",
+    "README.md": "# Shop\n\nSells quick things, and colorizes them.\n",
+    "CHANGELOG.md": "# Changes\n\n## 1.0\n\n- Removed the memcached store.\n",
+    "tests/test_depot.py": "def test_a_mongodb_url_is_refused():\n    assert True\n",
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Codebase]:
+    root = tmp_path_factory.mktemp("built") / "shop"
+    root.mkdir()
+    write_files(root, FILES)
+    index_path = root.parent / "index.sqlite"
+    refresh(root, index_path)
+    codebase = Codebase.open(root, index_path)
+    yield codebase
+    codebase.close()
+
+
+def nowhere(codebase: Codebase, question: str) -> tuple[str, ...]:
+    return absence_of(codebase.index, question).nowhere
+
+
+@pytest.mark.parametrize("word", ["Kafka", "kafka", "GraphQL", "gRPC", "Neo4j", "nushell", "QUIC", "brotli"])
+def test_a_product_that_no_file_mentions_occurs_nowhere(built: Codebase, word: str) -> None:
+    assert nowhere(built, f"How do I use {word} here?") == (word,)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "zsh",  # the beginning of a name
+        "websocket",  # written in two words
+        "WebSockets",
+        "PostgreSQL",
+        "postgres",  # the beginning of a longer one
+        "kubernetes",  # abbreviated
+        "OAuth2",
+        "rabbitmq",  # in a path
+        "colouriser",  # in American spelling
+        "Memcached",
+    ],
+)
+def test_a_word_occurs_in_any_form_spelling_or_abbreviation(built: Codebase, word: str) -> None:
+    assert nowhere(built, f"How do I use {word} here?") == ()
+
+
+def test_a_short_word_does_not_occur_as_the_beginning_of_another_one(built: Codebase) -> None:
+    assert nowhere(built, "Where is a quic stream opened?") == ("quic",)
+
+
+@pytest.mark.parametrize("verb", ["heeds", "redeploys", "pesters", "moderates", "unpunished", "superfluous"])
+def test_ordinary_words_of_english_decide_nothing(built: Codebase, verb: str) -> None:
+    assert nowhere(built, f"Which part of the depot {verb} an order that was retried?") == ()
+
+
+@pytest.mark.parametrize("word", ["middleware", "comma", "timestamps", "callbacks", "snapshots", "docker"])
+def test_words_that_software_has_in_common_decide_nothing(built: Codebase, word: str) -> None:
+    assert nowhere(built, f"How does the depot use {word}?") == ()
+
+
+def test_the_name_of_the_repository_decides_nothing(built: Codebase) -> None:
+    assert absence_of(built.index, "How do I start Vexillum?", "vexillum").nowhere == ()
+    assert absence_of(built.index, "How do I start Vexillum?", "shop").nowhere == ("Vexillum",)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("kafka", ["kafka"]),
+        ("the of and", []),
+        ("", []),
+        ("Kafka?", ["Kafka"]),
+        ("Wie wird die Datei mit dem Puffer gelesen?", []),
+        ("Wie wird die Datei mit GraphQL gelesen?", ["GraphQL"]),
+        ("如何支持 zsh 补全", ["zsh"]),
+        ("如何实现", []),
+        ("HOW DO I USE THE DEPOT HERE?", []),
+        ("How Do I Configure The Depot Here?", []),
+        ("Who retries? Nobody does. Orders wait.", []),
+        ("Why doesn't it stop after 10ms, and shouldn't it after the 3rd time?", []),
+        ("What about Kafka's offsets and kafka's topics?", ["Kafka"]),
+        ("Where is (.*kafka[a-z]+)? and *zsh$ matched?", ["kafka", "zsh"]),
+    ],
+)
+def test_the_distinctive_words_of_a_question(question: str, expected: list[str]) -> None:
+    assert subjects(question) == expected
+
+
+@pytest.mark.parametrize(("length", "decides"), [(-1, True), (0, True), (1, False)])
+def test_a_long_report_decides_nothing(built: Codebase, length: int, decides: bool) -> None:
+    end = " and where is kafka used?"
+    question = "the depot " * MAX_QUESTION_CHARS
+    question = question[: MAX_QUESTION_CHARS + length - len(end)] + end
+    assert (nowhere(built, question) == ("kafka",)) is decides
+    assert nowhere(built, "kafka " * 20_000) == ()
+
+
+def test_no_more_than_eight_words_are_looked_up(built: Codebase) -> None:
+    names = [f"Qx{letter}zz" for letter in "abcdefghij"]
+    assert len(nowhere(built, f"Where is {' and '.join(names)} used?")) == MAX_SUBJECTS
+
+
+def test_a_word_in_tests_or_a_changelog_alone_is_aside(built: Codebase) -> None:
+    found = absence_of(built.index, "How do I keep orders in Memcached?")
+    assert (found.nowhere, found.aside) == ((), (Mention("Memcached", "CHANGELOG.md", 1, 5),))
+    tested = absence_of(built.index, "How do I keep orders in MongoDB?")
+    assert [mention.file for mention in tested.aside] == ["tests/test_depot.py"]
+    assert absence_of(built.index, "Which tests mention MongoDB?").aside == ()
+
+
+@pytest.mark.parametrize(("more", "is_aside"), [(-1, True), (0, True), (1, False)])
+def test_a_word_in_many_tests_is_not_aside(root: Path, opened: Open, more: int, is_aside: bool) -> None:
+    test = "def test_a_mongodb_url():\n    assert 1\n"
+    files = {f"tests/test_{number}.py": test for number in range(MAX_ASIDE + more)}
+    write_files(root, {**FILES, **files, "tests/test_depot.py": ""})
+    assert bool(absence_of(opened(root).index, "How do I keep orders in MongoDB?").aside) is is_aside
+
+
+def test_what_was_searched_is_counted(root: Path, opened: Open) -> None:
+    rows = "".join(f'  "key{number}": 1,\n' for number in range(700))
+    long = {"data.json": "{\n" + rows + '  "last": 1\n}\n', "package-lock.json": "{}\n", "picture.png": "\0\0"}
+    write_files(root, {**FILES, **long})
+    found = absence_of(opened(root).index, "Where is kafka used?")
+    assert (found.files, found.in_part) == (len(FILES), 2)
+
+
+def test_the_share_of_words_that_occur_nowhere(built: Codebase) -> None:
+    assert absence_of(built.index, "depot retry kafka zoology").share == 0.5
+    assert absence_of(built.index, "").share == 0.0
+
+
+def test_a_repository_without_a_word_has_nothing(root: Path, opened: Open) -> None:
+    write_files(root, {"blank.txt": "\n"})
+    assert absence_of(opened(root).index, "Where is kafka used?") == Absence(("kafka",), share=1.0, files=1)
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_distinctive_words(text: str) -> None:
+    assert all(word in text for word in subjects(text))
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("replayed", True), ("redeployed", True), ("knobs", True), ("kafka", False), ("zsh", False), ("captcha", False)],
+)
+def test_the_lexicon_knows_words_in_any_form(word: str, expected: bool) -> None:
+    assert is_ordinary(word) is expected
