@@ -47,6 +47,8 @@ from runtime.codebase.index.rows import declared_modules
 from runtime.codebase.knowledge.relation import Relation
 from runtime.codebase.parsing.import_resolution import ImportResolver
 from runtime.codebase.resolution import proven_links, symbol_links
+from runtime.codebase.resolution.default_values.value_chains import ValueChain, ValueChains
+from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
 from runtime.codebase.search.passages import Passage, find_passages
@@ -255,6 +257,16 @@ class Codebase:
     def importers(self, module_or_path: str, *, limit: int = 500) -> list[ImportRecord]:
         """Find imports of a file, a folder or a module."""
         return symbol_links.importers(self.index, module_or_path, limit)
+
+    def value_chains(self, name: str) -> list[ValueChain]:
+        """Return the proofs of the values that a name has by default, or the places that set it, without values."""
+        with self.proofs.reading() as store:
+            scopes = ValueScopes(store, self._text)
+            return ValueChains(scopes).of(name, scopes.files_with(name))
+
+    def _text(self, path: str) -> str | None:
+        source = self.try_source(path)
+        return None if source is None else source.text
 
     # Search
 

@@ -7,6 +7,7 @@ its receiver to a definition; `external` if it leads out of the repository; unpr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
 from typing import Literal, NamedTuple, Protocol
 
@@ -56,6 +57,12 @@ class CallProofs:
         self._evaluator = Evaluator(self._store)
         self._guard = RLock()
         self._meanings: dict[tuple[str, int, int], CallMeaning] = {}
+
+    @contextmanager
+    def reading(self) -> Iterator[FactsStore]:
+        """Lend the facts of the files to one thread at a time."""
+        with self._guard:
+            yield self._store
 
     def has_facts(self, file: str) -> bool:
         """Return True if the calls of a file can be proven: its language has type facts, and the file was parsed."""

@@ -1,0 +1,178 @@
+"""Proves the values of names: follows each place that gives a name a value to a literal.
+
+`ValueChains.of` returns the chains of a name: each place that says what its default or its value is, then each
+constant on the way, with its line. A chain whose end cannot be reached has no value. A name that stands for several
+things, that is bound again, or that a function's own variable may hide is not followed: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from runtime.codebase.resolution.default_values.site_roles import NOTHING, Role, conditions_of, role_of
+from runtime.codebase.resolution.default_values.site_surroundings import EXPORTS, TESTS
+from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
+from runtime.codebase.resolution.default_values.value_sites import Site, key_of
+from runtime.codebase.resolution.default_values.value_syntax import SYNTAX
+
+MAX_STEPS = 6
+MAX_BRANCHES = 4
+MAX_FILES = 40
+MAX_CHAINS = 12
+
+
+class ChainStep(msgspec.Struct, frozen=True):
+    """Represents a line on the way from a name to its value."""
+
+    file: str
+    line: int
+    text: str
+    name: str
+
+
+class ValueChain(msgspec.Struct, frozen=True):
+    """Represents the proof of a value, or the place where a name is set if its value cannot be proven.
+
+    `name` as written in code; `owner`: the type, function or variable it belongs to; `value`: the literal, or an
+    expression of literals and of the names that `steps` follow; None if it is not proven. `conditions`: those under
+    which it holds. `steps` begin with the place itself.
+    """
+
+    name: str
+    owner: str
+    role: Role
+    form: str
+    value: str | None
+    steps: tuple[ChainStep, ...]
+    conditions: tuple[str, ...] = ()
+    function: str = ""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The file and the line of the place."""
+        return self.steps[0].file, self.steps[0].line
+
+
+class _End(msgspec.Struct, frozen=True):
+    """Represents the end of a chain: its value, the steps to it and the conditions on the way."""
+
+    value: str
+    steps: tuple[ChainStep, ...] = ()
+    conditions: tuple[str, ...] = ()
+
+
+class ValueChains:
+    """Proves the values of names of one repository."""
+
+    def __init__(self, scopes: ValueScopes) -> None:
+        self.scopes = scopes
+
+    def of(self, name: str, files: Iterable[str] = ()) -> list[ValueChain]:
+        """Return the chains of a name in some files, defaults before constants, each place once.
+
+        Without any default or constant, the places that set it follow, without values.
+        """
+        found = [
+            site
+            for file in list(dict.fromkeys(files))[:MAX_FILES]
+            if (values := self.scopes.values(file)) is not None
+            for site in values.named(name)
+            if TESTS not in site.around.conditions
+        ]
+        again = _bound_again(found)
+        chains = [chain for site in found for chain in self.at(site, is_known=(site.file, site.line) not in again)]
+        proven = [chain for chain in chains if chain.role != "set" and chain.value is not None]
+        kept = proven or [chain for chain in chains if chain.role != "set"] or chains
+        return whole(sorted(kept, key=lambda chain: chain.role == "constant"))[:MAX_CHAINS]
+
+    def at(self, site: Site, *, is_known: bool = True) -> list[ValueChain]:
+        """Return the chains that begin at a site; one without a value if it cannot be followed."""
+        language = self.scopes.language(site.file)
+        role = role_of(site, SYNTAX[language]) if language in SYNTAX else "set"
+        around = site.around
+        holders = [one for one in around.holders if one not in {site.name, EXPORTS}]
+        owner = around.owner or (holders[0] if holders and site.form in {"entry", "keyword"} else "")
+        first, conditions = _step(site), conditions_of(site)
+        ends = self._ends(site, (), 0) if role != "set" and is_known else []
+        if not ends:
+            return [
+                ValueChain(site.name, owner, role, site.form, None, (first,), conditions, around.function),
+            ]
+        return [
+            ValueChain(
+                *(site.name, owner, role, site.form, end.value, (first, *end.steps)),
+                tuple(dict.fromkeys((*conditions, *end.conditions))),
+                around.function,
+            )
+            for end in ends
+        ]
+
+    def _ends(self, site: Site, seen: tuple[tuple[str, int, str], ...], depth: int) -> list[_End]:
+        """Return where the value of a site leads to; empty if any of its names cannot be followed."""
+        mark = (site.file, site.line, site.name)
+        if mark in seen or depth >= MAX_STEPS:
+            return []
+        if site.value is None:
+            # A member of an enumeration without a number is a value of its own.
+            is_symbol = site.form == "member" and "=" not in site.text
+            return [_End(f"{site.around.owner}.{site.name}" if site.around.owner else site.name)] if is_symbol else []
+        value = site.value
+        if value.is_literal:
+            return [_End(value.text)]
+        followed = [self._end_of_name(name, site, (*seen, mark), depth) for name in value.names]
+        if not all(followed):
+            return []
+        if len(value.names) == 1 and value.text == value.names[0]:
+            return followed[0][:MAX_BRANCHES]
+        if any(len(ends) > 1 for ends in followed):
+            return []
+        steps = tuple(dict.fromkeys(step for ends in followed for step in ends[0].steps))
+        conditions = tuple(dict.fromkeys(one for ends in followed for one in ends[0].conditions))
+        return [_End(value.text, steps, conditions)]
+
+    def _end_of_name(self, name: str, site: Site, seen: tuple[tuple[str, int, str], ...], depth: int) -> list[_End]:
+        targets = self.scopes.targets(name, site)
+        if targets is None:
+            return [_End(name)]
+        ends = []
+        for target in targets[: MAX_BRANCHES + 1]:
+            further = self._ends(target, seen, depth + 1)
+            if not further:
+                return []
+            for end in further:
+                conditions = (*conditions_of(target), *end.conditions)
+                ends.append(_End(end.value, (_step(target), *end.steps), conditions))
+        return ends if len(ends) <= MAX_BRANCHES else []
+
+
+def _step(site: Site) -> ChainStep:
+    return ChainStep(site.file, site.line, site.text, site.name)
+
+
+def _bound_again(sites: Sequence[Site]) -> set[tuple[str, int]]:
+    """Return the places that give a name a value where another one, in the same scope, gives it another."""
+    places: dict[tuple[object, ...], set[int]] = {}
+    for site in sites:
+        if site.form == "binding" and not site.joins:
+            around = site.around
+            key = (site.file, site.path, around.owner, around.function, around.conditions)
+            places.setdefault(key, set()).add(site.line)
+    return {(str(key[0]), line) for key, lines in places.items() if len(lines) > 1 for line in lines}
+
+
+def whole(chains: Sequence[ValueChain]) -> list[ValueChain]:
+    """Return chains without those that are a part of another one, each place and value once.
+
+    That a name is nothing at first does not matter where something else is filled in for the same owner.
+    """
+    inner = {(step.file, step.line, step.name) for chain in chains for step in chain.steps[1:]}
+    filled = {chain.owner for chain in chains if chain.value is not None and chain.value not in NOTHING}
+    kept: dict[tuple[tuple[str, int], str, str | None], ValueChain] = {}
+    for chain in chains:
+        first = chain.steps[0]
+        is_part = (first.file, first.line, first.name) in inner
+        if not is_part and not (chain.value in NOTHING and chain.owner in filled):
+            kept.setdefault((chain.place, key_of(chain.name), chain.value), chain)
+    return list(kept.values())

@@ -1,0 +1,256 @@
+"""Finds the places where names get values: bindings, parameters, entries, options, fallbacks.
+
+`FileValues` parses one file; `named` returns the sites of a name, `within` those of a range of lines. Names are
+compared without case and separators, so that the option `--max-size` is found as `max_size` and `MaxSize`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from runtime.codebase.language_parts.facts_walker import text_of
+from runtime.codebase.language_registry import load_grammar
+from runtime.codebase.resolution.default_values.option_declarations import declared_option, default_in, marked_default
+from runtime.codebase.resolution.default_values.site_surroundings import Surroundings, surroundings_of
+from runtime.codebase.resolution.default_values.value_expressions import Value, path_of, read_value
+from runtime.codebase.resolution.default_values.value_syntax import SYNTAX, SiteForm, ValueSyntax
+from runtime.codebase.resolution.default_values.word_sets import words
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser, Query
+
+MAX_SITES = 60_000
+MAX_LINE_CHARS = 160
+
+_SEPARATORS = re.compile(r"[\W_]+")
+_KEYS_OF_DEFAULTS = frozenset({"default", "value", "defaultvalue", "defaulttext"})
+# The description of an option, whose own entry tells the default.
+_HAS_DEFAULT = re.compile(r"\{[^{}]*?[\"']?default(?:Value)?[\"']?\s*:", re.DOTALL)
+_WRAPPING = frozenset({"parenthesized_expression", "parenthesized_statements"})
+_LOGICAL = words(
+    """
+    unary_expression binary_expression boolean_operator not_operator comparison_operator binary unary
+    """
+)
+_NAME_BESIDE = re.compile(r"\bName:\s*\"([^\"\n]{1,80})\"")
+
+
+class Site(NamedTuple):
+    """Describes a place where a name gets a value.
+
+    `path`: the name as it stands in code, taken apart; `value`: None if it cannot be read; `text`: its line of code;
+    `line`: that of the name; `declares`: whether it is the declaration of an option.
+    """
+
+    file: str
+    form: SiteForm
+    path: tuple[str, ...]
+    line: int
+    start_line: int
+    end_line: int
+    text: str
+    value: Value | None
+    around: Surroundings
+    declares: bool = False
+    joins: bool = False
+
+    @property
+    def name(self) -> str:
+        """The last part of the name."""
+        return self.path[-1]
+
+
+class _Match(NamedTuple):
+    form: SiteForm
+    site: Node
+    value: Node
+    name: Node | None
+
+
+def key_of(name: str) -> str:
+    """Return a name without case and separators, by which options and fields are compared."""
+    return _SEPARATORS.sub("", name).lower()
+
+
+@functools.cache
+def _parser(language: str) -> tuple[Parser, tuple[tuple[SiteForm, Query], ...]]:
+    import tree_sitter
+
+    grammar = load_grammar(language)
+    queries = tuple((form, tree_sitter.Query(grammar, query)) for form, query in SYNTAX[language].queries.items())
+    return tree_sitter.Parser(grammar), queries
+
+
+class FileValues:
+    """Holds the sites of one file, found when they are asked for."""
+
+    def __init__(self, file: str, text: str, language: str) -> None:
+        import tree_sitter
+
+        self.file = file
+        self.syntax: ValueSyntax = SYNTAX[language]
+        parser, queries = _parser(language)
+        self._data = text.encode("utf-8", "replace")
+        self._tree = parser.parse(self._data)
+        self._matches: list[_Match] = []
+        self._by_key: dict[str, list[int]] = {}
+        self._sites: dict[int, tuple[Site, ...]] = {}
+        for form, query in queries:
+            for _, captures in tree_sitter.QueryCursor(query, match_limit=4096).matches(self._tree.root_node):
+                if len(self._matches) < MAX_SITES and "value" in captures:
+                    names = captures.get("name")
+                    self._add(_Match(form, captures["site"][0], captures["value"][0], names[0] if names else None))
+
+    def named(self, name: str) -> list[Site]:
+        """Return the sites of a name, by line."""
+        wanted = key_of(name)
+        found = [site for place in self._by_key.get(wanted, ()) for site in self._sites_at(place)]
+        return sorted((site for site in found if key_of(site.name) == wanted), key=lambda site: site.start_line)
+
+    def within(self, first: int, last: int) -> list[Site]:
+        """Return the sites that begin in a range of lines, inclusive."""
+        places = [at for at, match in enumerate(self._matches) if first <= match.site.start_point[0] + 1 <= last]
+        return [site for place in places for site in self._sites_at(place)]
+
+    def _add(self, match: _Match) -> None:
+        place = len(self._matches)
+        self._matches.append(match)
+        for key in _keys(match):
+            known = self._by_key.setdefault(key, [])
+            if not known or known[-1] != place:
+                known.append(place)
+
+    def _sites_at(self, place: int) -> tuple[Site, ...]:
+        if place not in self._sites:
+            self._sites[place] = tuple(self._made(self._matches[place]))
+        return self._sites[place]
+
+    def _made(self, match: _Match) -> Iterator[Site]:
+        form, name = match.form, text_of(match.name)
+        if form == "call":
+            yield from self._options(match)
+        elif form == "mark":
+            yield from self._marked(match)
+        elif form == "fallback" and not _is_asked(match.site):
+            yield from self._fallback(match, self._value(match))
+        elif form == "member":
+            value = read_value(_behind_equals(match), self.syntax.reading) if "=" in text_of(match.site) else None
+            if path_of(name):
+                yield self._site(match, path_of(name), value)
+        elif form != "fallback":
+            value = self._value(match)
+            own = path_of(name)
+            path = _path_of_entry(match, name) if form == "entry" else own
+            if path and not (form == "entry" and _HAS_DEFAULT.match(text_of(match.value)[:400])):
+                declared = default_in(_paired(match), self.syntax.reading)
+                yield self._site(match, path, declared or value, declares=declared is not None or path != own)
+            if value is not None and value.has_fallback:
+                yield from self._fallback(match, value, besides=path)
+
+    def _value(self, match: _Match) -> Value | None:
+        return read_value(_paired(match), self.syntax.reading)
+
+    def _fallback(self, match: _Match, value: Value | None, besides: tuple[str, ...] = ()) -> Iterator[Site]:
+        if value is None or not value.has_fallback:
+            return
+        for path in primary_paths(value.primary):
+            if not besides or key_of(path[-1]) != key_of(besides[-1]):
+                yield self._site(match._replace(form="fallback"), path, value)
+
+    def _options(self, match: _Match) -> Iterator[Site]:
+        text = text_of(match.value)
+        declared = declared_option(text, self.syntax.reading)
+        if declared is not None:
+            for name in declared[0]:
+                yield self._site(match, (name,), declared[1], declares=True)
+            return
+        yield from self._fallback(match, read_value(text, self.syntax.reading))
+
+    def _marked(self, match: _Match) -> Iterator[Site]:
+        field = match.site.next_named_sibling
+        while field is not None and field.type == "attribute_item":
+            field = field.next_named_sibling
+        value = marked_default(text_of(match.value), self.syntax.reading)
+        name = None if field is None else field.child_by_field_name("name")
+        if name is not None and value is not None:
+            yield self._site(match, (text_of(name),), value, declares=True)
+
+    def _site(self, match: _Match, path: tuple[str, ...], value: Value | None, *, declares: bool = False) -> Site:
+        start, end = match.site.start_point[0] + 1, match.site.end_point[0] + 1
+        line = start if match.name is None else match.name.start_point[0] + 1
+        own = text_of(match.site).split("\n")
+        text = own[min(line - start, len(own) - 1)].strip()[:MAX_LINE_CHARS].rstrip()
+        around = surroundings_of(match.site, path)
+        joins = "||=" in text or "??=" in text
+        return Site(self.file, match.form, path, line, start, end, text, value, around, declares, joins)
+
+
+def primary_paths(primary: str) -> list[tuple[str, ...]]:
+    """Return the names that a fallback reads first: a name, or the key that is looked up."""
+    quoted = re.findall(r"[\"']([\w.\-]{1,80})[\"']", primary)
+    if quoted:
+        return [path for path in map(path_of, quoted[-1:]) if path]
+    path = path_of(primary) if re.fullmatch(r"[\w$@.\->:?!\[\]'\"&*()]{1,200}", primary) else ()
+    return [path] if path else []
+
+
+def _keys(match: _Match) -> Iterator[str]:
+    """Yield the keys under which a match may be looked up, without reading its value."""
+    if match.name is not None and match.form != "call":
+        path = path_of(text_of(match.name)[:200])
+        if path:
+            yield key_of(path[-1])
+            if match.form == "entry" and key_of(path[-1]) in _KEYS_OF_DEFAULTS:
+                yield from (key_of(part) for part in _path_of_entry(match, path[-1])[-1:])
+    if match.form in {"call", "mark", "fallback"} or match.form in {"binding", "parameter", "entry", "keyword"}:
+        text = text_of(match.site if match.form == "mark" else match.value)[:400]
+        if match.form == "mark":
+            following = match.site.next_named_sibling
+            text = text_of(following)[:200] if following is not None else ""
+        elif match.form not in {"call", "fallback"} and not re.search(r"\|\||\?\?|\?|\bor\b|\bif\b|[\"']", text):
+            return
+        yield from {key_of(word) for word in re.findall(r"[A-Za-z_$][\w$\-]*", text)}
+
+
+def _path_of_entry(match: _Match, name: str) -> tuple[str, ...]:
+    """Return the name of an entry; for the entry `default` of an option, that of the option."""
+    path = path_of(name)
+    if not path or key_of(path[-1]) not in _KEYS_OF_DEFAULTS:
+        return path
+    holder = match.site.parent
+    beside = _NAME_BESIDE.search(text_of(holder)[:2000]) if holder is not None else None
+    if beside is not None:
+        return (beside.group(1),)
+    above = None if holder is None else holder.parent
+    if above is not None and above.type == "pair" and key_of(path[-1]).startswith("default"):
+        return path_of(text_of(above.child_by_field_name("key"))) or path
+    return path
+
+
+def _paired(match: _Match) -> str:
+    """Return the text of the value; of several values, that which stands at the place of the name."""
+    values = [child for child in match.value.named_children if child.type != "comment"]
+    if match.value.type == "expression_list" and match.name is not None:
+        names = match.site.children_by_field_name("name") or [match.name]
+        if match.name.type == "expression_list":
+            names = match.name.named_children
+        if len(names) != len(values):
+            return ""
+        place = names.index(match.name) if match.name in names else 0
+        return text_of(values[place]) if len(names) == 1 or match.name in names else ""
+    return text_of(match.value)
+
+
+def _is_asked(node: Node) -> bool:
+    """Return True for an expression that decides a branch: what stands there is no value with a fallback."""
+    child, above = node, node.parent
+    while above is not None and above.type in _WRAPPING:
+        child, above = above, above.parent
+    return above is not None and (above.type in _LOGICAL or child == above.child_by_field_name("condition"))
+
+
+def _behind_equals(match: _Match) -> str:
+    return text_of(match.site).partition("=")[2].strip(" ,;")
