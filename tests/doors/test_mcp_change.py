@@ -70,7 +70,7 @@ class Client:
 
     def step(self) -> dict[str, Any]:
         step = self.told["step"]
-        told = getattr(self, f"_step_{step}")()
+        told: dict[str, Any] = getattr(self, f"_step_{step}")()
         assert "error" not in told, told["error"]
         return told
 
