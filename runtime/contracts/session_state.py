@@ -14,6 +14,8 @@ from runtime.contracts.contract import END, ESCALATION
 ItemStatus = Literal["pending", "done", "skipped"]
 TaskStatus = Literal["pending", "completed"]
 MAX_USES = 400
+# What the ids of sessions begin with; those of runs begin otherwise.
+SESSION_PREFIX = "c-"
 
 
 class ChecklistItem(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -13,6 +13,7 @@ from serve.cli import (
     gc,
     index,
     mcp,
+    project,
     runs,
     serve_http,
     simulate,
@@ -35,7 +36,10 @@ app.command("batch")(batch.batch)
 app.command("gc")(gc.gc)
 app.command("index")(index.index)
 app.command("tool")(tool.tool)
+app.command("init")(project.init)
 app.command("mcp")(mcp.mcp)
+app.command("allow")(project.allow)
+app.command("outcome")(project.outcome)
 app.command("validate")(validate.validate)
 app.command("doctor")(doctor.doctor)
 app.command("up")(up_down.up)

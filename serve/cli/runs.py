@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
+from runtime.contracts.session_state import SESSION_PREFIX
 from runtime.errors import InputError
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.ids import RunId
@@ -45,19 +46,46 @@ def list_runs(
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    """List the newest runs of all logs."""
-    newest = listed_runs(load_command_settings(config), limit)
+    """List the newest runs of all logs, and the newest sessions of changes."""
+    # Imported where they are needed: other commands start without them.
+    from serve.mcp.change_records import listed_changes
+
+    settings = load_command_settings(config)
+    newest, changes = listed_runs(settings, limit), listed_changes(settings, limit)
     if as_json:
-        say_json([msgspec.to_builtins(run) for run in newest])
+        say_json([*(msgspec.to_builtins(run) for run in newest), *map(_change_row, changes)])
         return
     for run in newest:
         what = f"{run.pipeline:24} {run.user_id:16} {run.events} events  {_state(run)}"
         say_line(f"{run.run_id}  {_time(run.started_at_ms)}  {what}")
+    for change in changes:
+        row = _change_row(change)
+        what = f"{row['pipeline']:24} {row['user_id']:16} {row['query'][:60]}  {row['outcome'] or row['phase']}"
+        say_line(f"{row['run_id']}  {_time(row['started_at_ms'])}  {what}")
+
+
+def _change_row(row: Any) -> dict[str, Any]:
+    state = row.state
+    return {
+        "run_id": state.session_id,
+        "pipeline": "code_change",
+        "user_id": state.user,
+        "started_at_ms": state.started_at_ms,
+        "phase": state.phase,
+        "outcome": state.outcome,
+        "query": state.query,
+        "repository": state.repository,
+    }
 
 
 @app.command("show")
 def show(run_id: Run, config: Config = None) -> None:
     """Print the envelope of a run as JSON; `stays` is the reason why it cannot be resumed, if so."""
+    if run_id.startswith(SESSION_PREFIX):
+        from serve.mcp.change_records import change_document
+
+        say_json(change_document(load_command_settings(config), run_id))
+        return
     run = recorded_run(load_command_settings(config), RunId(run_id))
     envelope: Envelope = fold(run.rules, run.events).envelope
     document = msgspec.to_builtins(envelope)

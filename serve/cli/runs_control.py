@@ -17,6 +17,7 @@ import msgspec
 import typer
 
 from actors.origin import code_version
+from runtime.contracts.session_state import SESSION_PREFIX
 from runtime.errors import InputError, InterruptError, RunStateError, UnknownNameError
 from runtime.pipeline.config import PipelineConfig
 from runtime.primitives.clock import SystemClock
@@ -31,7 +32,7 @@ from serve.answer_document import asked_in, document_of, exit_status
 from serve.cli.ask import print_document
 from serve.cli.command_settings import load_command_settings
 from serve.cli.inputs import SystemOption, with_system
-from serve.cli.output.terminal import say_encoded_json, say_line
+from serve.cli.output.terminal import say_encoded_json, say_json, say_line
 from serve.cli.process_end import run_to_end
 from serve.principals import at_terminal
 from serve.run_control import check_response, open_question
@@ -98,13 +99,23 @@ def resume(
 ) -> None:
     """Resume a waiting run with the answer that it needs, and print its answer.
 
-    A run that no system drives is continued from its log in this process.
+    A run that no system drives is continued from its log in this process. A session of a change takes --text to go on
+    and --reject to end.
     """
     settings = with_system(load_command_settings(config), system)
+    if run_id.startswith(SESSION_PREFIX):
+        say_json(_answered_change(settings, run_id, text, goes_on=not reject))
+        return
     response = response_of(text, approve, reject, modify)
     document = run_to_end(_resumed(settings, RunId(run_id), interrupt, response))
     print_document(document, as_json)
     raise typer.Exit(exit_status(document))
+
+
+def _answered_change(settings: Settings, session_id: str, text: str, *, goes_on: bool) -> dict[str, Any]:
+    from serve.mcp.change_records import answer_change
+
+    return answer_change(settings, session_id, text, goes_on=goes_on)
 
 
 def response_of(text: str, approve: bool, reject: bool, modify: str | None) -> InterruptResponse:

@@ -10,7 +10,7 @@ import msgspec
 
 from actors.capabilities.code_change.session.live_session import LiveSession
 from runtime.errors import FencedError
-from serve.mcp.contract_host import ContractHost
+from serve.mcp.contract_host import SHIPPED, ContractHost
 from serve.mcp.impact import impact_of
 from serve.mcp.toolset import McpTool, Report, ToolAnswer
 from serve.mcp.workspaces import WorkspaceHost
@@ -66,6 +66,16 @@ class Impact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     symbols: Annotated[list[str], msgspec.Meta(max_length=20)] = []
     files: Annotated[list[str], msgspec.Meta(max_length=20)] = []
 
+
+# Phase and step → the guide that comes with the phase.
+GUIDES: Mapping[tuple[str, int | None], str] = {
+    ("DOCUMENT_RESEARCH", 3): "document_research.md",
+    ("READY", 12): "task_planning.md",
+    ("POST_IMPL_VERIFY", 15): "verification.md",
+    ("VERIFY_INTERVENTION", 16): "intervention.md",
+    ("QUALITY_REVIEW", 18): "quality_review.md",
+    ("USER_ESCALATION", None): "user_escalation.md",
+}
 
 Run = Callable[[ContractHost, WorkspaceHost, Any, Report], Awaitable[Mapping[str, Any]]]
 
@@ -218,11 +228,19 @@ def contract_tools(host: ContractHost, search: WorkspaceHost) -> list[McpTool]:
 def _run_of(tool: ContractTool, host: ContractHost, search: WorkspaceHost) -> Callable[..., Awaitable[ToolAnswer]]:
     async def run(given: msgspec.Struct, report: Report) -> ToolAnswer:
         try:
-            return told(await tool.run(host, search, given, report))
+            return told(with_guide(await tool.run(host, search, given, report)))
         except FencedError as error:
             return told({"error": {"code": "taken_over", "problems": [error.message]}})
 
     return run
+
+
+def with_guide(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an answer with the guide of its phase, unless it tells of an error: the phase was told before then."""
+    name = GUIDES.get((str(data.get("phase")), data.get("step")))
+    if name is None or "error" in data:
+        return data
+    return {**data, "guide": (SHIPPED.parent / "guides" / name).read_text("utf-8")}
 
 
 def told(data: Mapping[str, Any]) -> ToolAnswer:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from actors.capabilities.code_change.session.hints import hints_of
+from actors.capabilities.code_change.store.session_store import OutcomeRow
 from runtime.contracts.loading import parse_contract
 from runtime.errors import FencedError
-from tests.capabilities.code_change.played_agent import CHANGED, CODE, Agent, git, repository
+from tests.capabilities.code_change.played_agent import CHANGED, CODE, QUERY, Agent, git, repository
 from tests.runtime.contracts.test_loading import SHIPPED
 
 
@@ -272,3 +274,29 @@ async def test_every_decision_is_in_the_log(agent: Agent) -> None:
     rows = agent.ports.store.decisions(session_id)
     assert [row.data["to"] for row in rows][-1] == "SESSION_COMPLETE"
     assert [row.seq for row in rows] == list(range(1, len(rows) + 1))
+
+
+def outcome(query: str, verdict: str, **fields: Any) -> OutcomeRow:
+    return OutcomeRow("c-1", "/r", verdict, fields.pop("reason", ""), 1, query, "MERGE", **fields)
+
+
+def test_earlier_changes_for_a_like_request_are_told_the_likest_first() -> None:
+    query = "Make load retry when the network fails"
+    rows = [
+        outcome("Paint the shed green", "failure"),
+        outcome("Make load retry when the disk fails", "failure", reason="tests were flaky"),
+        outcome("Make load retry when the network fails twice", "success", files=("load.py",)),
+    ]
+    first, second = hints_of(query, rows)
+    assert ("went well" in first, "load.py" in first, "tests were flaky" in second) == (True, True, True)
+    assert hints_of(query, []) == []
+
+
+async def test_a_failure_that_was_recorded_is_a_hint_for_the_next_session(agent: Agent) -> None:
+    await agent.start()
+    session_id = agent.session.state.session_id
+    await agent.finish()
+    agent.ports.store.record_outcome(
+        OutcomeRow(session_id, str(agent.root), "failure", "it broke the cache", 1, QUERY, "MERGE")
+    )
+    assert "it broke the cache" in (await agent.start())["hints"][0]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.live_session import Answer, LiveSession
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.workplaces import first_place
@@ -16,7 +17,7 @@ from runtime.contracts.answers import standing
 from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import started
 from runtime.contracts.phase_order import columns, long_flags, problems_of_start
-from runtime.contracts.session_state import SessionState
+from runtime.contracts.session_state import SESSION_PREFIX, SessionState
 from runtime.errors import GitWriteError
 from runtime.primitives.ids import new_run_id
 
@@ -75,7 +76,7 @@ class ChangeSessions:
         return {"phase": "NONE", "instruction": "No session is under way; start_session begins one."}
 
     async def _begun(self, intent: str, query: str, flags: tuple[str, ...], gate_level: str) -> Answer:
-        session_id = new_run_id(self._ports.clock.now_ms()).removeprefix("r-")
+        session_id = SESSION_PREFIX + new_run_id(self._ports.clock.now_ms()).removeprefix("r-")
         now_ms = self._ports.clock.now_ms()
         state = SessionState(
             session_id,
@@ -95,7 +96,9 @@ class ChangeSessions:
         state = started(self._contract, state).state
         self._ports.store.create(state, self._ports.owner)
         self._live = LiveSession(self._contract, state, self._ports)
-        return standing(self._contract, state)
+        outcomes = await asyncio.to_thread(self._ports.store.outcomes, str(self._root))
+        hints = hints_of(query, outcomes)
+        return {**standing(self._contract, state), **({"hints": hints} if hints else {})}
 
     def _placed(self, state: SessionState) -> SessionState:
         """Return the state with its place; what is to be changed must be writable from the start."""

@@ -1,0 +1,35 @@
+"""Finds earlier changes for a like request, so that a failure is not repeated and a success leads the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from actors.capabilities.code_change.store.session_store import OutcomeRow
+from runtime.codebase.files.words import index_terms
+
+# The share of the words of two queries, taken together, that both must have.
+LEAST_LIKENESS = 0.4
+MAX_HINTS = 3
+MAX_REASON_CHARS = 300
+
+
+def likeness(one: str, other: str) -> float:
+    """Return the share of the terms of two texts that both have, 0 to 1."""
+    first, second = set(index_terms(one).split()), set(index_terms(other).split())
+    return len(first & second) / len(first | second) if first | second else 0.0
+
+
+def hints_of(query: str, outcomes: Iterable[OutcomeRow]) -> list[str]:
+    """Return what became of changes for a like request, the likest first, at most three."""
+    like = [(likeness(query, row.query), row) for row in outcomes]
+    near = sorted((pair for pair in like if pair[0] >= LEAST_LIKENESS), key=lambda pair: (-pair[0], -pair[1].at_ms))
+    return [_hint(row) for _, row in near[:MAX_HINTS]]
+
+
+def _hint(row: OutcomeRow) -> str:
+    about = f"«{row.query[:MAX_REASON_CHARS]}»"
+    if row.verdict == "success":
+        touched = ", ".join((*row.symbols, *row.files)[:8])
+        return f"an earlier change for {about} went well; it was about {touched or 'files that it did not name'}"
+    reason = row.reason[:MAX_REASON_CHARS] or "nobody said why"
+    return f"an earlier change for {about} ended as {row.verdict}: {reason}"

@@ -1,0 +1,78 @@
+"""Runs `jeeves init`, `jeeves allow` and `jeeves outcome`: projects, consent, and what became of changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from runtime.errors import InputError
+from serve.cli.command_settings import load_command_settings
+from serve.cli.inputs import checked_repository
+from serve.cli.output.terminal import say_json, say_line
+
+Repo = Annotated[Path, typer.Option(readable=False, help="Folder of the repository.")]
+Config = Annotated[Path | None, typer.Option(readable=False, help="Settings file.")]
+
+
+def init(
+    repo: Repo = Path(),
+    contract: Annotated[bool, typer.Option(help="Copy the contract too, to be changed for this project.")] = False,
+) -> None:
+    """Prepare a project for coding agents: client entry, commands and guides, beside what is there."""
+    from serve.mcp.project_files import CODEX_HINT, write_project_files
+
+    done = write_project_files(Path(checked_repository(repo)), with_contract=contract)
+    for path in done.written:
+        say_line(f"wrote  {path}")
+    for path in done.kept:
+        say_line(f"kept   {path}")
+    say_line("git leaves these files out of this clone" if done.is_ignored else "this folder is no git repository")
+    say_line("Claude Code reads .mcp.json and .claude/commands; for Codex add to ~/.codex/config.toml:")
+    say_line(CODEX_HINT)
+    if contract:
+        say_line("the contract in .code-intel/phase_contract.yml is in force after `jeeves allow`")
+
+
+def allow(
+    repo: Repo = Path(),
+    yes: Annotated[bool, typer.Option("--yes", help="Allow without asking.")] = False,
+    config: Config = None,
+) -> None:
+    """Allow the contract and the rules that a repository brings along, exactly as they are now."""
+    from actors.capabilities.code_change.session.consent import Consent
+
+    consent = Consent(load_command_settings(config).state_dir)
+    root = Path(checked_repository(repo))
+    found = consent.found(root)
+    if not found:
+        say_line("this repository brings no contract and no rules along")
+        return
+    for each in found:
+        say_line(f"{'allowed ' if each.is_allowed else 'new     '} {each.file}  sha256 {each.sha256[:16]}")
+    if all(each.is_allowed for each in found):
+        say_line("everything is allowed already")
+        return
+    if not yes and not typer.confirm("Have you read them, and shall they bind sessions of changes?"):
+        raise InputError("nothing was allowed")
+    consent.allow(root, {each.file: each.sha256 for each in found})
+    say_line(f"allowed {len(found)} files; a changed file needs to be allowed again")
+
+
+def outcome(
+    session: Annotated[str, typer.Argument(help="Id of the session; `jeeves runs list` shows it.")],
+    verdict: Annotated[str, typer.Argument(metavar="success|failure|partial", help="What became of the change.")],
+    reason: Annotated[str, typer.Option(help="Why.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    config: Config = None,
+) -> None:
+    """Record what became of a change; failures are shown as hints when a like request begins."""
+    from serve.mcp.change_records import record_outcome
+
+    row = record_outcome(load_command_settings(config), session, verdict, reason)
+    if as_json:
+        say_json(msgspec.to_builtins(row))
+    else:
+        say_line(f"{row.session_id}: {row.verdict}")

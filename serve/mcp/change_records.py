@@ -1,0 +1,99 @@
+"""Reads and amends sessions of changes for a person at the terminal: list, answer, outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from actors.capabilities.code_change.store.session_store import CODE_CHANGES, OutcomeRow, SessionRow, SessionStore
+from runtime.contracts.answers import answer_of, status_of
+from runtime.contracts.contract import Contract
+from runtime.contracts.decisions import answered
+from runtime.contracts.loading import load_contract
+from runtime.errors import InputError, RunStateError, UnknownNameError
+from runtime.primitives.clock import SystemClock
+from runtime.settings import Settings
+from runtime.store.opening import has_database, open_store
+from runtime.store.options import store_options
+from serve.mcp.contract_host import SHIPPED
+
+VERDICTS = ("success", "failure", "partial")
+MAX_REASON_CHARS = 4_000
+
+
+@contextmanager
+def _store(settings: Settings) -> Iterator[SessionStore]:
+    stores = open_store(store_options(settings), SystemClock())
+    try:
+        yield stores.part(CODE_CHANGES)
+    finally:
+        stores.close()
+
+
+def listed_changes(settings: Settings, limit: int) -> list[SessionRow]:
+    """Return the sessions of changes, the one called last first; none where there never was one."""
+    if not has_database(store_options(settings), CODE_CHANGES.database):
+        return []
+    with _store(settings) as store:
+        return store.all_sessions(limit)
+
+
+def change_document(settings: Settings, session_id: str) -> dict[str, Any]:
+    """Return where a session stands, with every decision. Raises UnknownNameError."""
+    with _store(settings) as store:
+        row = _known(store, session_id)
+        decisions = [
+            {"seq": each.seq, "at_ms": each.at_ms, "kind": each.kind, **each.data}
+            for each in store.decisions(session_id)
+        ]
+    return {**status_of(_contract(), row.state), "decisions": decisions}
+
+
+def answer_change(settings: Settings, session_id: str, text: str, *, goes_on: bool) -> dict[str, Any]:
+    """Take a person's answer to a session that waits for one. Raises UnknownNameError and RunStateError."""
+    if goes_on and not text.strip():
+        raise InputError("say with --text how it should go on, or end the session with --reject")
+    with _store(settings) as store:
+        row = _known(store, session_id)
+        contract = _contract()
+        decision = answered(contract, row.state, text, goes_on=goes_on, at_ms=SystemClock().now_ms())
+        if decision.code:
+            raise RunStateError(f"session {session_id} waits for no answer; it is in {row.state.phase}")
+        store.amend(decision.state, "answered", {"text": text, "goes_on": goes_on})
+    return answer_of(contract, decision)
+
+
+def record_outcome(settings: Settings, session_id: str, verdict: str, reason: str) -> OutcomeRow:
+    """Record what became of a change. Raises UnknownNameError and InputError."""
+    if verdict not in VERDICTS:
+        raise InputError(f"the outcome is one of {', '.join(VERDICTS)}, not '{verdict[:40]}'")
+    if len(reason) > MAX_REASON_CHARS:
+        raise InputError(f"the reason has {len(reason)} characters, at most {MAX_REASON_CHARS} are kept")
+    with _store(settings) as store:
+        state = _known(store, session_id).state
+        symbols = state.frame.symbols if state.frame is not None else ()
+        row = OutcomeRow(
+            session_id,
+            state.repository,
+            verdict,
+            reason,
+            SystemClock().now_ms(),
+            state.query,
+            state.phase,
+            state.explored,
+            symbols,
+        )
+        store.record_outcome(row)
+    return row
+
+
+def _known(store: SessionStore, session_id: str) -> SessionRow:
+    row = store.get(session_id)
+    if row is None:
+        raise UnknownNameError(f"no session of a change has the id {session_id}; `jeeves runs list` shows them")
+    return row
+
+
+def _contract() -> Contract:
+    return load_contract(SHIPPED)

@@ -1,0 +1,92 @@
+"""`jeeves init`, `allow`, `outcome` and `runs` of changes, as a person uses them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.capabilities.code_change.played_agent import Agent, git, repository
+from tests.doors.program import Program
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return repository(tmp_path / "project")
+
+
+def test_init_writes_what_agents_need_once_and_leaves_the_work_tree_clean(jeeves: Program, project: Path) -> None:
+    first = jeeves.run("init", "--repo", str(project))
+    assert first.status == 0, first.err
+    assert "wrote  .code-intel/config.json" in first.out
+    assert git(project, "status", "--porcelain") == ""
+    entry = json.loads((project / ".mcp.json").read_text())["mcpServers"]["jeeves"]
+    assert entry["args"][0] == "mcp"
+    (project / ".code-intel" / "guides" / "intervention.md").write_text("ours\n")
+    again = jeeves.run("init", "--repo", str(project))
+    assert "wrote" not in again.out
+    assert (project / ".code-intel" / "guides" / "intervention.md").read_text() == "ours\n"
+
+
+def test_init_keeps_the_servers_that_a_client_has_and_refuses_what_is_no_json(jeeves: Program, project: Path) -> None:
+    (project / ".mcp.json").write_text('{"mcpServers": {"other": {"command": "x"}}, "more": 1}')
+    assert jeeves.run("init", "--repo", str(project)).status == 0
+    known = json.loads((project / ".mcp.json").read_text())
+    assert (sorted(known["mcpServers"]), known["more"]) == (["jeeves", "other"], 1)
+    (project / ".mcp.json").write_text("{not json")
+    refused = jeeves.run("init", "--repo", str(project))
+    assert (refused.status, "is not JSON" in refused.err) == (2, True)
+
+
+def test_what_a_repository_brings_along_is_allowed_by_its_exact_content(jeeves: Program, project: Path) -> None:
+    assert "brings no contract" in jeeves.run("allow", "--repo", str(project)).out
+    (project / "AGENTS.md").write_text("Never push.\n")
+    assert "new      AGENTS.md" in jeeves.run("allow", "--repo", str(project), "--yes").out
+    assert "everything is allowed already" in jeeves.run("allow", "--repo", str(project)).out
+    (project / "AGENTS.md").write_text("Always push.\n")
+    assert "new      AGENTS.md" in jeeves.run("allow", "--repo", str(project), "--yes").out
+
+
+async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Program, project: Path) -> None:
+    agent = Agent(project, jeeves.state_dir)
+    await agent.start(flags=["no_intervention"])
+    for number in (1, 2, 3):
+        await agent.go_to(15)
+        await agent.step(passed=False, failed_tasks=["t1"], details="red")
+        if number < 3:
+            fix = {
+                "id": f"f{number}",
+                "description": "mend",
+                "status": "pending",
+                "checklist": [{"item": f"mend {number}", "status": "pending"}],
+                "fixes": "t1",
+                "revert_reason": "red",
+            }
+            known = [
+                {"id": task.id, "description": task.description, "status": "completed", "checklist": [_done(task)]}
+                for task in agent.session.state.tasks
+            ]
+            await agent.step(tasks=[*known, fix])
+    assert agent.last["phase"] == "USER_ESCALATION"
+    session_id = agent.session.state.session_id
+    assert session_id in agent.last["instruction"]
+    listed = jeeves.run("runs", "list")
+    assert session_id in listed.out
+    empty = jeeves.run("runs", "resume", session_id)
+    assert empty.status == 2
+    answered = jeeves.run("runs", "resume", session_id, "--text", "mock the clock")
+    assert answered.status == 0, answered.err
+    assert (await agent.session.status())["step"] == 12
+    assert "mock the clock" in (await agent.session.status())["instruction"]
+    again = jeeves.run("runs", "resume", session_id, "--text", "once more")
+    assert (again.status, "waits for no answer" in again.err) == (2, True)
+    assert jeeves.run("outcome", session_id, "failure", "--reason", "flaky").status == 0
+    assert jeeves.run("outcome", session_id, "great").status == 2
+    assert jeeves.run("outcome", "c-nobody", "success").status == 2
+    shown = json.loads(jeeves.run("runs", "show", session_id).out)
+    assert shown["decisions"][-1]["kind"] == "answered"
+
+
+def _done(task: object) -> dict[str, str]:
+    return {"item": task.checklist[0].item, "status": "done", "evidence": "load.py:5"}  # type: ignore[attr-defined]
