@@ -51,6 +51,7 @@ def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mappi
 
 KIND = QuestionKind(
     name="configured",
+    meaning="where it is set",
     wordings=wordings(
         800, r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b"
     ),

@@ -45,6 +45,7 @@ def _does_it(question: Question, fact: Fact) -> bool:
 
 KIND = QuestionKind(
     name="how",
+    meaning="how it works",
     wordings=wordings(1400, r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
     is_default=True,
     aspects=("definition", "mechanism", "usage"),

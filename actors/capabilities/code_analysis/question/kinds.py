@@ -113,10 +113,11 @@ def _is_short(question: Question) -> bool:
 class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
     """Declares a kind of question: how it is recognised, what it asks for, and how that is found and told.
 
-    `imperative` words the user's intent; it may hold `{subject}`.
+    `imperative` words the user's intent; it may hold `{subject}`. `meaning` is what models are told of the kind.
     """
 
     name: str
+    meaning: str = ""
     imperative: str
 
     # Recognition; `is_default`: the kind of a question that is worded like none.

@@ -83,6 +83,14 @@ def test_a_module_without_a_kind_is_refused_by_its_name() -> None:
         registry._declared_in(types.ModuleType("odd"))
 
 
+def test_models_are_told_of_each_kind() -> None:
+    prompts = (ROOT / "configs" / "prompts" / "code_analysis").glob("shared.*.md")
+    newest = max(prompts, key=lambda path: int(path.suffixes[0][1:]))
+    told = " ".join(newest.read_text("utf-8").split())
+    expected = [f"{kind.name} ({kind.meaning})" for kind in question_kinds().values()]
+    assert [line for line in expected if line not in told] == [], f"add them to {newest.name}"
+
+
 def test_no_two_kinds_have_wordings_at_one_place() -> None:
     places = [{wording.place for wording in kind.wordings} for kind in question_kinds().values()]
     assert len(set().union(*places)) == sum(map(len, places))
