@@ -120,9 +120,13 @@ def _on_run_adopted(transition: Transition, payload: RunAdopted) -> str | None:
     """Reissue stages and set timers again, because the previous owner's in-flight state is unknown.
 
     Without room for it, a run that was in progress is blocked until it is admitted. In a fork, everything that is still
-    to come moves by the time since the last event that it has from its source.
+    to come moves by the time since the last event that it has from its source; its open question is shown again, with
+    the time at which it expires now.
     """
     transition.shift(payload.shift_ms)
+    interrupt = transition.envelope.interrupt
+    if payload.shift_ms and interrupt is not None and interrupt.status == "pending" and interrupt.expires_at_ms:
+        transition.show_interrupt()
     transition.calls_models = payload.calls_models
     if payload.queued and transition.envelope.lifecycle == "running":
         transition.envelope = replace(transition.envelope, lifecycle="blocked")

@@ -224,10 +224,7 @@ def _raise_next(transition: Transition) -> None:
         expires_at_ms=None if life_ms is None else transition.at_ms + life_ms,
     )
     transition.envelope = replace(transition.envelope, interrupt=interrupt, interrupts_raised=number)
-    shown = msgspec.structs.asdict(request) | {"id": interrupt.id, "expires_at_ms": interrupt.expires_at_ms}
-    transition.emit(
-        "interrupt.raised", data={name: value for name, value in shown.items() if value not in ("", {}, None)}
-    )
+    transition.show_interrupt()
     is_pause = question.stage is None
     if not transition.envelope.request.wait and not is_pause:
         transition.finish(REASON_WITHOUT_WAITING[request.kind], request.question)

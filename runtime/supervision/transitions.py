@@ -46,6 +46,7 @@ FINAL_STAGE_GRACE_MS = 10_000
 BACKOFF_FIRST_MS = 1_000
 BACKOFF_CAP_MS = 30_000
 NO_USAGE = StageUsage()
+_SHOWN_OF_INTERRUPTS = ("kind", "question", "message", "data", "id", "expires_at_ms")
 
 replace = msgspec.structs.replace
 
@@ -303,6 +304,13 @@ class Transition:
         self.in_flight.pop(key, None)
         self.timers.pop(f"timeout:{key}", None)
         self.timers.pop(f"retry:{key}", None)
+
+    def show_interrupt(self) -> None:
+        """Emit the question of the run."""
+        shown = {name: getattr(self.envelope.interrupt, name) for name in _SHOWN_OF_INTERRUPTS}
+        self.emit(
+            "interrupt.raised", data={name: value for name, value in shown.items() if value not in ("", {}, None)}
+        )
 
     def close_interrupt(self, status: InterruptStatus, response: InterruptResponse | None = None) -> None:
         """Record the outcome of the question that the run waits for, if it waits for one."""

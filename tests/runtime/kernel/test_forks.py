@@ -17,7 +17,7 @@ from runtime.primitives.ids import INTERRUPT_ID, TIMER_ID, RunId, StageKey
 from runtime.run.envelope import InterruptRequest, InterruptResponse, Request
 from runtime.store.run_log import MemoryRunLog
 from runtime.supervision import events as happening
-from runtime.supervision.commands import RunStage
+from runtime.supervision.commands import Emit, RunStage
 from runtime.supervision.events import ActorLost, Event, RunAdopted, StageFailed, StageSucceeded
 from runtime.supervision.forking import with_run_id
 from runtime.supervision.replay import fold
@@ -108,6 +108,12 @@ async def test_a_question_in_a_fork_is_open_for_as_long_as_it_was_when_it_was_fo
     assert asked is not None
     assert asked.expires_at_ms == clock.now_ms() + HOUR_MS
     assert {f"interrupt:{asked.id}": clock.now_ms() + HOUR_MS}.items() <= timers(commands).items()
+    (told,) = (command.event for command in commands if isinstance(command, Emit))
+    assert (told.type, told.data["id"], told.data["expires_at_ms"]) == (
+        "interrupt.raised",
+        asked.id,
+        asked.expires_at_ms,
+    )
     await clock.advance(3_599)
     runs.answer(forked, asked.id, "local", InterruptResponse(approved=True))
     assert runs.envelope(forked).lifecycle == "running"
