@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from runtime.settings import Settings
+from serve.mcp.ask_tool import AskHost, ask_tool
 from serve.mcp.search_tools import SearchHost, search_tools
 from serve.mcp.server import ToolServer
 from serve.mcp.stdio import stdio_streams
@@ -27,15 +29,8 @@ INSTRUCTIONS = (
 
 async def serve_stdio(settings: Settings, root: str, kinds: Sequence[Kind]) -> None:
     """Serve the tools of those kinds on standard input and output until the input ends."""
-    host = SearchHost(settings, root)
-    try:
-        async with stdio_streams() as (received, sending):
-            sdk = _server(host, kinds).sdk
-            # The client's first message is answered before the imports for its first call begin.
-            asyncio.get_running_loop().call_later(START_AFTER_S, host.start)
-            await sdk.run(received, sending, sdk.create_initialization_options())
-    finally:
-        await host.close()
+    async with stdio_streams() as (received, sending), _serving(settings, root, kinds) as server:
+        await server.sdk.run(received, sending, server.sdk.create_initialization_options())
 
 
 async def serve_on(
@@ -49,13 +44,18 @@ async def serve_on(
     """Serve the tools of those kinds over HTTP until cancelled. Raises PortTakenError."""
     from serve.mcp.http import serve_http
 
-    host = SearchHost(settings, root)
+    async with _serving(settings, root, kinds) as server:
+        await serve_http(server.sdk, address, settings.http.allowed_hosts, token, announce)
+
+
+@asynccontextmanager
+async def _serving(settings: Settings, root: str, kinds: Sequence[Kind]) -> AsyncIterator[ToolServer]:
+    """Yield the server of a repository's tools; at the end of the block, end all that its calls have started."""
+    search, asking = SearchHost(settings, root), AskHost(settings, root)
+    tools = Toolset([ask_tool(asking), *search_tools(search)])
+    # The client's first message is answered before the imports for its first call begin.
+    asyncio.get_running_loop().call_later(START_AFTER_S, search.start)
     try:
-        asyncio.get_running_loop().call_later(START_AFTER_S, host.start)
-        await serve_http(_server(host, kinds).sdk, address, settings.http.allowed_hosts, token, announce)
+        yield ToolServer(tools.of_kinds(*kinds), OpenGate(), INSTRUCTIONS)
     finally:
-        await host.close()
-
-
-def _server(host: SearchHost, kinds: Sequence[Kind]) -> ToolServer:
-    return ToolServer(Toolset(search_tools(host)).of_kinds(*kinds), OpenGate(), INSTRUCTIONS)
+        await asyncio.gather(search.close(), asking.close())
