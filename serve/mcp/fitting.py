@@ -15,7 +15,6 @@ from serve.mcp.plain_text import as_text
 # Tokenizers of code models make a token of three bytes or more of source text.
 BYTES_PER_TOKEN = 3
 MAX_CELL_CHARS = 400
-MAX_BLOCK_CHARS = 4_000
 MIN_BLOCK_CHARS = 200
 MIN_CELL_CHARS = 40
 
@@ -48,7 +47,7 @@ def compact(data: Mapping[str, Any]) -> dict[str, Any]:
 def fitted(data: Mapping[str, Any], max_tokens: int, render: Render = as_text) -> tuple[str, dict[str, Any]]:
     """Return text and JSON data that together take at most `max_tokens`; `cut` in the data names what was left out."""
     text, shown = "", dict(data)
-    for less in _ever_less(data):
+    for less in _ever_less(data, max_tokens * BYTES_PER_TOKEN):
         shown = _with_cut(data, less)
         text = render(shown)
         if size_tokens(text) + size_tokens(json.dumps(shown, ensure_ascii=False)) <= max_tokens:
@@ -56,31 +55,31 @@ def fitted(data: Mapping[str, Any], max_tokens: int, render: Render = as_text) -
     return text, shown
 
 
-def _ever_less(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _ever_less(data: Mapping[str, Any], room_bytes: int) -> Iterator[dict[str, Any]]:
     """Yield less and less: without documentation, with fewer members, without signatures, fewer rows, a few words."""
-    yield _shrunk(data, 1.0, 1.0)
+    yield _shrunk(data, 1.0, 1.0, room_bytes)
     less = {**_without("docstring", data), DETAILS: "documentation left out"}
-    yield less
+    yield _shrunk(less, 1.0, 1.0, room_bytes)
     for members in _MEMBERS:
-        yield _shrunk({**less, DETAILS: "documentation and members left out"}, 1.0, members)
+        yield _shrunk({**less, DETAILS: "documentation and members left out"}, 1.0, members, room_bytes)
     less = {**_without("signature", less), DETAILS: "documentation, members and signatures left out"}
     for share in _SHARES:
-        yield (shown := _shrunk(less, share, 0.0))
+        yield (shown := _shrunk(less, share, 0.0, int(room_bytes * share / 3)))
     for key in reversed(list(data)):
         shown = {**shown, key: _emptied(shown[key])}
         yield shown
-
-
-def _emptied(value: Any) -> Any:
-    if isinstance(value, str):
-        return value[:MIN_CELL_CHARS]
-    return [] if isinstance(value, list) else value
 
 
 def _without(field: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _without(field, each) for key, each in value.items() if key != field}
     return [_without(field, each) for each in value] if isinstance(value, list) else value
+
+
+def _emptied(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:MIN_CELL_CHARS]
+    return [] if isinstance(value, list) else value
 
 
 def _compact(key: str, value: Any) -> Any:
@@ -108,15 +107,18 @@ def _is_told(value: Any) -> bool:
     return value is not None and value is not False and value != "" and value != [] and value != {}
 
 
-def _shrunk(value: Any, share: float, members: float) -> Any:
-    """Return a value with a share of its rows, and another of the rows within its rows; the first of each stays."""
+def _shrunk(value: Any, share: float, members: float, room_chars: int) -> Any:
+    """Return a value with a share of its rows, and another of the rows within its rows; the first of each stays.
+
+    Texts of several lines are cut to `room_chars`.
+    """
     if isinstance(value, Mapping):
-        return {key: _shrunk(each, share, members) for key, each in value.items()}
+        return {key: _shrunk(each, share, members, room_chars) for key, each in value.items()}
     if isinstance(value, list):
-        return [_shrunk(each, members, members) for each in value[: max(1, math.ceil(len(value) * share))]]
+        kept = value[: max(1, math.ceil(len(value) * share))]
+        return [_shrunk(each, members, members, room_chars) for each in kept]
     if isinstance(value, str):
-        is_block = "\n" in value
-        room = max(MIN_BLOCK_CHARS, int(MAX_BLOCK_CHARS * share)) if is_block else MAX_CELL_CHARS
+        room = max(MIN_BLOCK_CHARS, room_chars) if "\n" in value else MAX_CELL_CHARS
         return value if len(value) <= room else f"{value[:room]}…"
     return value
 

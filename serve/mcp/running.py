@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from runtime.settings import Settings
+from serve.mcp.ask_tool import AskHost, ask_tool
 from serve.mcp.search_tools import search_tools
 from serve.mcp.server import ToolServer
 from serve.mcp.stdio import stdio_streams
@@ -33,15 +35,8 @@ CONTRACT_INSTRUCTIONS = (
 
 async def serve_stdio(settings: Settings, root: str, kinds: Sequence[Kind]) -> None:
     """Serve the tools of those kinds on standard input and output until the input ends."""
-    host, server = _opened(settings, root, kinds)
-    try:
-        async with stdio_streams() as (received, sending):
-            sdk = server.sdk
-            # The client's first message is answered before the imports for its first call begin.
-            asyncio.get_running_loop().call_later(START_AFTER_S, host.start)
-            await sdk.run(received, sending, sdk.create_initialization_options())
-    finally:
-        await host.close()
+    async with stdio_streams() as (received, sending), _serving(settings, root, kinds) as server:
+        await server.sdk.run(received, sending, server.sdk.create_initialization_options())
 
 
 async def serve_on(
@@ -55,18 +50,28 @@ async def serve_on(
     """Serve the tools of those kinds over HTTP until cancelled. Raises PortTakenError."""
     from serve.mcp.http import serve_http
 
-    host, server = _opened(settings, root, kinds)
-    try:
-        asyncio.get_running_loop().call_later(START_AFTER_S, host.start)
+    async with _serving(settings, root, kinds) as server:
         await serve_http(server.sdk, address, settings.http.allowed_hosts, token, announce)
+
+
+@asynccontextmanager
+async def _serving(settings: Settings, root: str, kinds: Sequence[Kind]) -> AsyncIterator[ToolServer]:
+    """Yield the server of a repository's tools; at the end of the block, end all that its calls have started."""
+    asking = AskHost(settings, root)
+    search, server = _opened(settings, root, kinds, asking)
+    # The client's first message is answered before the imports for its first call begin.
+    asyncio.get_running_loop().call_later(START_AFTER_S, search.start)
+    try:
+        yield server
     finally:
-        await host.close()
+        await asyncio.gather(search.close(), asking.close())
 
 
-def _opened(settings: Settings, root: str, kinds: Sequence[Kind]) -> tuple[WorkspaceHost, ToolServer]:
+def _opened(settings: Settings, root: str, kinds: Sequence[Kind], asking: AskHost) -> tuple[WorkspaceHost, ToolServer]:
     if "contract" not in kinds:
         host = WorkspaceHost(settings, root, lambda: None)
-        return host, ToolServer(Toolset(search_tools(host)).of_kinds(*kinds), OpenGate(), INSTRUCTIONS)
+        tools = Toolset([ask_tool(asking), *search_tools(host)])
+        return host, ToolServer(tools.of_kinds(*kinds), OpenGate(), INSTRUCTIONS)
     # Imported here: who only searches does not wait for it.
     from serve.mcp.contract_host import ContractHost
     from serve.mcp.contract_tools import contract_tools
@@ -74,5 +79,5 @@ def _opened(settings: Settings, root: str, kinds: Sequence[Kind]) -> tuple[Works
 
     contract = ContractHost(settings, root)
     host = WorkspaceHost(settings, root, lambda: contract.folder, contract.close)
-    tools = Toolset([*contract_tools(contract, host), *search_tools(host)])
+    tools = Toolset([*contract_tools(contract, host), ask_tool(asking), *search_tools(host)])
     return host, ToolServer(tools, SessionGate(contract), f"{INSTRUCTIONS} {CONTRACT_INSTRUCTIONS}")

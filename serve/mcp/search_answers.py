@@ -16,6 +16,8 @@ MAX_ERROR_CHARS = 1_000
 # Statuses of a call that could not be served; one that found nothing is an answer.
 _ERRORS = frozenset({"error", "denied", "timeout", "unsupported"})
 
+_CUT = "Rows were cut to fit the answer: ask with a higher max_tokens"
+
 # What to do when a tool has found nothing, or has no more to say.
 _NEXT = {
     "locate": "describe it in other words, or look for its text with search_text",
@@ -60,9 +62,6 @@ def answer_of(tool: str, result: ToolResult, arguments: Mapping[str, Any], max_t
         hint = f"{_CUT}{_narrower(tool)}"
         return ToolAnswer(f"{text}\n\n{hint}", {**shown, "hint": hint}, shown=tuple(shown_lines(shown)))
     return ToolAnswer(text, shown, shown=tuple(shown_lines(shown)))
-
-
-_CUT = "Rows were cut to fit the answer: ask with a higher max_tokens"
 
 
 def shown_lines(data: Any, file: str | None = None) -> Iterator[ShownLines]:

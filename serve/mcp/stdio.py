@@ -2,8 +2,9 @@
 
 Standard output carries nothing else: its descriptor is kept for the protocol, and whatever prints to it, in this
 process or a child, reaches standard error. Lines are bounded. Input that is no message is answered with an error and
-passed over. The end of the input ends the session; two daemon threads do the blocking reads and writes, so that neither
-a client that sends nothing nor one that reads nothing can keep the process from ending.
+passed over. The end of the input ends the session, half a second later if requests are not answered yet. Two daemon
+threads do the blocking reads and writes, so that neither a client that sends nothing nor one that reads nothing can
+keep the process from ending.
 """
 
 from __future__ import annotations
@@ -22,12 +23,23 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, RequestId, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 from serve.mcp.lines import TooLong, bounded_lines
 
 MAX_MESSAGE_BYTES = 4 * 2**20
+# How long requests that were sent before the end of the input may still take.
+GRACE_S = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -81,10 +93,12 @@ def _read(loop: asyncio.AbstractEventLoop, fd: int, inbound: Any, writer: _Write
             if isinstance(message, JSONRPCError):
                 writer.write_from_thread(message)
             elif message is not None:
+                writer.awaits(message.message)
                 asyncio.run_coroutine_threadsafe(inbound.send(message), loop).result()
     except (OSError, RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
         # The terminal is gone, or the server has ended already.
         log.info("mcp.input_ended", extra={"reason": str(error)})
+    writer.finish(GRACE_S)
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(inbound.close)
 
@@ -127,14 +141,27 @@ class _Writer:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._waiting: queue.SimpleQueue[tuple[bytes, Callable[[], None]]] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[Any, Callable[[], None]]] = queue.SimpleQueue()
         self._is_broken = False
+        self._unanswered: set[RequestId] = set()
+        self._answered = threading.Condition()
         threading.Thread(target=self._run, name="mcp-output", daemon=True).start()
+
+    def awaits(self, message: Any) -> None:
+        """Record a request, so that `finish` waits for its answer."""
+        if isinstance(message, JSONRPCRequest):
+            with self._answered:
+                self._unanswered.add(message.id)
+
+    def finish(self, patience_s: float) -> None:
+        """Wait, in a thread, until all requests are answered, the client is gone, or the time is up."""
+        with self._answered:
+            self._answered.wait_for(lambda: self._is_broken or not self._unanswered, patience_s)
 
     def write_from_thread(self, message: Any) -> None:
         """Write a message and wait, in a thread: a client that reads nothing cannot fill the queue."""
         done = threading.Event()
-        self._waiting.put((_line_of(message), done.set))
+        self._waiting.put((message, done.set))
         done.wait()
 
     async def written(self, message: Any) -> None:
@@ -146,19 +173,23 @@ class _Writer:
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(done.set)
 
-        self._waiting.put((_line_of(message), tell))
+        self._waiting.put((message, tell))
         await done.wait()
 
     def _run(self) -> None:
         while True:
-            data, tell = self._waiting.get()
-            view = memoryview(data)
+            message, tell = self._waiting.get()
+            view = memoryview(_line_of(message))
             try:
                 while view and not self._is_broken:
                     view = view[os.write(self._fd, view) :]
             except OSError as error:
                 self._is_broken = True
                 log.info("mcp.client_gone", extra={"reason": str(error)})
+            with self._answered:
+                if isinstance(message, JSONRPCResponse | JSONRPCError) and message.id is not None:
+                    self._unanswered.discard(message.id)
+                self._answered.notify_all()
             tell()
 
 

@@ -7,20 +7,17 @@ input. It owns its cluster, which ends with it.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any
 
 import msgspec
 
 from actors.origin import check_origin, code_version
-from runtime.bus.queries import error_to_wire
-from runtime.errors import InputError, JeevesError
+from runtime.errors import JeevesError
 from runtime.llm.call_metrics import together
 from runtime.primitives.clock import SystemClock
 from runtime.primitives.ids import RunId
@@ -28,13 +25,12 @@ from runtime.primitives.structured_logs import LogOptions, configure_logs
 from runtime.primitives.visible_text import visible_line
 from runtime.run.envelope import Envelope, InterruptResponse
 from runtime.settings import Settings
-from runtime.supervision.commands import ClientEvent
 from serve.answer_document import Ask, asked_in, document_of
 from serve.pipeline_files import load_named_pipeline, warm_pipeline_names
-from serve.principals import at_socket
 from serve.run_control import answer_run, cancel_run, pause_run, permitted_run
 from serve.runtimes.answering import AskCallbacks
 from serve.runtimes.ray_runtime import RayRuntime, start_runtime
+from serve.runtimes.socket_door import Client, Operation, SocketDoor
 from serve.runtimes.warm import (
     LOCK_PATIENCE_S,
     MAX_LINE_BYTES,
@@ -50,47 +46,6 @@ from serve.runtimes.warm import (
 log = logging.getLogger(__name__)
 
 
-class Client:
-    """Represents the client of one connection: sends lines to it, and queues the lines that follow its request."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connection = writer.get_extra_info("socket")
-        self._reader = reader
-        self._writer = writer
-        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def user_id(self, claimed_id: str = "") -> str:
-        """Return the principal of the client: its operating-system user, or their batch work if it claims that."""
-        return at_socket(self._connection, claimed_id).user_id
-
-    async def until_gone(self) -> None:
-        """Queue the lines of the client, and return when it has disconnected."""
-        while line := await self._reader.readline():
-            self._lines.put_nowait(line)
-
-    def tell(self, what: dict[str, Any]) -> None:
-        """Send one line."""
-        self._writer.write(json.dumps(what, ensure_ascii=False).encode() + b"\n")
-
-    def on_event(self, event: ClientEvent) -> None:
-        """Send an event."""
-        self.tell({"event": msgspec.to_builtins(event)})
-
-    def on_indexing(self, done: int, total: int) -> None:
-        """Send the progress of indexing."""
-        self.tell({"indexing": [done, total]})
-
-    def on_waiting(self, sentence: str) -> None:
-        """Send which lock is waited for."""
-        self.tell({"waiting": sentence})
-
-    async def on_interrupt(self, interrupt: dict[str, Any]) -> InterruptResponse | None:
-        """Send a question and wait for the line with the answer."""
-        self.tell({"interrupt": interrupt})
-        reply = json.loads(await self._lines.get())
-        return None if reply is None else msgspec.convert(reply["answer"], InterruptResponse)
-
-
 class Door:
     """Serves the socket of one warm system."""
 
@@ -100,7 +55,7 @@ class Door:
         self._record = record
         self.stopping = asyncio.Event()
         self.answered = 0
-        self._operations: dict[str, Callable[[dict[str, Any], Client], Awaitable[dict[str, Any]]]] = {
+        operations: dict[str, Operation] = {
             "ask": self._ask,
             "status": self._status,
             "stop": self._stop,
@@ -110,48 +65,7 @@ class Door:
             "pause": self._pause,
             "answer": self._answer,
         }
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one request of a connection. A client that disconnects cancels its question."""
-        try:
-            line = await reader.readline()
-            if line:
-                await self._converse(line, Client(reader, writer))
-                await writer.drain()
-        except ConnectionError:
-            log.info("door.client_gone")
-        finally:
-            writer.close()
-            with suppress(ConnectionError):  # the client was faster
-                await writer.wait_closed()
-
-    async def _converse(self, line: bytes, client: Client) -> None:
-        answering = asyncio.ensure_future(self._result(line, client))
-        hung_up = asyncio.ensure_future(client.until_gone())
-        await asyncio.wait({answering, hung_up}, return_when=asyncio.FIRST_COMPLETED)
-        hung_up.cancel()
-        await asyncio.gather(hung_up, return_exceptions=True)
-        if not answering.done():
-            answering.cancel()
-            await asyncio.wait({answering})
-            return
-        client.tell(answering.result())
-
-    async def _result(self, line: bytes, client: Client) -> dict[str, Any]:
-        try:
-            request = json.loads(line)
-            operation = self._operations.get(request["op"])
-            if operation is None:
-                known = ", ".join(self._operations)
-                raise InputError(f"no operation is named {request['op']!r}; there are {known}")
-            return await operation(request, client)
-        except JeevesError as error:
-            return {"error": error_to_wire(error)}
-        except (ValueError, KeyError, TypeError, RecursionError, msgspec.MsgspecError) as error:
-            return {"error": error_to_wire(InputError(f"not a request of this door: {error}"))}
-        except Exception as error:
-            log.exception("door.failed")
-            return {"error": error_to_wire(error)}
+        self.socket = SocketDoor(operations)
 
     async def _ask(self, request: dict[str, Any], client: Client) -> dict[str, Any]:
         ask = msgspec.convert(request["ask"], Ask)
@@ -226,7 +140,7 @@ async def keep(settings: Settings) -> None:
             os.getpid(), str(path), code_version(), settings_digest(settings), address, SystemClock().now_ms()
         )
         door = Door(runtime, record)
-        server = await asyncio.start_unix_server(door.serve, str(path), limit=MAX_LINE_BYTES)
+        server = await asyncio.start_unix_server(door.socket.serve, str(path), limit=MAX_LINE_BYTES)
         path.chmod(0o600)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, door.stopping.set)

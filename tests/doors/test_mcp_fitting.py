@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.tools.result import ToolResult
+from serve.mcp.ask_tool import answer_of_document
 from serve.mcp.fitting import compact, fitted, size_tokens
 from serve.mcp.plain_text import as_text, place_of
 from serve.mcp.search_answers import MAX_ERROR_CHARS, answer_of, joined, refusal
@@ -160,6 +161,40 @@ def test_shown_lines_are_those_whose_text_is_there() -> None:
     answer = answer_of("locate", found, {}, 4_000)
     assert answer.shown == (ShownLines("pkg/m0.py", 4, 6), ShownLines("b.py", 8, 8))
     assert "      5  b\n" in answer.text
+
+
+DOCUMENT: dict[str, Any] = {
+    "run_id": "r-1",
+    "answer": "It is bounded. [a.py:3-4]",
+    "citations": [{"file": "a.py", "start_line": 3, "end_line": 4, "quote": "x", "symbol": "f"}],
+    "terminal_reason": "completed",
+    "status": "answered",
+    "confidence": 0.8,
+    "partial": False,
+    "open_goals": ["Find its tests"],
+}
+
+
+def test_the_answer_of_a_question_names_its_places_and_what_was_not_found() -> None:
+    answer = answer_of_document(DOCUMENT, 4_000)
+    assert answer.text.startswith("It is bounded. [a.py:3-4]\n\nstatus: answered\nconfidence: 0.8")
+    assert "not found: Find its tests" in answer.text
+    assert answer.data["citations"] == [{"file": "a.py", "start_line": 3, "end_line": 4, "symbol": "f"}]
+    assert answer.shown == (ShownLines("a.py", 3, 3),)
+    assert not answer.is_error
+
+
+def test_a_run_that_failed_without_evidence_is_an_error() -> None:
+    answer = answer_of_document({**DOCUMENT, "terminal_reason": "stage_failed", "citations": []}, 4_000)
+    assert answer.is_error
+
+
+@pytest.mark.parametrize("budget", [500, 4_000])
+def test_a_long_answer_is_cut_and_says_so(budget: int) -> None:
+    long = {**DOCUMENT, "answer": "One more line.\n" * 2_000, "citations": DOCUMENT["citations"] * 400}
+    answer = answer_of_document(long, budget)
+    assert whole_size(answer) <= budget
+    assert "max_tokens" in answer.text
 
 
 def test_several_searches_are_one_answer_and_fail_only_together() -> None:

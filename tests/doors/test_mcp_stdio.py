@@ -58,6 +58,15 @@ def test_the_end_of_input_ends_the_server_and_all_that_it_started(jeeves: Progra
         assert none_left(children, ENDS_WITHIN_S)
 
 
+def test_requests_before_the_end_of_input_are_answered(jeeves: Program, repo: Path) -> None:
+    with raw_client(jeeves, repo) as client:
+        client.send(PING)
+        assert client.process.stdin is not None
+        client.process.stdin.close()
+        assert client.answer(7)["result"] == {}
+        assert client.ended_within(ENDS_WITHIN_S) == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_the_server_and_all_that_it_started(jeeves: Program, repo: Path, number: signal.Signals) -> None:
     with raw_client(jeeves, repo) as client:
@@ -150,6 +159,7 @@ def test_a_client_that_speaks_the_old_protocol_is_served(jeeves: Program, repo: 
         assert len(client.answer(1)["result"]["tools"]) >= 12
 
 
+@pytest.mark.long
 def test_progress_is_told_while_the_index_is_made_and_only_rises(jeeves: Program, repo: Path) -> None:
     for number in range(1_500):
         (repo / f"many_{number}.py").write_text("".join(f"def f_{number}_{n}():\n    return {n}\n" for n in range(15)))

@@ -21,7 +21,7 @@ from tests.doors.program import Program
 MAX_TOKENS = 4_000
 
 SEARCH_TOOLS = [
-    *("locate", "find_definitions", "explore_symbol_usage", "search_text", "search_files", "get_symbols"),
+    *("ask", "locate", "find_definitions", "explore_symbol_usage", "search_text", "search_files", "get_symbols"),
     *("map_module", "read_code", "trace_entry_point", "find_related", "explain_code_history", "git_status"),
 ]
 # Patterns that take Python's own engine minutes on a line of the right form.
@@ -92,6 +92,40 @@ def test_each_tool_finds_what_is_there(site: Site, tool: str, arguments: dict[st
     assert found in text_of(result)
     assert size_of(result) <= MAX_TOKENS
     assert isinstance(result.structured_content, dict)
+
+
+def test_a_question_is_answered_in_sentences_with_citations(site: Site, repo: Path) -> None:
+    told: list[float] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append(progress)
+
+    async def ask() -> Any:
+        question = {"question": "How does compile_path handle convertors?", "session": "tour"}
+        return await site.client.call_tool("ask", question, progress_callback=on_progress)
+
+    result = site.run(ask())
+    assert not result.is_error, text_of(result)
+    assert size_of(result) <= MAX_TOKENS
+    cited = result.structured_content["citations"]
+    assert "routing.py" in {each["file"] for each in cited}
+    for each in cited:
+        assert f"[{each['file']}:" in text_of(result)
+        assert 1 <= each["start_line"] <= each["end_line"] <= len((repo / each["file"]).read_text().split("\n"))
+    assert told == sorted(set(told))
+    assert site.call("ask", question="   ").is_error
+
+
+def test_questions_are_answered_side_by_side_and_can_be_cancelled(site: Site) -> None:
+    async def ask() -> list[Any]:
+        questions = ["What is Router?", "Who calls compile_path?", "What is Mount?"]
+        asking = [asyncio.create_task(site.client.call_tool("ask", {"question": each})) for each in questions]
+        await asyncio.sleep(0.05)
+        asking[0].cancel()
+        return await asyncio.gather(*asking[1:])
+
+    for result in site.run(ask()):
+        assert "routing.py" in text_of(result)
 
 
 def test_text_and_data_of_an_answer_name_the_same_places(site: Site) -> None:
@@ -193,7 +227,7 @@ def test_a_link_out_of_the_repository_is_not_followed(site: Site, repo: Path, tm
 
 
 def test_an_unknown_tool_is_a_protocol_error_that_names_the_known_ones(site: Site) -> None:
-    with pytest.raises(MCPError, match="no tool is named 'rm'; there are locate, "):
+    with pytest.raises(MCPError, match="no tool is named 'rm'; there are ask, locate, "):
         site.call("rm", path="x")
 
 

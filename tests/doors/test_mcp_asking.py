@@ -1,0 +1,81 @@
+"""The process behind the tool `ask`: it starts with the first question, and leaves nothing when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from runtime.errors import ClusterError, JeevesError
+from runtime.settings import Settings
+from serve.mcp.asking import Asking, AskProcess
+from tests.doors.mcp_site import raw_client
+from tests.doors.program import Program
+from tests.doors.test_mcp_stdio import call, none_left
+
+QUESTION = "Who calls Box.put?"
+
+
+def folders() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("jeeves-mcp-*"))
+
+
+def settings_in(folder: Path) -> Settings:
+    return Settings.model_validate(
+        {"state_dir": str(folder / "state"), "ray": {"mode": "in_process"}, "code_index": {"embeddings": False}}
+    )
+
+
+async def unheard(_done: float, _total: float | None, _message: str) -> None:
+    return None
+
+
+async def test_a_process_that_dies_is_told_and_replaced_by_the_next_question(repo: Path, tmp_path: Path) -> None:
+    before = folders()
+    asking = Asking(settings_in(tmp_path), str(repo))
+    try:
+        assert (await asking.ask(QUESTION, None, unheard))["citations"]
+        first = asking.pid
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        assert none_left({first}, 5.0)
+        try:
+            document = await asking.ask(QUESTION, None, unheard)
+        except ClusterError:  # it had not noticed yet
+            document = await asking.ask(QUESTION, None, unheard)
+        assert document["citations"]
+        assert asking.pid != first
+    finally:
+        await asking.close()
+    assert folders() <= before
+
+
+async def test_what_cannot_start_is_told_to_each_question(tmp_path: Path) -> None:
+    process = AskProcess("these are no settings")
+    with pytest.raises(JeevesError):
+        await asyncio.wait_for(process.listening(), 60)
+    await process.close()
+    await process.close()
+    assert process.has_ended
+    assert not process.socket.parent.exists()
+
+
+@pytest.mark.long
+@pytest.mark.ray
+def test_a_question_on_ray_is_answered_and_its_cluster_ends_with_the_input(ray_jeeves: Program, repo: Path) -> None:
+    before = folders()
+    with raw_client(ray_jeeves, repo) as client:
+        client.initialize()
+        call(client, 1, "ask", question=QUESTION)
+        assert "post/office.py" in str(client.answer(1)["result"])
+        children = client.children()
+        assert any(b"raylet" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children)
+        assert client.process.stdin is not None
+        client.process.stdin.close()
+        client.ended_within(10.0)
+        assert none_left(children, 5.0)
+    assert folders() <= before
