@@ -175,7 +175,7 @@ def _base_first(question: Question, ranked: list[Entity]) -> list[Entity]:
 def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fact]) -> float:
     """Share of the question's words and names that the best places mention, 0 to 1; 1 when there is none to mention."""
     if question.kind == "overview":
-        return 1.0 if any(fact.kind in {"module", "code"} for fact in facts) else 0.0
+        return 1.0 if any(fact.kind in {"module", "code", "purpose", "part"} for fact in facts) else 0.0
     if question.kind in {"changed", "changes_with"} and any(fact.commit is not None for fact in facts):
         return 1.0
     if kinds_listed(question):
