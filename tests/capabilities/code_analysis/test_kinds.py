@@ -7,10 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actors.capabilities.code_analysis.agents.synthesizer import MAX_TESTS_ASKED_FOR, write_claims
+from actors.capabilities.code_analysis.agents.synthesizer import write_claims
 from actors.capabilities.code_analysis.answers.comparison import differences
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.extension import derived, left_open
+from actors.capabilities.code_analysis.answers.uses import MAX_TESTS_ASKED_FOR
 from actors.capabilities.code_analysis.answers.wording import sets_a_value
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import Fact

@@ -26,6 +26,7 @@ from actors.capabilities.code_analysis.handover.perception import perception_of
 from actors.capabilities.code_analysis.handover.plan import group_of, plan_of
 from actors.capabilities.code_analysis.handover.reading import written
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.answer_order import in_answer_order
 from actors.capabilities.code_analysis.ranking.delegation import passed_on, ranked_places
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named
@@ -227,7 +228,7 @@ def _some_of_each_kind(facts: Sequence[Fact], limit: int) -> list[Fact]:
 def of_names(question: Question, ranked: Sequence[Entity]) -> list[Entity]:
     """Return the places that bear a name of the question; in a comparison, the best of each name first."""
     named = [entity for entity in ranked if is_named(entity.name, question.identifiers)]
-    if question.kind != "compare":
+    if not kind_of(question).names_each:
         return named
     firsts = compared(question.identifiers, named)
     return [*firsts, *(entity for entity in named if entity not in firsts)]

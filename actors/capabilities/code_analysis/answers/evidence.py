@@ -9,6 +9,7 @@ from actors.capabilities.code_analysis.answers.how_to import guide_of
 from actors.capabilities.code_analysis.answers.wording import MAX_QUOTE_CHARS
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.delegation import passed_on, ranked_places
 from actors.capabilities.code_analysis.ranking.relevance import Entity, is_named, shares_thing
 from runtime.codebase.citation import Citation
@@ -17,10 +18,6 @@ from runtime.codebase.files.words import index_terms
 MAX_COMPARED = 3
 
 ABOUT_NAMES = frozenset(index_terms("defined declared added introduced created changed called class function").split())
-KINDS_OF_USES = frozenset({"who_calls", "tested"})
-
-# Who names a thing is shown what else bears that name, and not what merely has to do with it.
-KINDS_OF_NAMES = frozenset({"where", "who_calls", "what_happens", "compare", "why"})
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -40,7 +37,7 @@ class Evidence(msgspec.Struct, frozen=True):
         Who asks for the uses of a name is not told those of another thing.
         """
         named = set(self.question.identifiers)
-        is_of_name = bool(named) and self.question.kind in KINDS_OF_USES and not self.is_of_names
+        is_of_name = bool(named) and kind_of(self.question).of_uses and not self.is_of_names
         names = named if is_of_name else {entity.name for entity in self.leads} | named
         last = {name.rsplit(".", 1)[-1] for name in names}
         return [fact for fact in self.of(kind) if fact.about in names or fact.about.rsplit(".", 1)[-1] in last]
@@ -77,19 +74,21 @@ class Evidence(msgspec.Struct, frozen=True):
     def is_of_names(self) -> bool:
         """True for a question of nothing but a named thing that was found, unless it asks for how it works."""
         names = self.question.identifiers
-        if self.question.kind not in KINDS_OF_NAMES or not any(is_named(entity.name, names) for entity in self.leads):
+        decide = kind_of(self.question).names_decide
+        if decide == "never" or not any(is_named(entity.name, names) for entity in self.leads):
             return False
         own = {term for name in names for term in index_terms(name).split()} | ABOUT_NAMES
-        return self.question.kind in {"who_calls", "compare"} or own.issuperset(self.question.terms)
+        return decide == "always" or own.issuperset(self.question.terms)
 
     @property
     def leads(self) -> list[Entity]:
         """The entities that answer: one, or the best for each name when the question compares."""
-        if self.question.kind == "configured":
+        kind = kind_of(self.question)
+        if kind.leads_outside_tests:
             return [entity for entity in self.entities if not entity.is_test][:1] or self.entities[:1]
         if self.question.asks_for_guidance and self.entities and not shares_thing(self.entities[0], self.question):
             return self._guiding() or self.entities[:1]
-        if self.question.kind != "compare":
+        if not kind.names_each:
             return self.entities[:1]
         named = dict.fromkeys((*self.question.identifiers, *self.question.capitalised))
         names = sorted(named, key=self.question.text.find)

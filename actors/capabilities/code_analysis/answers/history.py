@@ -10,6 +10,7 @@ from actors.capabilities.code_analysis.answers.wording import change_claim, toge
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms
 
@@ -39,7 +40,7 @@ def claims_of_thing(question: Question, facts: Sequence[Fact]) -> list[Claim]:
 
 def _worth_telling(question: Question, changed: list[Fact]) -> list[Fact]:
     """The newest changes; where a reason is asked for, those first that share words with the question."""
-    if question.kind != "why":
+    if not kind_of(question).asks_for_reason:
         return changed[:MAX_CHANGES]
     wanted = set(question.terms)
     shares = {

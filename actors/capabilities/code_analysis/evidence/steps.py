@@ -11,9 +11,6 @@ from typing import Any, Literal
 
 import msgspec
 
-# Kinds of questions for which a delegation is followed; the calls of a case are traced anyhow.
-DELEGATION_KINDS = frozenset({"how", "what"})
-
 Purpose = Literal[
     # Places: by the words or names of a question; settings; values by their names; request handlers.
     "find",

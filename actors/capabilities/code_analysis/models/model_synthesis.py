@@ -25,6 +25,7 @@ from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
 from actors.capabilities.code_analysis.models.schemas import MOST_FACTS, SynthesisAnswer
 from actors.capabilities.code_analysis.models.written_claims import ReadClaims, ShownFact, claims_of
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from runtime.agents.capability import StageContext, StageInput
 from runtime.context.budget import FittedContext
 from runtime.errors import BudgetExhaustedError, InvalidOutputError, ModelFailedError
@@ -112,7 +113,7 @@ def _facts(
         seen = (fact for draft in drafts for fact in draft.seen)
         earlier = [msgspec.structs.replace(fact, step=EARLIER, also_by=()) for fact in seen]
     aspects = {str(goal.id).partition(":")[0] for goal in goals}
-    wants_uses = "usage" in aspects or question.kind == "who_calls"
+    wants_uses = "usage" in aspects or "usage" in kind_of(question).besides
     return in_reading_order(question, [*found, *earlier], reads, cited, wants_uses)[:MOST_FACTS]
 
 

@@ -32,7 +32,7 @@ _ALL_OF_IT = re.compile(rf"(\w+)(?:\s+(?:(?:in|of|from)\s+)?({THIS_PROJECT}|\S*[
 
 def kinds_listed(question: Question) -> frozenset[str]:
     """The kinds of symbols of which all are asked for; empty when the question says more of them than their kind."""
-    found = _ALL_OF_IT.fullmatch(question.subject.strip()) if question.kind == "list_all" else None
+    found = _ALL_OF_IT.fullmatch(question.subject.strip()) if question.asks_for_list else None
     if found is None or question.identifiers or (found[2] and "." in found[2] and found[2] not in question.paths):
         return frozenset()
     return _KINDS_OF_WORD.get(found[1].lower(), frozenset())

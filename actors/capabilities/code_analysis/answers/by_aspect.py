@@ -1,0 +1,61 @@
+"""Maps each aspect to what writes its claims, for the kinds of questions that name no writer of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from actors.capabilities.code_analysis.answers.definition import definition
+from actors.capabilities.code_analysis.answers.document_claims import document_claims
+from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.history import history, together
+from actors.capabilities.code_analysis.answers.listing import listing_claims
+from actors.capabilities.code_analysis.answers.mechanism import mechanism
+from actors.capabilities.code_analysis.answers.open_answer import answer_claims
+from actors.capabilities.code_analysis.answers.settings import configuration
+from actors.capabilities.code_analysis.answers.uses import tests_of, usage
+from actors.capabilities.code_analysis.answers.wording import module_claims
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.question.kinds import Writer, kind_of
+from actors.capabilities.code_analysis.ranking.answer_order import first_of_each_part, in_answer_order
+
+
+def answer(evidence: Evidence) -> list[Claim]:
+    """Return claims about the places and passages that answer a question in words."""
+    places = in_answer_order(evidence.facts)
+    claims = answer_claims(places, first_of_each_part(evidence.facts, places))
+    if not claims:
+        return document_claims(evidence.facts, "lead")
+    lead, *others = claims
+    said = document_claims(evidence.facts)
+    # Passages are chosen sentence by sentence; sections that the search for code found are quoted in their absence.
+    return [lead, *said, *(claim for claim in others if claim.role != "said" or not said)]
+
+
+def listing(evidence: Evidence) -> list[Claim]:
+    """Return the entries of a list."""
+    return listing_claims(evidence.question, evidence.entities, evidence.facts)
+
+
+def structure(evidence: Evidence) -> list[Claim]:
+    """Return what the repository says of itself, and its modules."""
+    return module_claims(evidence.of("module"), evidence.of("code"))
+
+
+WRITERS: Mapping[str, Writer] = {
+    "answer": answer,
+    "definition": definition,
+    "mechanism": mechanism,
+    "usage": usage,
+    "tests": tests_of,
+    "configuration": configuration,
+    "listing": listing,
+    "structure": structure,
+    "history": history,
+    "together": together,
+}
+
+
+def claims_for(evidence: Evidence, aspect: str) -> list[Claim]:
+    """Return the claims for an aspect, by the writer of the question's kind if it has one."""
+    writer = kind_of(evidence.question).writers.get(aspect) or WRITERS.get(aspect, definition)
+    return writer(evidence)

@@ -1,0 +1,83 @@
+"""Writes who uses a thing: its callers and importers, and its tests."""
+
+from __future__ import annotations
+
+from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.mechanism import overlap
+from actors.capabilities.code_analysis.answers.wording import (
+    caller_claim,
+    importer_claim,
+    mention_claim,
+    test_claim,
+    test_entity_claim,
+    unproven_claim,
+)
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.ranking.relevance import shares_name
+from runtime.codebase.files.words import index_terms
+
+MAX_CALLERS = 8
+ENOUGH_CALLERS = 3
+MAX_IMPORTERS = 5
+MAX_TESTS = 4
+MAX_TESTS_ASKED_FOR = 10
+# Members whose uses are calls: another line with their name may mean another object's.
+CALLED_KINDS = frozenset({"method", "constructor", "function", "prototype"})
+
+
+def usage(evidence: Evidence) -> list[Claim]:
+    """Return claims about callers, else importers, and what is not known of further calls."""
+    callers = [fact for fact in evidence.about_leads("caller") if not fact.is_test]
+    others = [fact for fact in evidence.about_leads("reference") if not fact.is_test and is_use(fact)]
+    others = [fact for fact in others if not any(overlap(fact.citation, e.citation) for e in evidence.leads)]
+    is_of_member = any("." in entity.name and entity.kind in CALLED_KINDS for entity in evidence.leads)
+    if len(callers) < ENOUGH_CALLERS and not is_of_member:
+        callers += others
+    claims = [caller_claim(fact) for fact in callers[:MAX_CALLERS]]
+    if is_of_member:
+        claims += [mention_claim(fact) for fact in evidence.about_leads("mention")[: MAX_CALLERS - len(claims)]]
+    claims = claims or [importer_claim(fact) for fact in evidence.about_leads("importer")[:MAX_IMPORTERS]]
+    # Nobody says that a thing is not used while a call may mean it.
+    defined = next((fact for fact in evidence.about_leads("definition") if fact.unproven), None)
+    if defined is not None:
+        claims.append(unproven_claim(defined, defined.unproven, evidence.about_leads("namesake"), evidence.leads))
+    return claims
+
+
+def tests_of(evidence: Evidence) -> list[Claim]:
+    """Return one line of each test of it; more, and tests named after it, when the question asks for tests."""
+    each: dict[tuple[str, str], Fact] = {}
+    for fact in sorted(evidence.about_leads("test"), key=lambda fact: (not _is_named_after(fact), not is_use(fact))):
+        if fact.symbol_kind != "file":
+            each.setdefault((fact.citation.file, fact.name), fact)
+    if not evidence.question.asks_for_tests:
+        return [test_claim(fact) for fact in list(each.values())[:MAX_TESTS]] or _unproven_tests(evidence)
+    named = [entity for entity in evidence.entities if entity.is_test and entity.name and entity.kind != "module"]
+    fitting = [entity for entity in named if shares_name(entity, evidence.question)]
+    known = {(fact.citation.file, fact.name) for fact in each.values()}
+    more = [test_entity_claim(entity) for entity in fitting if (entity.citation.file, entity.name) not in known]
+    files = [] if each or more else [fact for fact in evidence.of("test") if fact.symbol_kind == "file"]
+    claims = [*map(test_claim, each.values()), *more, *map(test_claim, files)][:MAX_TESTS_ASKED_FOR]
+    return claims or _unproven_tests(evidence)
+
+
+def _unproven_tests(evidence: Evidence) -> list[Claim]:
+    """Return how many calls in tests may mean it: nobody says that it is not tested while there are any."""
+    defined = next((fact for fact in evidence.about_leads("definition") if fact.unproven_in_tests), None)
+    return [] if defined is None else [unproven_claim(defined, defined.unproven_in_tests, (), ())]
+
+
+def _is_named_after(fact: Fact) -> bool:
+    """Return whether the name of a test, or of its file, contains each word of its subject."""
+    wanted = set(index_terms(fact.about.rpartition(".")[2]).split())
+    file = fact.citation.file.rpartition("/")[2]
+    return bool(wanted) and any(
+        wanted <= set(index_terms(text).split()) for text in (fact.name, file.replace(".", " "))
+    )
+
+
+def is_use(fact: Fact) -> bool:
+    """Return whether a line uses the name: comments and imports do not."""
+    line = fact.citation.quote.lstrip()
+    return not line.startswith(("#", "//", "*", "/*")) and not line.startswith(("import ", "from ", "require("))
