@@ -28,7 +28,7 @@ DEFAULT_PORTS = (6379, 8265, 10001, 52365)
 PRELUDE = f"""
 import sys
 sys.path.insert(0, {str(TREE)!r})
-import json, os, signal, threading
+import contextlib, json, os, signal, threading
 from pathlib import Path
 import ray
 import psutil
@@ -53,6 +53,13 @@ def told(action, *arguments):
 
 def cluster_processes():
     return psutil.Process().children(recursive=True)
+
+def of_the_living(look):
+    found = []
+    for process in cluster_processes():
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since it was listed
+            found.append(look(process))
+    return found
 
 @ray.remote(num_cpus=0)
 class Witness:
@@ -146,7 +153,9 @@ def wait_until_gone(pids: list[int]) -> None:
             # It has ended already, which is what is waited for.
             continue
         try:
-            assert select.select([descriptor], [], [], 5)[0], f"still there: {Path(f'/proc/{pid}/cmdline').read_text()}"
+            assert select.select([descriptor], [], [], PATIENCE_S)[0], (
+                f"still there: {Path(f'/proc/{pid}/cmdline').read_text()}"
+            )
         finally:
             os.close(descriptor)
 
@@ -231,8 +240,8 @@ def test_a_cluster_starts_when_rays_own_ports_are_taken_and_listens_on_loopback_
             """
 with start():
     ray.get(Witness.remote().report.remote())
-    processes = [psutil.Process(), *cluster_processes()]
-    listening = [c.laddr for p in processes for c in p.net_connections("tcp") if c.status == "LISTEN"]
+    connections = [psutil.Process().net_connections("tcp"), *of_the_living(lambda p: p.net_connections("tcp"))]
+    listening = [c.laddr for each in connections for c in each if c.status == "LISTEN"]
     tell(hosts=sorted({a.ip for a in listening}), ports=[a.port for a in listening])
 """
         )
@@ -252,7 +261,7 @@ def test_workers_do_not_wait_for_processes_that_nobody_needs(start_driver: Any) 
         """
 with start():
     nice = ray.get(Witness.remote().nice.remote())
-    tell(worker=nice, others=[(" ".join(p.cmdline()), p.nice()) for p in cluster_processes()])
+    tell(worker=nice, others=of_the_living(lambda p: (" ".join(p.cmdline()), p.nice())))
 """
     )
     seen = driver.facts()
@@ -275,7 +284,8 @@ with start() as cluster:
     agents = []
     while not agents:
         threading.Event().wait(0.05)
-        agents = [p for p in cluster_processes() if "ray::DashboardAgent" in " ".join(p.cmdline())]
+        titled = of_the_living(lambda p: (p, " ".join(p.cmdline())))
+        agents = [p for p, title in titled if "ray::DashboardAgent" in title]
     agents[0].suspend()
     tell(pids=[p.pid for p in cluster_processes()], tool=tool, private=str(cluster.token_path.parent))
     sys.stdin.readline()

@@ -12,9 +12,13 @@ import pytest
 from aiohttp import web
 
 from runtime.errors import RateLimitedError
+from runtime.memory.usage_log import USAGE
 from runtime.pipeline.config import as_wire
+from runtime.primitives.clock import SystemClock
 from runtime.run.envelope import Request
 from runtime.settings import RaySettings
+from runtime.store.opening import open_store
+from runtime.store.options import StoreOptions
 from runtime.testing import PipelineBuilder
 from tests.conformance.hosts import PIPELINES, system_spec
 from tests.runtime.llm.endpoint import Endpoint, deployment_at, says
@@ -49,13 +53,28 @@ def question(number: int, user_id: str) -> Request:
     return Request("line", f"why {number}?", user_id=user_id, metadata={"script": script})
 
 
+async def until_kept(state_dir: Path, user_id: str, requests: int) -> None:
+    """Return once the store has so many requests of a user: they are written every few seconds."""
+    store = open_store(StoreOptions(folder=str(state_dir)), SystemClock())
+    try:
+        usage = store.part(USAGE)
+        deadline_s = time.monotonic() + 60
+        while usage.totals(0).get(user_id, {}).get("requests") != requests:
+            assert time.monotonic() < deadline_s, usage.totals(0)
+            await asyncio.sleep(0.1)
+    finally:
+        store.close()
+
+
 async def over(system: Any, run_id: Any) -> str:
     async for _ in system.watch(run_id):
         pass
     return str(run_id)
 
 
-async def test_rates_hold_over_replicas_and_after_the_process_that_counts_was_killed(started: Any) -> None:
+async def test_rates_hold_over_replicas_and_after_the_process_that_counts_was_killed(
+    started: Any, tmp_path: Path
+) -> None:
     import ray
 
     system = await started(shards=2, limits={"rates": {**NO_RATES, "per_day": 5}})
@@ -67,7 +86,7 @@ async def test_rates_hold_over_replicas_and_after_the_process_that_counts_was_ki
     await system.take(OTHER, "chat")
     for _ in range(9):
         await system.take(ANN, "chat")
-    await asyncio.sleep(3)
+    await until_kept(tmp_path, FLOODER, 5)
     ray.kill(ray.get_actor("store", namespace="jeeves"), no_restart=False)
     with pytest.raises(RateLimitedError):
         await system.take(FLOODER, "chat")
@@ -76,8 +95,11 @@ async def test_rates_hold_over_replicas_and_after_the_process_that_counts_was_ki
 
 async def test_behind_a_flood_of_one_client_another_waits_for_one_run_on_each_supervisor(started: Any) -> None:
     system = await started(shards=1, limits={"quotas": {"running": 1}})
+    # The first keeps the others waiting until the late one has come, however long it takes to submit them.
+    holding = await system.submit(Request("line", "why?", user_id=ANN, metadata={"script": {"a": [{"hang": 0}]}}))
     flood = [await system.submit(question(number, FLOODER)) for number in range(30)]
     late = await system.submit(question(99, OTHER))
+    await system.cancel(holding, "all have come")
     ended: list[str] = []
 
     async def follow(run_id: Any) -> None:

@@ -103,9 +103,9 @@ async def test_a_hook_that_blocks_the_event_loop_when_it_is_cancelled_costs_its_
 
 async def test_a_hook_that_outlives_the_timeout_of_its_stage_costs_its_process(system: Any) -> None:
     await system.ready()
-    run = Request("alone", "question", metadata={"script": {"a": [{"swallow": 0}]}}, deadline_s=2)
+    before = await process_of("agent:alone.a")
+    run = Request("alone", "question", metadata={"script": {"a": [{"swallow": 0}]}}, deadline_s=6)
     stuck = await system.submit(run)
     await started(system, stuck)
-    before = await process_of("agent:alone.a")
     assert (await ended(system, stuck)).terminal_reason == "deadline_exceeded"
     await another_process(before)

@@ -242,13 +242,13 @@ def test_a_program_named_git_in_the_repository_is_not_taken_for_git(
     assert not (tmp_path / "ran").exists()
 
 
-def with_child(tmp_path: Path, then: str) -> Git:
+def with_child(tmp_path: Path, then: str, timeout_s: float) -> Git:
     """A program that starts another one; both hold a pipe open as long as they live."""
     os.mkfifo(tmp_path / "held")
     program = tmp_path / "git"
     program.write_text(f'#!/bin/sh\nexec 3> "{tmp_path}/held"\nsleep 30 > /dev/null < /dev/null &\n{then}\n')
     program.chmod(0o755)
-    return Git(grow(tmp_path / "repo"), program=str(program), timeout_s=0.3)
+    return Git(grow(tmp_path / "repo"), program=str(program), timeout_s=timeout_s)
 
 
 def held_until_all_ended(tmp_path: Path) -> int:
@@ -267,14 +267,14 @@ def held_until_all_ended(tmp_path: Path) -> int:
     ids=["too long", "too much", "done", "failed"],
 )
 def test_git_ends_with_all_that_it_started(tmp_path: Path, then: str, message: str | None) -> None:
-    asked = with_child(tmp_path, then)
+    asked = with_child(tmp_path, then, 0.3 if then == "wait" else 30.0)
     reader = held_until_all_ended(tmp_path)
     if message:
         with pytest.raises(RepositoryError, match=message):
             asked.run("log")
     else:
         assert len(asked.run("log")) in (0, MAX_OUTPUT_BYTES)
-    ended, _, _ = select.select([reader], [], [], 5)
+    ended, _, _ = select.select([reader], [], [], 15)
     os.close(reader)
     assert ended, "what git started goes on"
 

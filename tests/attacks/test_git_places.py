@@ -226,11 +226,11 @@ def test_data_that_was_put_elsewhere_is_read_once_it_names_its_work_tree(tmp_pat
 def test_a_pipe_among_the_data_is_refused_instead_of_being_waited_for(tmp_path: Path) -> None:
     root = grow(tmp_path / "repo")
     os.mkfifo(root / ".git/objects/pack/pack-1.idx")
-    assert "no plain file" in str(Git(root, timeout_s=2).why_unusable())
+    assert "no plain file" in str(Git(root).why_unusable())
     (root / ".git/objects/pack/pack-1.idx").unlink()
     (root / ".git/config").unlink()
     os.mkfifo(root / ".git/config")
-    assert Git(root, timeout_s=2).why_unusable() is None
+    assert Git(root).why_unusable() is None
 
 
 def test_a_configuration_without_end_is_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.doors.http_site import MESSAGES, RUNS, Reply, Site, open_site, unread_socket, until
 
 SOON = 0.3
+PATIENCE_S = 60.0
 HEAD = f"POST {MESSAGES} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
 
 
@@ -84,7 +85,7 @@ async def test_a_head_that_drips_is_a_408_in_time(strict: Site) -> None:
             await asyncio.sleep(SOON / 10)
 
     dripping = asyncio.create_task(drip())
-    Reply(await asyncio.wait_for(reader.readuntil(b"}"), 5)).is_problem(408, "too_slow")
+    Reply(await asyncio.wait_for(reader.readuntil(b"}"), PATIENCE_S)).is_problem(408, "too_slow")
     dripping.cancel()
     writer.close()
 
@@ -99,7 +100,7 @@ async def test_a_connection_that_is_kept_alive_is_held_to_the_same(strict: Site)
     writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     await reader.readuntil(b'{"status":"alive"}')
     writer.write(b"GET /hea")
-    Reply(await asyncio.wait_for(reader.read(), 5)).is_problem(408, "too_slow")
+    Reply(await asyncio.wait_for(reader.read(), PATIENCE_S)).is_problem(408, "too_slow")
     writer.close()
 
 
@@ -116,7 +117,7 @@ async def test_who_does_not_read_is_cut_off(strict: Site) -> None:
     sent = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000
     loop = asyncio.get_running_loop()
     with pytest.raises(ConnectionError):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 await loop.sock_sendall(line, sent)
                 await asyncio.sleep(SOON)
@@ -148,7 +149,7 @@ async def test_a_head_without_end_is_refused_while_it_comes(site: Site) -> None:
     for _ in range(33):
         writer.write(b"a" * 1_024)
         await asyncio.sleep(0)
-    Reply(await asyncio.wait_for(reader.readuntil(b"}"), 5)).is_problem(431, "head_too_large", "32768")
+    Reply(await asyncio.wait_for(reader.readuntil(b"}"), PATIENCE_S)).is_problem(431, "head_too_large", "32768")
     writer.close()
 
 
@@ -166,7 +167,7 @@ async def test_a_thousand_followers_of_events_leave_room_for_others(tmp_path: Pa
         run_id = (await site.ask("why", wait=True)).run_id
         follow = f"GET {RUNS}/{run_id}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
         readers = await connections(stack, site, 500, follow.encode())
-        firsts = [await asyncio.wait_for(reader.readline(), 10) for reader in readers]
+        firsts = [await asyncio.wait_for(reader.readline(), PATIENCE_S) for reader in readers]
         assert firsts.count(b"HTTP/1.1 200 OK\r\n") == 20
         assert firsts.count(b"HTTP/1.1 503 Service Unavailable\r\n") == 480
         assert (await site.ask("Where?")).status == 200
@@ -177,7 +178,7 @@ async def test_the_place_of_a_follower_that_left_is_free_again(tmp_path: Path) -
         run_id = (await site.ask("why", wait=True)).run_id
         follow = f"GET {RUNS}/{run_id}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
         for _ in range(3):
-            async with AsyncExitStack() as stack, asyncio.timeout(5):
+            async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE_S):
                 first = b""
                 while b" 200 " not in first:
                     (reader,) = await connections(stack, site, 1, follow.encode())
@@ -189,7 +190,7 @@ async def test_a_stream_without_events_shows_a_sign_of_life(tmp_path: Path) -> N
         run_id = (await site.ask("why", wait=True)).run_id
         follow = f"GET {RUNS}/{run_id}/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
         (reader,) = await connections(stack, site, 1, follow.encode())
-        await asyncio.wait_for(reader.readuntil(b": alive\n\n"), 5)
+        await asyncio.wait_for(reader.readuntil(b": alive\n\n"), PATIENCE_S)
 
 
 @pytest.mark.parametrize("asked", [3, 4, 5])

@@ -35,10 +35,12 @@ async def local(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncIterat
 
 
 @pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.ray)])
-def host(request: pytest.FixtureRequest, local: LocalHost) -> Host:
+async def host(request: pytest.FixtureRequest, local: LocalHost) -> Host:
     if request.param == "local":
         return local
-    return RayHost(request.getfixturevalue("system"))
+    system = request.getfixturevalue("system")
+    await system.ready()
+    return RayHost(system)
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -131,7 +131,7 @@ class Site:
         if ends:
             writer.write_eof()
         try:
-            return await asyncio.wait_for(reader.read(), 20)
+            return await asyncio.wait_for(reader.read(), 60)
         except ConnectionResetError:
             return b""
         finally:
@@ -154,7 +154,7 @@ class Site:
         return await self.call("POST", MESSAGES, {"message": message, **fields}, Idempotency_Key=key)
 
 
-async def until(condition: Callable[[], Any], timeout_s: float = 10) -> None:
+async def until(condition: Callable[[], Any], timeout_s: float = 60) -> None:
     """Let the service go on until something is so."""
     deadline_s = asyncio.get_running_loop().time() + timeout_s
     for now_s in iter(asyncio.get_running_loop().time, None):

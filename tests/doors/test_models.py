@@ -23,7 +23,18 @@ from serve.runtimes.answering import AskCallbacks, LocalRuntime, OnEvent, ignore
 from tests.capabilities.code_analysis.model_desk import OPENINGS, planned, written
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 from tests.doors.sample_repo import FILES, QUESTION, write_files
-from tests.runtime.llm.endpoint import Endpoint, Handler, begins, event, hangs, refuses, says, sends
+from tests.runtime.llm.endpoint import (
+    IMPATIENT_S,
+    PATIENT_S,
+    Endpoint,
+    Handler,
+    begins,
+    event,
+    hangs,
+    refuses,
+    says,
+    sends,
+)
 
 OPENINGS_OF = {agent: opening for opening, agent in OPENINGS.items()}
 
@@ -39,7 +50,8 @@ def settings_with(tmp_path: Path, models: str | None = None, **env: str) -> Sett
 
 def endpoint_file(url: str, **more: Any) -> str:
     deployment = {
-        **{"backend": "openai", "base_url": url, "model": "m", "max_model_len": 16_384, "silence_timeout_s": 0.3},
+        **{"backend": "openai", "base_url": url, "model": "m", "max_model_len": 16_384},
+        "silence_timeout_s": PATIENT_S,
         **more,
     }
     return json.dumps({"deployments": {"main": deployment}, "roles": {"default": {"deployment": "main"}}})
@@ -188,22 +200,24 @@ async def test_what_the_model_writes_is_shown_before_it_is_whole_and_never_taken
 
 
 @pytest.mark.parametrize(
-    "handler",
+    ("handler", "patience_s"),
     [
-        refuses(500),
-        refuses(400, "maximum context length is 5 tokens"),
-        refuses(401, "no key"),
-        hangs,
-        sends(event("{"), then_hangs=True),
-        sends(event('{"intent": "half')),
-        sends(b"data: {garbage\n\n"),
-        says("not what was asked for"),
-        says("{}"),
+        (refuses(500), PATIENT_S),
+        (refuses(400, "maximum context length is 5 tokens"), PATIENT_S),
+        (refuses(401, "no key"), PATIENT_S),
+        (hangs, IMPATIENT_S),
+        (sends(event("{"), then_hangs=True), IMPATIENT_S),
+        (sends(event('{"intent": "half')), PATIENT_S),
+        (sends(b"data: {garbage\n\n"), PATIENT_S),
+        (says("not what was asked for"), PATIENT_S),
+        (says("{}"), PATIENT_S),
     ],
     ids=["500", "400", "401", "hangs", "falls silent", "truncated", "garbage", "prose", "empty object"],
 )
-async def test_a_broken_endpoint_loses_no_run_and_the_answer_says_so(asked: Asked, handler: Handler) -> None:
-    document, _ = await asked(handler)
+async def test_a_broken_endpoint_loses_no_run_and_the_answer_says_so(
+    asked: Asked, handler: Handler, patience_s: float
+) -> None:
+    document, _ = await asked(handler, silence_timeout_s=patience_s)
     assert exit_status(document) == 1, "the model that was wanted did nothing"
     assert document["model_unused"]
     assert "No model took part in this answer" in document["answer"]

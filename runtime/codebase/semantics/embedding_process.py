@@ -28,6 +28,7 @@ from runtime.processes.worker_process import WorkerProcess
 
 SERVE = f"{__name__}:serve"
 VECTORS_NAME = "vectors.sqlite"
+LOCK_NAME = "embedding.lock"
 # The library of the model maps more than it uses; at 350 MB of resident memory its private data is far below this.
 MEMORY_BYTES = 1_500_000_000
 SLICE_S = 600.0
@@ -113,7 +114,7 @@ def serve(_note: Callable[[object], None], folder: str, for_s: float) -> None:
     deadline_s = time.monotonic() + for_s
     path = Path(folder)
     while path not in _held:
-        lock = _try_lock(path / "embedding.lock")
+        lock = _try_lock(path / LOCK_NAME)
         if lock is not None:
             _held[path] = _Service(path, lock)
         elif time.monotonic() >= deadline_s:

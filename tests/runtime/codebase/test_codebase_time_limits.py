@@ -48,7 +48,7 @@ def test_the_tool_tells_of_a_search_that_was_ended_and_does_not_begin_anew(
 def test_hits_before_the_time_is_up_are_given(root: Path, opened: Callable[[Path], Codebase]) -> None:
     (root / "a.py").write_text("zq = 'e'\n")
     shutil.copy(argparse.__file__, root / "b.py")
-    found = opened(root).search_text(r"(?s)zq|(.*e.*){3}zq", regex=True, timeout_s=0.2)
+    found = opened(root).search_text(r"(?s)zq|(.*e.*){3}zq", regex=True, timeout_s=1.0)
     assert ([hit.file for hit in found.hits], found.timed_out) == (["a.py"], True)
 
 
@@ -68,7 +68,7 @@ def test_other_threads_go_on_while_an_expression_is_searched_for() -> None:
     started_s = time.monotonic()
     turns = 0
     while searching.is_alive():
-        turns += 0.25 < time.monotonic() - started_s < 0.75
+        turns += 0.1 < time.monotonic() - started_s < 0.9
     assert turns > 0
 
 

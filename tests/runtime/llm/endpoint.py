@@ -18,6 +18,10 @@ from runtime.llm.tokens import ByteCounter
 
 Handler = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 
+PATIENT_S = 30.0
+IMPATIENT_S = 0.3
+"""For endpoints that never answer: one that does may take longer on a busy machine."""
+
 
 class Endpoint:
     """Plays handlers in order, the last one again and again; `bodies` and `headers` are what it was sent.
@@ -73,8 +77,9 @@ class Endpoint:
 
 
 def deployment_at(url: str, **settings: Any) -> OpenAIDeployment:
-    """An endpoint's deployment, with little patience."""
-    given = {"backend": "openai", "model": "m", "base_url": url, "max_model_len": 4_096, "silence_timeout_s": 0.3}
+    """An endpoint's deployment."""
+    given = {"backend": "openai", "model": "m", "base_url": url, "max_model_len": 4_096}
+    given["silence_timeout_s"] = PATIENT_S
     return OpenAIDeployment.model_validate({**given, **settings})
 
 

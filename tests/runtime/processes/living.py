@@ -20,15 +20,18 @@ def is_running(pid: int) -> bool:
     return state not in "ZX" or threads > 1
 
 
+def has_noted(notes: Path, count: int) -> bool:
+    """Whether so many processes have noted their numbers in a file."""
+    return notes.exists() and notes.read_text().count("\n") >= count
+
+
 def numbers_in(notes: Path, count: int) -> list[int]:
     """The numbers of processes in a file, once so many of them are there."""
     until_s = time.monotonic() + WITHIN_S
-    while True:
-        found = notes.read_text().splitlines(keepends=True) if notes.exists() else []
-        if len(found) >= count and found[-1].endswith("\n"):
-            return [int(line) for line in found]
-        assert time.monotonic() < until_s, found
+    while not has_noted(notes, count):
+        assert time.monotonic() < until_s, notes.read_text() if notes.exists() else "nothing is noted"
         os.sched_yield()
+    return [int(line) for line in notes.read_text().splitlines()]
 
 
 def until_gone(pids: list[int], within_s: float = WITHIN_S) -> list[int]:

@@ -28,7 +28,7 @@ child = subprocess.Popen(["sh", script, notes, depth], start_new_session=True)
 while not Path(notes).exists() or len(Path(notes).read_text().splitlines()) <= int(depth):
     os.sched_yield()
 threading.Thread(target=kill_tree, args=(child.pid,), daemon=True).start()
-while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] not in "TZ":
     pass
 """
 

@@ -71,7 +71,7 @@ def test_the_watchdog_reports_nothing_of_work_that_stops() -> None:
 
     watchdog = StopWatchdog(on_stuck, patience_s=0.2)
     watchdog.told("stops")
-    watchdog.told("stuck")
     watchdog.ended("stops")
+    watchdog.told("stuck")  # due after the other would have been
     assert reported.wait(10)
     assert stuck == [["stuck"]]

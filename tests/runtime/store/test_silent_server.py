@@ -109,7 +109,7 @@ def test_a_log_whose_server_falls_silent_says_so_in_time_and_goes_on_when_it_is_
     assert waited_s < 2.0 + LATE_S
     error, waited_s = refused(lambda: log.append("p", event(2)))
     assert "left alone for now" in str(error)
-    assert waited_s < 0.5
+    assert waited_s < 2.0, "it waited for the server"
     wire.mend()
     seen = goes_on(log)
     log.append("p", event(len(seen) + 1))
