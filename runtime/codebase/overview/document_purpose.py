@@ -12,12 +12,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from runtime.codebase.overview.prose_lines import paragraphs, title_of
-from runtime.codebase.search.prose_quotes import holds
-from runtime.codebase.search.sentences import Sentence, split_sentences
+from runtime.codebase.search.sentences import holds, split_sentences
 
 MAX_QUOTE_CHARS = 400
 MAX_CONSIDERED = 4
 _LEAST_LETTERS = 12
+_LEAST_WORDS = 3
 
 _ASIDE = re.compile(
     r"\b(?:install\w*|download|getting|quick\W?start|usage|licen[sc]e|copyright|contribut\w*|donat\w*|sponsor\w*|backers"
@@ -42,8 +42,7 @@ _SAYS = (
     r"(?:an?|the|one|our|your|designed|meant|intended)\b|provides|offers|lets|allows|helps|makes|implements|enables|gives"
     r"|adds|brings|aims|turns|generates|simplifies)\b"
 )
-_WORD = re.compile(r"[^\W\d_]")
-_WIDE_END = re.compile(r"(?<=[。！？])")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +80,15 @@ def purpose_in(lines: Sequence[str], names: Collection[str] = ()) -> Quoted | No
 
 def first_sentences(lines: Sequence[str], first_line: int) -> Quoted | None:
     """Return the first sentence of lines of prose, with the next one where it is short; None if none can be quoted."""
-    sentences = [part for each in split_sentences(lines, first_line) for part in _at_wide_ends(each)]
-    for place, sentence in enumerate(sentences[:3]):
-        if not _is_worth_quoting(sentence):
+    sentences = split_sentences(lines, first_line)
+    for place, one in enumerate(sentences[:3]):
+        if not _is_worth_quoting(one.text):
             continue
-        chosen = sentence
+        quoted = _held(lines, first_line, one.text, one.start_line, one.end_line)
         following = sentences[place + 1] if place + 1 < len(sentences) else None
-        joined = None if following is None else _joined(lines, first_line, sentence, following)
-        if joined is not None and len(sentence.text) < MAX_QUOTE_CHARS // 4 and len(joined.text) <= MAX_QUOTE_CHARS:
-            chosen = joined
-        text = " ".join(chosen.text.split())
-        cited = lines[chosen.start_line - first_line : chosen.end_line - first_line + 1]
-        # The marks of an emphasis that begins the line were taken for those of a list.
-        if text.count("**") % 2 and holds(cited, f"**{text}"):
-            text = f"**{text}"
-        if len(text) <= MAX_QUOTE_CHARS and holds(cited, text):
-            return Quoted(text, chosen.start_line, chosen.end_line)
+        if following is None or len(one.text) >= MAX_QUOTE_CHARS // 4 or not _is_worth_quoting(following.text):
+            return quoted
+        return _held(lines, first_line, f"{one.text} {following.text}", one.start_line, following.end_line) or quoted
     return None
 
 
@@ -118,27 +110,14 @@ def _is_called(heading: str, names: Collection[str]) -> bool:
     return heading.strip(" `*_").lower() in {name.lower() for name in names}
 
 
-def _is_worth_quoting(sentence: Sentence) -> bool:
-    text = sentence.text
-    if len(_WORD.findall(text)) < _LEAST_LETTERS or _NOT_ABOUT.search(text) or text.endswith(("?", ":")):
+def _is_worth_quoting(text: str) -> bool:
+    if len(_LETTER.findall(text)) < _LEAST_LETTERS or _NOT_ABOUT.search(text) or text.endswith(("?", ":")):
         return False
     is_wide = any(character > "\u2e80" for character in text)
-    return is_wide or len(text.split()) >= 3
+    return is_wide or len(text.split()) >= _LEAST_WORDS
 
 
-def _at_wide_ends(sentence: Sentence) -> list[Sentence]:
-    """Split a sentence at the full stops of scripts that put no blank behind them."""
-    parts = [part for part in _WIDE_END.split(sentence.text) if part.strip()]
-    if len(parts) < 2:
-        return [sentence]
-    return [Sentence(sentence.start_line, sentence.end_line, part, part.strip()) for part in parts]
-
-
-def _joined(lines: Sequence[str], first_line: int, one: Sentence, other: Sentence) -> Sentence | None:
-    """Return two neighbouring sentences as one; None where something stands between them, or the second is no use."""
-    if not _is_worth_quoting(other) or other.text.endswith(":") or other.start_line > one.end_line + 1:
-        return None
-    text = f"{one.text} {other.text}"
-    cited = lines[one.start_line - first_line : other.end_line - first_line + 1]
-    flat = " ".join(text.split())
-    return Sentence(one.start_line, other.end_line, text, flat) if holds(cited, flat) else None
+def _held(lines: Sequence[str], first_line: int, text: str, start_line: int, end_line: int) -> Quoted | None:
+    """Return a quote that its lines hold and that is not too long; None for any other."""
+    cited = lines[start_line - first_line : end_line - first_line + 1]
+    return Quoted(text, start_line, end_line) if len(text) <= MAX_QUOTE_CHARS and holds(cited, text) else None
