@@ -110,10 +110,10 @@ class MainParts:
             own.values(),
             key=lambda symbol: (
                 -counts[symbol.name],
-                -within[symbol.name],
                 _plain_name(symbol.name) != stem,
                 not symbol.name[0].isupper(),
                 symbol.kind not in _CONTAINERS,
+                -within[symbol.name],
                 symbol.start_line - symbol.end_line,
                 symbol.file,
             ),

@@ -16,6 +16,17 @@ from runtime.codebase.overview.ways_in import entries_of, reading_of
 
 MAX_LANGUAGES = 3
 LEAST_SHARE = 0.01
+MAX_DEPENDENCIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """Holds the names that a metadata file declares as direct dependencies, and the lines that hold the first ones."""
+
+    file: str
+    names: tuple[str, ...]
+    start_line: int
+    end_line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,7 @@ class Survey:
     asides: tuple[Aside, ...]
     edges: tuple[PartLink, ...]
     entries: tuple[EntryPoint, ...]
+    dependencies: tuple[Dependencies, ...]
     reading: tuple[Placed, ...]
 
 
@@ -53,6 +65,7 @@ def survey(codebase: Codebase, place: str = ".") -> Survey:
         files.sources.asides,
         tuple(main.links.edges()),
         tuple(entries),
+        tuple(_dependencies(files)),
         tuple(reading_of(files, main.links, entries)),
     )
 
@@ -65,3 +78,11 @@ def _languages(files: FolderFiles) -> Iterator[Placed]:
         own = [path for path in files.sizes if files.languages[path] == language]
         largest = max(own, key=lambda path: (files.sizes[path], path))
         yield Placed(language, largest, 1, 1, count=lines)
+
+
+def _dependencies(files: FolderFiles) -> Iterator[Dependencies]:
+    for manifest in files.manifests_of(files.place):
+        declared = sorted(manifest.dependencies, key=lambda each: each.line)
+        if declared:
+            shown = declared[:MAX_DEPENDENCIES]
+            yield Dependencies(manifest.path, tuple(each.name for each in declared), shown[0].line, shown[-1].line)

@@ -13,7 +13,7 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.overview.entry_points import EntryPoint
 from runtime.codebase.overview.folder_files import Placed
 from runtime.codebase.overview.main_parts import Part
-from runtime.codebase.overview.survey import Survey, survey
+from runtime.codebase.overview.survey import MAX_DEPENDENCIES, Survey, survey
 from runtime.codebase.tool_parts.citing import cite
 from runtime.codebase.tool_registry import CodeTool, Path, by_fields
 from runtime.errors import RepositoryError
@@ -39,8 +39,9 @@ def describe_folder(codebase: Codebase, path: str = ".", max_parts: int = MAX_PA
     about, source, names [{name, files, citation}], citation}] by weight, and parts_total; asides [{folder, kind, files,
     citation}], folders that are no parts; edges [{source, target, files, citation}], with the number of files of one
     part that import another; entries [{kind, name, target, names, names_total, file, citation}] and entries_total;
-    reading [{why, name, file, count, citation}]. A `text` is quoted from the cited lines; `about`: the definition that
-    it documents. `citation` is a position in the result's citations.
+    dependencies [{source, names, names_total, citation}]; reading [{why, name, file, count, citation}]. A `text` is
+    quoted from the cited lines; `about`: the definition that it documents. `citation` is a position in the result's
+    citations.
     """
     log = AttemptLog(codebase.max_retries)
     try:
@@ -115,6 +116,15 @@ class _Result:
             ],
             "entries": [self._entry(entry) for entry in entries],
             "entries_total": len(found.entries),
+            "dependencies": [
+                {
+                    "source": one.file,
+                    "names": list(one.names[:MAX_DEPENDENCIES]),
+                    "names_total": len(one.names),
+                    "citation": self._lines(one.file, one.start_line, one.end_line, "declares dependencies"),
+                }
+                for one in found.dependencies
+            ],
             "reading": [
                 {
                     "why": one.about,

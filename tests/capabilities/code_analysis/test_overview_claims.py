@@ -112,7 +112,7 @@ def test_imports_that_stand_on_one_line_stay_apart() -> None:
     result = ToolResult(
         "ok",
         {
-            **{key: [] for key in ("purpose", "languages", "parts", "entries", "reading", "asides")},
+            **{key: [] for key in ("purpose", "languages", "parts", "entries", "dependencies", "reading", "asides")},
             **{"lines": 1, "parts_total": 0, "entries_total": 0},
             "edges": [
                 {"source": "a", "target": "b", "files": 1, "citation": 0},

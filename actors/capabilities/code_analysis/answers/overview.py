@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.overview_wording import Focus
 
 MAX_LINKS = 5
 MAX_DRAWN = 16
@@ -32,14 +33,23 @@ _ASIDES = {
 }
 
 
-def overview_claims(facts: Sequence[Fact], *, draws: bool = False) -> list[Claim]:
-    """Return the claims about a folder; with `draws`, all imports between parts that were found."""
+def overview_claims(facts: Sequence[Fact], focus: Focus = "all", *, draws: bool = False) -> list[Claim]:
+    """Return the claims about a folder; with `draws`, all imports between parts that were found.
+
+    `focus`: only those about its entries, where to start, or its languages and dependencies.
+    """
     purposes = [_purpose(fact, "lead" if not place else "said") for place, fact in enumerate(_of(facts, "purpose"))]
+    entries = [_entry(fact) for fact in _of(facts, "entry")][:MAX_ENTRIES]
+    starts = [_start(fact) for fact in _of(facts, "reading")]
+    if focus == "entries" and entries:
+        return entries
+    if focus == "start" and starts:
+        return [*purposes[:1], *starts]
+    if focus == "languages":
+        return [*_languages(facts, "lead"), *(_dependency(fact) for fact in _of(facts, "dependency"))]
     about = [*_languages(facts, "said" if purposes else "lead")]
     parts = [_part(fact, facts) for fact in _of(facts, "part")]
     links = [_link(fact) for fact in _of(facts, "edge")][: MAX_DRAWN if draws else MAX_LINKS]
-    entries = [_entry(fact) for fact in _of(facts, "entry")][:MAX_ENTRIES]
-    starts = [_start(fact) for fact in _of(facts, "reading")]
     return [*purposes, *about, *parts, *links, *_asides(facts), *entries, *starts]
 
 
@@ -123,6 +133,13 @@ def _entry(fact: Fact) -> Claim:
     else:
         text = f"{file} can be run as a program"
     return Claim("entry", text, (fact.citation,), subject=fact.name, of=fact.of)
+
+
+def _dependency(fact: Fact) -> Claim:
+    names = fact.text.split()
+    more = f" ({len(names)} of {fact.count})" if fact.count > len(names) else ""
+    text = f"{code_span(fact.name)} declares as dependencies {_listed([code_span(name) for name in names])}{more}"
+    return Claim("said", text, (fact.citation,))
 
 
 def _start(fact: Fact) -> Claim:

@@ -46,13 +46,14 @@ FactKind = Literal[
     "change",
     "together",
     # Of a folder: what it is for; its languages; its parts and the names used of them; imports between the parts; ways
-    # in; where to begin; folders that are no parts.
+    # in; dependencies; where to begin; folders that are no parts.
     "purpose",
     "language",
     "part",
     "part_name",
     "edge",
     "entry",
+    "dependency",
     "reading",
     "aside",
 ]

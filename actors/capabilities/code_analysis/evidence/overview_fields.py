@@ -52,6 +52,8 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
             count=row["names_total"],
             of=data["entries_total"],
         )
+    for row in data["dependencies"]:
+        yield _fact("dependency", row, name=row["source"], text=" ".join(row["names"]), count=row["names_total"])
     for row in data["reading"]:
         yield _fact("reading", row, name=row["name"], symbol_kind=row["why"], count=row["count"])
     for row in data["asides"]:
