@@ -165,6 +165,27 @@ class IndexReader:
         sql = f"{_IMPORTS} WHERE {where} ORDER BY f.path, i.line LIMIT ?"
         return [ImportRecord(*row) for row in self.rows(sql, (*values, limit))]
 
+    def file_links(self) -> list[tuple[str, str, int]]:
+        """Return (importing file, imported file or folder, line) of imports within the repository, each pair once."""
+        sql = """SELECT f.path, i.target, min(i.line) FROM imports i JOIN files f ON f.id = i.file_id
+            WHERE i.target IS NOT NULL GROUP BY f.path, i.target ORDER BY f.path, i.target"""
+        return [(path, target, line) for path, target, line in self.rows(sql)]
+
+    def files_naming(self, name: str) -> list[str]:
+        """Return the paths of files that mention a name in code, in order."""
+        sql = "SELECT DISTINCT f.path FROM refs r JOIN files f ON f.id = r.file_id WHERE r.name = ? ORDER BY f.path"
+        return [path for (path,) in self.rows(sql, (name,))]
+
+    def top_level_names(self, paths: Collection[str], kinds: Sequence[str]) -> list[SymbolRecord]:
+        """Return the definitions of the given kinds in files that lie in no other definition, by file and line."""
+        found: list[SymbolRecord] = []
+        ordered, marks = sorted(paths), ", ".join("?" * len(kinds))
+        for at in range(0, len(ordered), _IDS_PER_QUERY):
+            part = ordered[at : at + _IDS_PER_QUERY]
+            where = f"f.path IN ({', '.join('?' * len(part))}) AND s.kind IN ({marks})"
+            found += self.symbols(f"{where} AND s.qualified_name NOT LIKE '%.%.%'", (*part, *kinds), 20_000)
+        return found
+
     def files_with_term(self, term: str, limit: int) -> list[str]:
         """Return the paths of files with a chunk whose body has a term of the full-text index, in order."""
         sql = """SELECT DISTINCT f.path FROM chunk_text t JOIN chunks c ON c.id = t.rowid

@@ -81,13 +81,14 @@ def test_where_questions_need_no_uses() -> None:
     assert [step.tool for step in plan("Where is `enforce` defined?")] == ["locate", "locate", "read_code"]
 
 
-def test_an_overview_maps_the_repository_and_reads_what_it_says_of_itself() -> None:
-    steps = plan("What does this project do?")
-    assert [step.tool for step in steps] == ["map_module", "read_code", "read_code", "read_code"]
-    assert steps[0].arguments == {"path": "."}
+def test_an_overview_describes_the_repository_and_maps_it_where_that_is_not_enough() -> None:
+    (step,) = plan("What does this project do?")
+    assert (step.tool, step.arguments) == ("describe_folder", {"path": "."})
+    again = plan("What does this project do?", 2)
+    assert [step.tool for step in again] == ["describe_folder", "map_module", "read_code", "read_code", "read_code"]
 
 
-def test_an_overview_of_a_folder_maps_that_folder() -> None:
+def test_an_overview_of_a_folder_describes_that_folder() -> None:
     steps = plan("Describe this package runtime/codebase")
     assert steps[0].arguments == {"path": "runtime/codebase"}
 

@@ -32,6 +32,7 @@ _ASPECTS_OF_TOOL: dict[str, tuple[Aspect, ...]] = {
     ),
     "explore_symbol_usage": ("usage", "tests"),
     "map_module": ("structure", "listing"),
+    "describe_folder": ("structure",),
     "trace_entry_point": ("mechanism",),
     "read_code": ("answer", "mechanism", "structure"),
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from actors.capabilities.code_analysis.answers.diagram import call_diagram
+from actors.capabilities.code_analysis.answers.diagram import call_diagram, part_diagram
 from actors.capabilities.code_analysis.answers.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span, plain, render
 from actors.capabilities.code_analysis.evidence.commits import CommitNote
@@ -30,6 +30,11 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("point", ""),
     ("code", ""),
     ("module", ""),
+    ("part", "**Main parts**"),
+    ("link", "**How they hang together**"),
+    ("aside", ""),
+    ("entry", "**Where it is entered**"),
+    ("start", "**Where to start reading**"),
     ("difference", "**Differences**"),
     ("step", "**How it goes**"),
     ("hook", "**To be written by what extends it**"),
@@ -165,7 +170,9 @@ def compose(
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
-            parts.append(_section(role, heading or _list_heading(question, role, of_role), of_role))
+            parts.append(_section(role, _counted(heading, of_role) or _list_heading(question, role, of_role), of_role))
+        if role == "link" and question.draws_parts and (picture := part_diagram(claims)) is not None:
+            parts.append(picture)
         if role == "step" and question.shows_flow and (diagram := call_diagram(of_role)) is not None:
             parts.append(diagram)
     if question.asks_for_origin and claims and not any("first appears in" in claim.text for claim in claims):
@@ -232,8 +239,14 @@ def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) 
     return plain(f"**{len(claims)} found for «{question.subject}»{more}**")
 
 
+def _counted(heading: str, claims: Sequence[Claim]) -> str:
+    """Return a heading with the number of entries where the list is cut: «8 of 12»."""
+    total = max(claim.of for claim in claims)
+    return f"{heading} ({len(claims)} of {total:,})" if heading and total > len(claims) else heading
+
+
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
-    if role in {"lead", "said", "code", "module", "caveat"}:
+    if role in {"lead", "said", "code", "module", "caveat", "aside"}:
         return "\n\n".join(render(claim) for claim in claims)
     lines = "\n".join(f"- {render(claim)}" for claim in claims)
     return f"{heading}\n\n{lines}" if heading else lines

@@ -1,4 +1,4 @@
-"""A call chain as a Mermaid diagram, drawn from checked claims alone.
+"""Draws call chains, and imports between parts, as Mermaid diagrams, from checked claims alone.
 
 Names come from a repository: what has a meaning in Mermaid, or could be read as a citation mark, is left out of labels.
 """
@@ -31,6 +31,22 @@ def call_diagram(claims: Sequence[Claim]) -> str | None:
         place = claim.citations[0]
         at = _label(f"{place.file} {place.start_line}")
         lines.append(f'    {nodes[claim.source]} -->|"{at}"| {nodes[claim.subject]}')
+    return "\n".join(["```mermaid", "flowchart TD", *lines, "```"])
+
+
+def part_diagram(claims: Sequence[Claim]) -> str | None:
+    """Return the parts and the imports between them as a Markdown block with a flowchart; None without an import.
+
+    Edges are labelled with the number of importing files.
+    """
+    links = [claim for claim in claims if claim.role == "link" and claim.source and claim.subject][:MAX_EDGES]
+    if not links:
+        return None
+    parts = [claim.subject for claim in claims if claim.role == "part"]
+    names = dict.fromkeys((*parts, *(name for claim in links for name in (claim.source, claim.subject))))
+    nodes = {name: f"n{number}" for number, name in enumerate(names)}
+    lines = [f'    {node}["{_label(name)}"]' for name, node in nodes.items()]
+    lines += [f"    {nodes[claim.source]} -->|{claim.count}| {nodes[claim.subject]}" for claim in links]
     return "\n".join(["```mermaid", "flowchart TD", *lines, "```"])
 
 

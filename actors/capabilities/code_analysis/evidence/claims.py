@@ -34,6 +34,12 @@ ClaimRole = Literal[
     "difference",
     "example",
     "hook",
+    # Of a repository or folder: its parts; imports between them; what is no part; ways in; where to begin reading.
+    "part",
+    "link",
+    "aside",
+    "entry",
+    "start",
 ]
 
 # Roles that commits alone can back; all others need lines of a file.
@@ -50,7 +56,8 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     `subject` is the entity it describes; `source`, of a step, the caller of the subject. `commits`: those it mentions.
     `place`: its place in the answer that a model wrote, from 1; 0 for a claim of the rules. `judged`: whether a judge
     that saw the cited lines found that they bear it out.
-    `quotes`: the sentences and lines that its text quotes; the cited lines must hold each.
+    `quotes`: the sentences and lines that its text quotes; the cited lines must hold each. `count`: the number that it
+    tells; `of`: the number of all of its kind, where it is one of a list that may be cut.
     """
 
     role: ClaimRole
@@ -63,6 +70,8 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     place: int = 0
     judged: bool = False
     quotes: tuple[str, ...] = ()
+    count: int = 0
+    of: int = 0
 
 
 def read_claims(written: object) -> tuple[dict[str, list[Claim]], int]:

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, note_of
+from actors.capabilities.code_analysis.evidence.overview_fields import overview_fields
 from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
@@ -44,6 +45,17 @@ FactKind = Literal[
     "trace",
     "change",
     "together",
+    # Of a folder: what it is for; its languages; its parts and the names used of them; imports between the parts; ways
+    # in; dependencies; where to begin; folders that are no parts.
+    "purpose",
+    "language",
+    "part",
+    "part_name",
+    "edge",
+    "entry",
+    "dependency",
+    "reading",
+    "aside",
 ]
 
 # The role of a commit: it wrote the cited lines; changed the subject of the fact; introduced its name; is the end of a
@@ -62,7 +74,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     two files changed together, or of definitions with the same name. `branch`: the first and last line of the code for
     the case that the question asks about. `by_name`: only its name identifies the callee of a call. `unproven`: for a
     definition, how many calls of its name may mean it without a proof, and how many of these are in tests.
-    `excerpt`: the lines that speak of the query.
+    `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all.
     """
 
     kind: FactKind
@@ -88,6 +100,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     purpose: Purpose | None = None
     also_for: tuple[Purpose, ...] = ()
     excerpt: Excerpt | None = None
+    of: int = 0
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -141,6 +154,10 @@ def ranges_of(result: ToolResult) -> list[ProducedRange]:
     return [ProducedRange(c.file, c.start_line, c.end_line, c.content_sha256) for c in result.citations]
 
 
+# Of these, several may rest on one line.
+_NAMED_APART: frozenset[FactKind] = frozenset({"edge", "part_name", "entry", "reading"})
+
+
 def distinct(facts: Iterable[Fact]) -> list[Fact]:
     """Merge facts of one kind at one place: the first one stays, with the steps that found it again."""
     kept: dict[tuple[str, tuple[str, int, int], str], Fact] = {}
@@ -148,7 +165,11 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
         key = (
             fact.kind,
             fact.place,
-            fact.name if fact.commit is not None else fact.symbol_kind if fact.kind == "test" else "",
+            fact.name
+            if fact.commit is not None or fact.kind in _NAMED_APART
+            else fact.symbol_kind
+            if fact.kind == "test"
+            else "",
         )
         first = kept.setdefault(key, fact)
         again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
@@ -353,6 +374,11 @@ def _mapped(result: ToolResult) -> Iterator[Fact]:
             )
 
 
+def _described(result: ToolResult) -> Iterator[Fact]:
+    for fields in overview_fields(result):
+        yield Fact(**fields)
+
+
 # relation → its kind of fact, and the parts of a usage that must be empty for it to be used.
 _REMEMBERED: dict[str, tuple[FactKind, tuple[str, ...]]] = {
     "calls": ("caller", ("callers", "references")),
@@ -366,6 +392,7 @@ _RULES: dict[str, Callable[[ToolResult], Iterator[Fact]]] = {
     "read_code": _read,
     "explore_symbol_usage": _used,
     "map_module": _mapped,
+    "describe_folder": _described,
     "trace_entry_point": _traced,
     "explain_code_history": _changed,
     "find_related": _related,

@@ -92,6 +92,7 @@ PURPOSE_OF_TOOL: dict[str, Purpose] = {
     "locate": "find",
     "read_code": "read",
     "map_module": "structure",
+    "describe_folder": "structure",
     "explore_symbol_usage": "usage",
     "trace_entry_point": "flow",
     "explain_code_history": "history",

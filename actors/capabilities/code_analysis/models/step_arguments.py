@@ -19,6 +19,7 @@ TARGET_OF_TOOL: dict[str, str] = {
     "locate": "query",
     "explore_symbol_usage": "symbol",
     "map_module": "path",
+    "describe_folder": "path",
     "trace_entry_point": "entry",
 }
 # Tools whose target is a place: a path, lines of it, or a symbol.
@@ -29,7 +30,7 @@ PLANNED_TOOLS = frozenset({*TARGET_OF_TOOL, *PLACE_TOOLS, *TOOLS_WITHOUT_TARGET}
 # As much of what was asked for by name as one slice of code holds.
 WHOLE_LINES = 400
 _ALWAYS: dict[str, dict[str, Any]] = {"locate": {"max_results": 20}, "read_code": {"max_lines": WHOLE_LINES}}
-_MAY_BE_EMPTY = frozenset({"trace_entry_point", "map_module"})
+_MAY_BE_EMPTY = frozenset({"trace_entry_point", "map_module", "describe_folder"})
 
 _LINES = re.compile(r"^(?P<path>[^\s:]+):(?P<first>\d+)(?:\s*[-–]\s*(?P<last>\d+))?$")
 _SYMBOL_OF_PATH = re.compile(r"^(?P<path>[^\s:#]+[/.][^\s:#]+)(?::{1,2}|#)(?P<symbol>[A-Za-z_$][\w.$:#]*)$")

@@ -112,6 +112,12 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
         return kind_of(self).shows_flow or FLOW.search(self.text) is not None
 
     @property
+    def draws_parts(self) -> bool:
+        """True when it asks for a picture of the parts."""
+        drawn = kind_of(self).draws_parts
+        return drawn is not None and drawn(self.text)
+
+    @property
     def topic(self) -> str:
         """What is to be looked for: the question without what it asks about it."""
         if _said_of(kind_of(self), self.text):

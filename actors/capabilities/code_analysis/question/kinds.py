@@ -35,11 +35,11 @@ MOST_WORDS_OF_RELATIONS = {False: 9, True: 24}
 class Wording(msgspec.Struct, frozen=True):
     """Recognises questions of a kind. `place`: its turn among the wordings of all kinds, of which the first decides.
 
-    Narrow wordings have smaller places than wide ones.
+    Narrow wordings have smaller places than wide ones. `matches`: true of a question that is worded so.
     """
 
     place: int
-    pattern: re.Pattern[str]
+    matches: Callable[[str], object]
 
 
 class TakesOver(msgspec.Struct, frozen=True):
@@ -156,6 +156,8 @@ class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin | None = None
     guidance: re.Pattern[str] | None = None
     shows_flow: bool = False
+    # True of a question that wants a picture of the parts.
+    draws_parts: Callable[[str], bool] | None = None
     of_tests: bool = False
 
     # Of how many of the places that it names the commits are asked for; whether it asks for a reason, which commits of
@@ -189,7 +191,7 @@ class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
 
 def wordings(place: int, *patterns: str) -> tuple[Wording, ...]:
     """Return wordings of one place, upper and lower case alike."""
-    return tuple(Wording(place, re.compile(pattern, re.IGNORECASE)) for pattern in patterns)
+    return tuple(Wording(place, re.compile(pattern, re.IGNORECASE).search) for pattern in patterns)
 
 
 @functools.cache
@@ -222,7 +224,7 @@ def _recognisers() -> tuple[tuple[Wording, QuestionKind], ...]:
 
 def kinds_worded(text: str) -> list[QuestionKind]:
     """Return the kinds with a wording that a text matches, each once, the one that decides first."""
-    found = {kind.name: kind for wording, kind in _recognisers() if wording.pattern.search(text)}
+    found = {kind.name: kind for wording, kind in _recognisers() if wording.matches(text)}
     return list(found.values())
 
 

@@ -158,7 +158,7 @@ def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fac
     """Share of the question's words and names that the best places mention, 0 to 1; 1 when there is none to mention."""
     kind = kind_of(question)
     if kind.needs_no_subject:
-        return 1.0 if any(fact.kind in {"module", "code"} for fact in facts) else 0.0
+        return 1.0 if any(fact.kind in {"module", "code", "purpose", "part"} for fact in facts) else 0.0
     if kind.of_files and any(fact.commit is not None for fact in facts):
         return 1.0
     if kinds_listed(question):

@@ -1,0 +1,169 @@
+"""Writes what a repository or folder is, how it is built, how it is entered, and where to begin reading.
+
+What it is for is quoted, a part is described by its own sentence or by the names that others use of it, and how parts
+hang together is told by counted imports. A list that is cut carries the number of all (`Claim.of`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.overview_wording import Focus
+
+MAX_LINKS = 5
+MAX_DRAWN = 16
+MAX_ENTRIES = 5
+MAX_ASIDES = 6
+_LANGUAGES = {
+    **{
+        "cpp": "C++",
+        "c_sharp": "C#",
+        "javascript": "JavaScript",
+        "typescript": "TypeScript",
+        "tsx": "TypeScript (JSX)",
+    },
+    **{"php": "PHP", "sql": "SQL", "jsx": "JavaScript (JSX)", "objective_c": "Objective-C", "fsharp": "F#"},
+}
+_ASIDES = {
+    **{"test": "tests", "docs": "documents", "example": "examples", "benchmark": "benchmarks", "script": "scripts"},
+    **{"vendored": "vendored code", "generated": "generated code", "changelog": "changelogs"},
+    **{"translation": "translations", "declaration": "type declarations"},
+}
+
+
+def overview_claims(facts: Sequence[Fact], focus: Focus = "all", *, draws: bool = False) -> list[Claim]:
+    """Return the claims about a folder; with `draws`, all imports between parts that were found.
+
+    `focus`: only those about its entries, where to start, or its languages and dependencies.
+    """
+    purposes = [_purpose(fact, "lead" if not place else "said") for place, fact in enumerate(_of(facts, "purpose"))]
+    entries = [_entry(fact) for fact in _of(facts, "entry")][:MAX_ENTRIES]
+    starts = [_start(fact) for fact in _of(facts, "reading")]
+    if focus == "entries" and entries:
+        return entries
+    if focus == "start" and starts:
+        return [*purposes[:1], *starts]
+    if focus == "languages":
+        return [*_languages(facts, "lead"), *(_dependency(fact) for fact in _of(facts, "dependency"))]
+    about = [*_languages(facts, "said" if purposes else "lead")]
+    parts = [_part(fact, facts) for fact in _of(facts, "part")]
+    links = [_link(fact) for fact in _of(facts, "edge")][: MAX_DRAWN if draws else MAX_LINKS]
+    return [*purposes, *about, *parts, *links, *_asides(facts), *entries, *starts]
+
+
+def _of(facts: Sequence[Fact], kind: str) -> list[Fact]:
+    return [fact for fact in facts if fact.kind == kind]
+
+
+def _purpose(fact: Fact, role: ClaimRole) -> Claim:
+    text = f"{code_span(fact.citation.file)} says: «{fact.text}»"
+    return Claim(role, text, (fact.citation,), quotes=(fact.text,))
+
+
+def _languages(facts: Sequence[Fact], role: ClaimRole) -> Iterator[Claim]:
+    """Yield one claim about the languages, with the largest file in each."""
+    found = _of(facts, "language")
+    if not found:
+        documents = [fact for fact in _of(facts, "part") if fact.symbol_kind == "document"]
+        if documents and role == "lead":
+            text = f"It holds documents and no code, such as {code_span(documents[0].name)}"
+            yield Claim(role, text, (documents[0].citation,))
+        return
+    told = [f"{_language(fact.name)} ({fact.count:,} of {fact.of:,} lines)" for fact in found]
+    largest = code_span(found[0].about)
+    text = f"Its source is {_listed(told)}; the largest file is {largest}"
+    yield Claim(role, text, (found[0].citation,))
+
+
+def _language(name: str) -> str:
+    return _LANGUAGES.get(name, name.replace("_", " ").capitalize())
+
+
+def _listed(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def _part(fact: Fact, facts: Sequence[Fact]) -> Claim:
+    """Tell what a part says of itself, else which names it defines, else its size."""
+    name = code_span(fact.name)
+    sized = f"{name} ({_files(fact.count)})" if fact.symbol_kind == "folder" else name
+    if fact.text:
+        defines = f" defines {code_span(fact.about)}" if fact.about else ""
+        text = f"{sized}{defines}: «{fact.text}»"
+        return Claim("part", text, (fact.citation,), subject=fact.name, quotes=(fact.text,), of=fact.of)
+    used = [other for other in _of(facts, "part_name") if other.about == fact.name]
+    if not used:
+        return Claim("part", sized, (fact.citation,), subject=fact.name, of=fact.of)
+    told = [_used(other, is_first=place == 0) for place, other in enumerate(used)]
+    citations = tuple(other.citation for other in used)
+    return Claim("part", f"{sized} defines {_listed(told)}", citations, subject=fact.name, of=fact.of)
+
+
+def _used(fact: Fact, *, is_first: bool) -> str:
+    name = code_span(fact.name)
+    if not fact.count:
+        return name
+    imports = "imports" if fact.count == 1 else "import"
+    return f"{name} (named in {_files(fact.count)} that {imports} it)" if is_first else f"{name} ({fact.count})"
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"
+
+
+def _link(fact: Fact) -> Claim:
+    where = "a file" if fact.count == 1 else f"{fact.count:,} files"
+    text = f"{code_span(fact.about)} imports {code_span(fact.name)} in {where}"
+    return Claim("link", text, (fact.citation,), subject=fact.name, source=fact.about, count=fact.count)
+
+
+def _entry(fact: Fact) -> Claim:
+    file, name = code_span(fact.citation.file), code_span(fact.name)
+    if fact.symbol_kind == "command":
+        runs = f", which runs {code_span(fact.signature)}" if fact.signature else ""
+        text = f"{file} declares the command {name}{runs}"
+    elif fact.symbol_kind == "main":
+        text = f"{file} has the function {name}, where a program starts"
+    elif fact.symbol_kind == "exports":
+        names = fact.text.split()
+        more = f" ({len(names)} of {fact.count})" if fact.count > len(names) else ""
+        text = f"{file} exports {_listed([code_span(each) for each in names])}{more}"
+    else:
+        text = f"{file} can be run as a program"
+    return Claim("entry", text, (fact.citation,), subject=fact.name, of=fact.of)
+
+
+def _dependency(fact: Fact) -> Claim:
+    names = fact.text.split()
+    more = f" ({len(names)} of {fact.count})" if fact.count > len(names) else ""
+    text = f"{code_span(fact.name)} declares as dependencies {_listed([code_span(name) for name in names])}{more}"
+    return Claim("said", text, (fact.citation,))
+
+
+def _start(fact: Fact) -> Claim:
+    """Tell where to begin reading, and why there."""
+    name = code_span(fact.name)
+    reasons = {
+        "document": f"{name}: by its name it is about the design",
+        "main": f"{code_span(fact.citation.file)}: a program starts in {name}",
+        "exports": f"{name}: it exports what users of the package call",
+        "imported": f"{name}: {_files(fact.count)} of the source import it, {code_span(fact.citation.file)} for one",
+        "largest": f"{name}: the largest source file, {fact.count:,} lines",
+    }
+    return Claim("start", reasons.get(fact.symbol_kind, name), (fact.citation,), subject=fact.name)
+
+
+def _asides(facts: Sequence[Fact]) -> Iterator[Claim]:
+    """Yield one claim about the folders that are no parts, the largest of each kind."""
+    by_kind: dict[str, list[Fact]] = {}
+    for fact in _of(facts, "aside"):
+        by_kind.setdefault(fact.symbol_kind, []).append(fact)
+    told, citations = [], []
+    for kind, found in list(by_kind.items())[:MAX_ASIDES]:
+        others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        told.append(f"{_ASIDES.get(kind, kind)} in {code_span(found[0].name)} ({_files(found[0].count)}){others}")
+        citations.append(found[0].citation)
+    if told:
+        yield Claim("aside", f"Not parts of it: {'; '.join(told)}", tuple(citations))

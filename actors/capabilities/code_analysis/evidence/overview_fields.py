@@ -1,0 +1,64 @@
+"""Reads the result of `describe_folder` into the fields of facts, one fact for each statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from runtime.codebase.citation import ToolResult
+
+# More parts are drawn than any other kind is listed: kinds take turns where the facts of a step are cut.
+MAX_EDGES = 16
+
+
+def overview_fields(result: ToolResult) -> Iterator[dict[str, Any]]:
+    """Yield the fields of facts, in the order in which an answer tells them; what has no citation is left out."""
+    data = result.data
+    for fields in _fields(data):
+        position = fields.pop("citation")
+        if position is not None:
+            yield {**fields, "citation": result.citations[position]}
+
+
+def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for row in data["purpose"]:
+        yield _fact("purpose", row, name=row["source"], text=row["text"])
+    for row in data["languages"]:
+        yield _fact("language", row, name=row["language"], about=row["source"], count=row["lines"], of=data["lines"])
+    for place, row in enumerate(data["parts"]):
+        yield _fact(
+            "part",
+            row,
+            name=row["part"],
+            symbol_kind=row["kind"],
+            text=row["text"],
+            about=row["about"],
+            count=row["files"],
+            of=data["parts_total"],
+            score=1 / (place + 1),
+        )
+        for used in row["names"]:
+            yield _fact("part_name", used, name=used["name"], about=row["part"], count=used["files"])
+    for row in data["edges"][:MAX_EDGES]:
+        yield _fact("edge", row, name=row["target"], about=row["source"], count=row["files"])
+    for row in data["entries"]:
+        yield _fact(
+            "entry",
+            row,
+            name=row["name"],
+            symbol_kind=row["kind"],
+            signature=row["target"],
+            text=" ".join(row["names"]),
+            count=row["names_total"],
+            of=data["entries_total"],
+        )
+    for row in data["dependencies"]:
+        yield _fact("dependency", row, name=row["source"], text=" ".join(row["names"]), count=row["names_total"])
+    for row in data["reading"]:
+        yield _fact("reading", row, name=row["name"], symbol_kind=row["why"], count=row["count"])
+    for row in data["asides"]:
+        yield _fact("aside", row, name=row["folder"], symbol_kind=row["kind"], count=row["files"])
+
+
+def _fact(kind: str, row: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"kind": kind, "citation": row["citation"], **fields}

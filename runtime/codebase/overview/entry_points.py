@@ -1,0 +1,163 @@
+"""Lists where a program or library is entered.
+
+Declared commands, main functions, scripts, and the names that a package exports. Each entry point carries the lines
+that show it. Pure functions over the lines of single files.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from runtime.codebase.overview.manifests import Manifest
+
+EntryKind = Literal["command", "main", "script", "exports"]
+
+MAX_NAMES = 1_000
+MAX_EXPORT_LINES = 60
+# Files whose contents are what a package exports, by the language that has such a convention.
+EXPORTING = re.compile(r"(?:^|/)(?:__init__\.py|lib\.rs|index\.(?:[cm]?[jt]sx?))$")
+
+_MAIN_GUARD = re.compile(r"^if\s+__name__\s*==\s*[\"']__main__[\"']")
+_SCRIPT = re.compile(r"(?:^|/)(?:bin|exe|sbin)/[^/]+$")
+_ALL = re.compile(r"^__all__\s*(?::[^=]+)?\+?=\s*[\[(]?")
+_STRING = re.compile(r"[\"']([A-Za-z_]\w*)[\"']")
+_PY_IMPORT = re.compile(r"^from\s+\.[\w.]*\s+import\s+\(?\s*([\w, ]*)")
+_RUST = re.compile(
+    r"^pub\s+(?:(?:mod|fn|struct|enum|trait|type|const)\s+(\w+)|use\s+([\w:{}, *]+)|extern\s+crate\s+(\w+))"
+)
+_JS_NAMED = re.compile(
+    r"^export\s+(?:default\s+)?(?:async\s+)?(?:function\*?|class|const|let|var|enum|interface|type)\s+(\w+)"
+)
+_JS_LIST = re.compile(r"^export\s+(?:type\s+)?\{([^}]*)\}?")
+_JS_STAR = re.compile(r"^export\s+\*\s+(?:as\s+(\w+)\s+)?from\s+[\"']([^\"']+)[\"']")
+_JS_ASSIGNED = re.compile(r"^(?:module\.)?exports(?:\.(\w+))?\s*=\s*(?:([A-Za-z_]\w*)|\{)?")
+_JS_DEFAULT = re.compile(r"^export\s+default\s+(?!function|class|async)(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """Holds one entry point and its lines, inclusive; `names`: of what it exports, `target`: what a command runs."""
+
+    kind: EntryKind
+    name: str
+    file: str
+    start_line: int
+    end_line: int
+    target: str = ""
+    names: tuple[str, ...] = ()
+
+
+def declared_commands(manifest: Manifest) -> list[EntryPoint]:
+    """Return the commands that a metadata file declares."""
+    return [
+        EntryPoint("command", each.name, manifest.path, each.line, each.line, each.target) for each in manifest.commands
+    ]
+
+
+def main_guard(path: str, lines: Sequence[str]) -> EntryPoint | None:
+    """Return the lines from `if __name__ == "__main__"` on, at most six; None for a file without it."""
+    for number, line in enumerate(lines, 1):
+        if _MAIN_GUARD.match(line):
+            end = number
+            while end < min(len(lines), number + 5) and lines[end].startswith((" ", "\t")):
+                end += 1
+            return EntryPoint("script", path, path, number, end)
+    return None
+
+
+def is_script_path(path: str) -> bool:
+    """Return whether a file lies where programs are kept."""
+    return _SCRIPT.search(path) is not None
+
+
+def script(path: str, lines: Sequence[str]) -> EntryPoint | None:
+    """Return a program that its first line hands to an interpreter."""
+    if not lines or not lines[0].startswith("#!"):
+        return None
+    return EntryPoint("script", posixpath.basename(path), path, 1, 1)
+
+
+def exports(path: str, lines: Sequence[str]) -> EntryPoint | None:
+    """Return the names that a package's main file exports, and the lines from the first to the last of the first 60."""
+    found = _exported(path, lines)
+    if not found:
+        return None
+    names = tuple(dict.fromkeys(name for _, name in found))[:MAX_NAMES]
+    first = found[0][0]
+    shown = [(line, name) for line, name in found if line < first + MAX_EXPORT_LINES]
+    return EntryPoint("exports", path, path, first, shown[-1][0], names=names)
+
+
+def _exported(path: str, lines: Sequence[str]) -> list[tuple[int, str]]:
+    if path.endswith(".py"):
+        return _python_exports(lines)
+    if path.endswith(".rs"):
+        return [pair for number, line in enumerate(lines, 1) for pair in _rust_names(number, line)]
+    return _script_exports(lines)
+
+
+def _python_exports(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the names in `__all__`; without it, those imported from within the package."""
+    found: list[tuple[int, str]] = []
+    is_open = False
+    for number, line in enumerate(lines, 1):
+        if _ALL.match(line):
+            is_open = True
+        if is_open:
+            found += [(number, name) for name in _STRING.findall(line)]
+            is_open = not re.search(r"[\])]\s*$", line.split("#")[0].rstrip())
+    if found:
+        return found
+    is_open = False
+    for number, line in enumerate(lines, 1):
+        opened = _PY_IMPORT.match(line)
+        names = opened.group(1) if opened else line.split("#")[0] if is_open else ""
+        found += [(number, name) for name in re.findall(r"\b(?!as\b)([A-Za-z]\w*)(?!\s+as\b)", names)]
+        if opened or is_open:
+            is_open = ("(" in line or is_open) and ")" not in line
+    return found
+
+
+def _rust_names(number: int, line: str) -> list[tuple[int, str]]:
+    found = _RUST.match(line)
+    if found is None:
+        return []
+    item, used, crate = found.groups()
+    if item or crate:
+        return [(number, item or crate)]
+    last = used.rpartition("::")[2]
+    grouped = re.search(r"\{([^}]*)\}", used)
+    names = re.findall(r"\w+", grouped.group(1) if grouped else last)
+    return [(number, name) for name in names if name not in {"self", "as"}]
+
+
+def _script_exports(lines: Sequence[str]) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    is_open = False
+    for number, line in enumerate(lines, 1):
+        if is_open:
+            found += _listed(number, line.partition("}")[0])
+            is_open = "}" not in line
+        elif star := _JS_STAR.match(line):
+            # What a package hands on of another one is not its own.
+            found += [(number, star.group(1) or star.group(2))] if star.group(2).startswith(".") else []
+        elif listed := _JS_LIST.match(line):
+            found += _listed(number, listed.group(1))
+            is_open = "}" not in line
+        elif named := _JS_NAMED.match(line) or _JS_DEFAULT.match(line):
+            found.append((number, named.group(1)))
+        elif assigned := _JS_ASSIGNED.match(line):
+            name = assigned.group(1) or assigned.group(2)
+            found += [(number, name)] if name else []
+    return found
+
+
+def _listed(number: int, text: str) -> list[tuple[int, str]]:
+    """Return the names of an export list, each as it is called outside."""
+    plain = re.sub(r"//.*|/\*.*?\*/", "", text)
+    names = [re.split(r"\s+as\s+", item.strip())[-1] for item in plain.split(",")]
+    return [(number, name.removeprefix("type ").strip()) for name in names if re.fullmatch(r"(?:type )?\w+", name)]

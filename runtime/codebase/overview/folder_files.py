@@ -1,0 +1,71 @@
+"""Gives the parts of a survey the files of one folder: their paths, languages, texts and metadata."""
+
+from __future__ import annotations
+
+import functools
+import posixpath
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.overview.manifests import Manifest, is_manifest, read_manifest
+from runtime.codebase.overview.source_files import SourceFiles, sort_files
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Holds a text and the lines that bear it out; `about`: what it is or documents, `count`: how often it is used."""
+
+    text: str
+    file: str
+    start_line: int
+    end_line: int
+    about: str = ""
+    count: int = 0
+
+
+class FolderFiles:
+    """Holds the readable files below a folder; `place` is its path relative to the root, `.` for the root."""
+
+    def __init__(self, codebase: Codebase, place: str) -> None:
+        self.codebase = codebase
+        self.place = place
+        self.prefix = "" if place == "." else f"{place}/"
+        below = [file for file in codebase.files() if file.is_readable and file.path.startswith(self.prefix)]
+        self.paths = [file.path for file in below]
+        self.languages = {file.path: file.language for file in below}
+        self.sources: SourceFiles = sort_files(below, place)
+        self.sizes = self.sources.sizes
+        self._read_manifests: dict[str, Manifest] = {}
+
+    @functools.cached_property
+    def manifests(self) -> frozenset[str]:
+        """Return the paths of all metadata files."""
+        return frozenset(path for path in self.paths if is_manifest(path))
+
+    def manifests_of(self, folder: str) -> list[Manifest]:
+        """Return what the metadata files directly in a folder declare."""
+        return [self._manifest(path) for path in in_folder(folder, self.manifests)]
+
+    def _manifest(self, path: str) -> Manifest:
+        if path not in self._read_manifests:
+            self._read_manifests[path] = read_manifest(path, self.lines(path))
+        return self._read_manifests[path]
+
+    def read(self, path: str) -> Sequence[str] | None:
+        """Return the lines of a file, None for one that cannot be read."""
+        source = self.codebase.try_source(path)
+        return None if source is None else source.lines
+
+    def lines(self, path: str) -> Sequence[str]:
+        """Return the lines of a file, none for one that cannot be read."""
+        return self.read(path) or ()
+
+    def lines_below(self, folder: str) -> int:
+        """Return the number of source lines below a folder, the empty string for the root."""
+        return sum(lines for path, lines in self.sizes.items() if not folder or path.startswith(f"{folder}/"))
+
+
+def in_folder(folder: str, paths: Iterable[str]) -> list[str]:
+    """Return those of the paths that lie directly in a folder, in order."""
+    return sorted(path for path in paths if (posixpath.dirname(path) or ".") == folder)

@@ -1,0 +1,176 @@
+"""Describes the main parts of a folder by their own sentences, or by the names that others use most."""
+
+from __future__ import annotations
+
+import functools
+import posixpath
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from runtime.codebase.index.records import SymbolRecord
+from runtime.codebase.language_registry import all_words, language_at, language_named
+from runtime.codebase.overview.descriptions import of_definition, of_file, of_folder, readmes_of, says_something
+from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
+from runtime.codebase.overview.mentions import files_naming
+from runtime.codebase.overview.part_links import PartLinks
+from runtime.codebase.overview.prose_lines import headings
+from runtime.codebase.overview.units import Unit, divide
+
+MAX_DESCRIBED_PARTS = 40
+MAX_NAMES_OF_PART = 3
+MAX_IMPORTING_FILES = 100
+_NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
+_CONTAINERS = frozenset({"class", "struct", "interface", "trait", "enum", "object", "module"})
+# Languages in which a module is part of a file, and not the file itself.
+_WITH_MODULES = frozenset({"ruby", "rust"})
+_NOT_TOLD = frozenset({"main", "tests"})
+
+PartKind = Literal["folder", "file", "document"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Describes a main part: what it says of itself (`said`), or which of its `names` the files that import it use."""
+
+    name: str
+    files: int
+    lines: int
+    said: Placed | None
+    names: tuple[Placed, ...]
+    largest: str
+    kind: PartKind = "folder"
+
+
+class MainParts:
+    """Divides a folder into parts and describes them; the heaviest first."""
+
+    def __init__(self, files: FolderFiles) -> None:
+        self._files = files
+        packages = {posixpath.dirname(path) or "." for path in files.manifests} - {files.place}
+        units = divide(files.sizes, files.place, packages=packages, heads=all_words("head_files"))
+        links = [link for link in files.codebase.index.file_links() if link[0] in files.sizes]
+        self.links = PartLinks(units, links, lambda path: language_at(path).imports_folders)
+        self._count = max(1, len(units))
+        self.units = sorted(units, key=self._weight, reverse=True)
+
+    def parts(self) -> list[Part]:
+        """Return the parts; documents where there is no code. Only the first 40 are described."""
+        described = [self._part(unit) for unit in self.units[:MAX_DESCRIBED_PARTS]]
+        rest = [
+            Part(unit.path, len(unit.files), unit.lines, None, (), self._largest(unit), _kind(unit))
+            for unit in self.units[MAX_DESCRIBED_PARTS:]
+        ]
+        return [*described, *rest] or self._documents()
+
+    def _weight(self, unit: Unit) -> tuple[float, str]:
+        """Return the share of a part in the lines, more where many files import it."""
+        sizes = self._files.sizes
+        total = max(1, sum(sizes.values()))
+        importing = len(self.links.users(self.links.part_of(unit))) / max(1, len(sizes))
+        # A small file that everybody imports, such as one of errors, is no main part.
+        return (unit.lines + importing * min(unit.lines, total / self._count)) / total, unit.path
+
+    def _part(self, unit: Unit) -> Part:
+        name = self.links.part_of(unit)
+        said, names = self._said_of(unit), list[Placed]()
+        if said is None:
+            users = self.links.users(name) if name == unit.path else {}
+            names = self._names_used(unit, list(users))
+            said = self._said_of_definition(names[0]) if names else None
+        return Part(unit.path, len(unit.files), unit.lines, said, tuple(names), self._largest(unit), _kind(unit))
+
+    def _largest(self, unit: Unit) -> str:
+        return max(unit.files, key=lambda path: (self._files.sizes[path], path), default="")
+
+    def _said_of(self, unit: Unit) -> Placed | None:
+        files = self._files
+        if unit.is_file:
+            told = of_file(unit.path, files.read, files.languages.get)
+        else:
+            documents = [*readmes_of(unit.path, files.paths), *in_folder(unit.path, files.manifests)]
+            told = of_folder(unit.path, documents, unit.files, files.read, files.languages.get)
+        return None if told is None else Placed(told.said.text, told.file, told.said.start_line, told.said.end_line)
+
+    def _names_used(self, unit: Unit, users: Sequence[str]) -> list[Placed]:
+        """Return the names that a part defines and others use most; those used most within it where no file imports it.
+
+        Only a name that is defined once among all parts is counted.
+        """
+        inside = set(unit.files)
+        own = {symbol.name: symbol for symbol in reversed(self._definitions) if symbol.file in inside}
+        single = {name for name in own if self._times_defined[name] == 1}
+        counts = files_naming((self._files.lines(path) for path in users[:MAX_IMPORTING_FILES]), single)
+        within = Counter[str]()
+        if not counts and len(unit.files) > 1:
+            within = files_naming((self._files.lines(path) for path in unit.files[:MAX_IMPORTING_FILES]), own)
+        stem = _plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
+        ranked = sorted(
+            own.values(),
+            key=lambda symbol: (
+                -counts[symbol.name],
+                _plain_name(symbol.name) != stem,
+                not symbol.name[0].isupper(),
+                symbol.kind not in _CONTAINERS,
+                -within[symbol.name],
+                symbol.start_line - symbol.end_line,
+                symbol.file,
+            ),
+        )
+        return [_defined(symbol, counts[symbol.name]) for symbol in ranked[:MAX_NAMES_OF_PART]]
+
+    @functools.cached_property
+    def _definitions(self) -> list[SymbolRecord]:
+        found = self._files.codebase.index.top_level_names(self._files.sizes, _NAMED_KINDS)
+        return [symbol for symbol in found if _is_shown(symbol)]
+
+    @functools.cached_property
+    def _times_defined(self) -> Counter[str]:
+        return Counter(symbol.name for symbol in self._definitions)
+
+    def _said_of_definition(self, named: Placed) -> Placed | None:
+        symbols = self._files.codebase.symbols_in(named.file)
+        symbol = next((one for one in symbols if (one.start_line, one.name) == (named.start_line, named.text)), None)
+        if symbol is None or not symbol.docstring:
+            return None
+        lines = self._files.lines(named.file)
+        said = of_definition(lines, symbol.start_line, symbol.end_line, symbol.docstring, symbol.name)
+        return None if said is None else Placed(said.text, named.file, said.start_line, said.end_line, named.text)
+
+    def _documents(self) -> list[Part]:
+        """Return documents as parts, for a folder without code."""
+        files = self._files
+        prose = [path for path in files.paths if language_named(files.languages[path]).role == "prose"]
+        found: list[Part] = []
+        for path in sorted(prose, key=lambda path: (path.count("/"), path)):
+            lines = files.lines(path) if len(found) < MAX_DESCRIBED_PARTS else ()
+            at, title = next(headings(lines), (0, ""))
+            said = Placed(title, path, at, at) if at and says_something(title, "") else None
+            found.append(Part(path, 1, len(lines), said, (), path, "document"))
+        return found
+
+
+def _kind(unit: Unit) -> PartKind:
+    return "file" if unit.is_file else "folder"
+
+
+def _is_shown(symbol: SymbolRecord) -> bool:
+    """Return whether a definition is one of its file, and not of a function or method."""
+    language = language_at(symbol.file).name
+    if symbol.kind == "module" and language not in _WITH_MODULES:
+        return False
+    # `class Depot;` only announces it.
+    if language in {"c", "cpp"} and symbol.kind in _CONTAINERS and symbol.start_line == symbol.end_line:
+        return False
+    depth = symbol.qualified_name.count(".")
+    is_own = symbol.parent_id is None or depth == 0 or (symbol.kind in _CONTAINERS and depth == 1)
+    return is_own and len(symbol.name) > 2 and not symbol.name.startswith("_") and symbol.name not in _NOT_TOLD
+
+
+def _plain_name(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _defined(symbol: SymbolRecord, count: int) -> Placed:
+    return Placed(symbol.name, symbol.file, symbol.start_line, max(symbol.start_line, symbol.name_line), count=count)

@@ -1,0 +1,98 @@
+"""Counts the imports that lead from one part of a repository to another.
+
+An edge stands for import statements whose target the index has resolved to a file or folder of the repository; each is
+counted once for each importing file. Pure functions.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from runtime.codebase.overview.units import Unit, unit_of
+
+FileLink = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PartLink:
+    """Counts the `files` of the part `source` that import the part `target`; `file` and `line`: one such import."""
+
+    source: str
+    target: str
+    files: int
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """Counts the source files that import a file, or a folder that is one package; `file`, `line`: one such import."""
+
+    path: str
+    importers: int
+    file: str
+    line: int
+
+
+class PartLinks:
+    """Holds the imports among the parts of a repository.
+
+    `links`: (importing source file, imported file or folder, line) with resolved targets. In a language that imports
+    folders, the files directly in a folder are one package, named by that folder.
+    """
+
+    def __init__(
+        self, units: Sequence[Unit], links: Iterable[FileLink], is_package_file: Callable[[str], bool]
+    ) -> None:
+        self._parts = _part_of_each(units, is_package_file)
+        self._of_file: dict[str, dict[str, tuple[str, int]]] = {}
+        self._edges: dict[tuple[str, str], dict[str, int]] = {}
+        self._users: dict[str, dict[str, int]] = {}
+        for file, target, line in links:
+            # A file that speaks for its folder belongs to no part and uses the parts all the same.
+            source = self._parts.get(file, "")
+            if file == target:
+                continue
+            self._of_file.setdefault(target, {}).setdefault(file, (file, line))
+            into = self._parts.get(target)
+            if into is not None and into != source:
+                if source:
+                    self._edges.setdefault((source, into), {}).setdefault(file, line)
+                self._users.setdefault(into, {}).setdefault(file, line)
+
+    def part_of(self, unit: Unit) -> str:
+        """Return the name under which a part's imports are counted."""
+        return self._parts.get(unit.files[0], unit.path) if unit.is_file and unit.files else unit.path
+
+    def edges(self) -> list[PartLink]:
+        """Return the edges between parts, most importing files first."""
+        found = [
+            PartLink(source, target, len(users), *min(users.items())) for (source, target), users in self._edges.items()
+        ]
+        return sorted(found, key=lambda link: (-link.files, link.source, link.target))
+
+    def users(self, part: str) -> Mapping[str, int]:
+        """Return the files of other parts that import a part, each with the line of its first import."""
+        return self._users.get(part, {})
+
+    def most_imported(self) -> list[ImportedFile]:
+        """Return the files and packages that source files import, most importers first."""
+        counted = Counter({target: len(files) for target, files in self._of_file.items()})
+        ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+        return [ImportedFile(path, count, *min(self._of_file[path].values())) for path, count in ranked]
+
+
+def _part_of_each(units: Sequence[Unit], is_package_file: Callable[[str], bool]) -> dict[str, str]:
+    """Map each file, and each folder that is imported as a package, to the name of its part."""
+    parts: dict[str, str] = {}
+    for path, unit in unit_of(units).items():
+        folder = posixpath.dirname(path) or "."
+        name = unit.path
+        if is_package_file(path):
+            name = folder if unit.is_file else unit.path
+            parts.setdefault(folder, name)
+        parts[path] = name
+    return parts

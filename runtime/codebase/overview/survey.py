@@ -1,0 +1,88 @@
+"""Surveys a repository or folder: its purpose, its parts, the imports between them, the ways in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.overview.entry_points import EntryPoint
+from runtime.codebase.overview.folder_files import FolderFiles, Placed
+from runtime.codebase.overview.main_parts import MainParts, Part
+from runtime.codebase.overview.part_links import PartLink
+from runtime.codebase.overview.purposes import purposes_of
+from runtime.codebase.overview.source_files import Aside
+from runtime.codebase.overview.ways_in import entries_of, reading_of
+
+MAX_LANGUAGES = 3
+LEAST_SHARE = 0.01
+MAX_DEPENDENCIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """Holds the names that a metadata file declares as direct dependencies, and the lines that hold the first ones."""
+
+    file: str
+    names: tuple[str, ...]
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Holds what there is to tell of a folder: parts by weight, edges by the number of importing files.
+
+    `lines`: of all source files; `languages`: each with its number of them and its largest file, down to one percent.
+    """
+
+    place: str
+    purpose: tuple[Placed, ...]
+    languages: tuple[Placed, ...]
+    lines: int
+    parts: tuple[Part, ...]
+    asides: tuple[Aside, ...]
+    edges: tuple[PartLink, ...]
+    entries: tuple[EntryPoint, ...]
+    dependencies: tuple[Dependencies, ...]
+    reading: tuple[Placed, ...]
+
+
+def survey(codebase: Codebase, place: str = ".") -> Survey:
+    """Survey the folder at a path relative to the root; `.` is the whole repository."""
+    files = FolderFiles(codebase, place)
+    main = MainParts(files)
+    parts, purpose = main.parts(), purposes_of(files)
+    if not purpose and parts and parts[0].said is not None and not parts[0].said.about:
+        purpose = [parts[0].said]
+    entries = entries_of(files, main.units)
+    return Survey(
+        place,
+        tuple(purpose),
+        tuple(_languages(files)),
+        sum(files.sizes.values()),
+        tuple(parts),
+        files.sources.asides,
+        tuple(main.links.edges()),
+        tuple(entries),
+        tuple(_dependencies(files)),
+        tuple(reading_of(files, main.links, entries)),
+    )
+
+
+def _languages(files: FolderFiles) -> Iterator[Placed]:
+    total = sum(files.sizes.values())
+    for language, lines in files.sources.languages[:MAX_LANGUAGES]:
+        if lines < total * LEAST_SHARE:
+            return
+        own = [path for path in files.sizes if files.languages[path] == language]
+        largest = max(own, key=lambda path: (files.sizes[path], path))
+        yield Placed(language, largest, 1, 1, count=lines)
+
+
+def _dependencies(files: FolderFiles) -> Iterator[Dependencies]:
+    for manifest in files.manifests_of(files.place):
+        declared = sorted(manifest.dependencies, key=lambda each: each.line)
+        if declared:
+            shown = declared[:MAX_DEPENDENCIES]
+            yield Dependencies(manifest.path, tuple(each.name for each in declared), shown[0].line, shown[-1].line)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from actors.capabilities.code_analysis.answers.diagram import part_diagram
+from actors.capabilities.code_analysis.answers.overview import overview_claims
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.facts import Fact, FactKind, distinct, facts_of
+from actors.capabilities.code_analysis.evidence.steps import Step
+from runtime.codebase.citation import Citation, ToolResult
+
+
+def fact(kind: FactKind, name: str, line: int = 1, **more: object) -> Fact:
+    return Fact(kind, Citation("README.md", line, line), name=name, **more)  # type: ignore[arg-type]
+
+
+def texts(claims: list[Claim], role: str) -> list[str]:
+    return [claim.text for claim in claims if claim.role == role]
+
+
+def test_what_it_is_leads_in_its_own_words() -> None:
+    claims = overview_claims(
+        [fact("purpose", "README.md", text="Depot is a store."), fact("purpose", "x", text="Boxes.")]
+    )
+    assert [(claim.role, claim.text) for claim in claims] == [
+        ("lead", "`README.md` says: «Depot is a store.»"),
+        ("said", "`README.md` says: «Boxes.»"),
+    ]
+    assert claims[0].quotes == ("Depot is a store.",)
+
+
+def test_without_its_own_words_the_language_leads() -> None:
+    (claim,) = overview_claims([fact("language", "cpp", about="a.cc", count=1200, of=1500)])
+    assert (claim.role, claim.text) == ("lead", "Its source is C++ (1,200 of 1,500 lines); the largest file is `a.cc`")
+
+
+def test_a_part_tells_its_own_sentence_or_the_names_used_of_it_or_its_size() -> None:
+    claims = overview_claims(
+        [
+            fact("part", "net", symbol_kind="folder", count=3, of=12, text="Talks to others."),
+            fact("part", "shelf.py", symbol_kind="file", count=1, of=12, text="Holds boxes.", about="Shelf"),
+            fact("part", "store", symbol_kind="folder", count=2, of=12),
+            fact("part_name", "Shelf", 2, about="store", count=1),
+            fact("part_name", "Box", 3, about="store", count=1),
+            fact("part_name", "Rail", 4, about="store"),
+            fact("part", "misc", symbol_kind="folder", count=1, of=12),
+        ]
+    )
+    assert texts(claims, "part") == [
+        "`net` (3 files): «Talks to others.»",
+        "`shelf.py` defines `Shelf`: «Holds boxes.»",
+        "`store` (2 files) defines `Shelf` (named in 1 file that imports it), `Box` (1) and `Rail`",
+        "`misc` (1 file)",
+    ]
+    assert [len(claim.citations) for claim in claims if claim.role == "part"] == [1, 1, 3, 1]
+    assert {claim.of for claim in claims if claim.role == "part"} == {12}
+
+
+def test_parts_hang_together_by_counted_imports_that_a_picture_can_show() -> None:
+    facts = [
+        fact("part", "net", symbol_kind="folder", count=3),
+        fact("part", "store", symbol_kind="folder", count=2),
+        fact("edge", "store", about="net", count=2),
+    ]
+    claims = overview_claims(facts)
+    assert texts(claims, "link") == ["`net` imports `store` in 2 files"]
+    assert part_diagram(claims) == ('```mermaid\nflowchart TD\n    n0["net"]\n    n1["store"]\n    n0 -->|2| n1\n```')
+    assert part_diagram(claims[:2]) is None
+
+
+def test_a_picture_shows_more_imports_than_are_listed() -> None:
+    facts = [fact("edge", f"b{number}", about="a", count=1) for number in range(9)]
+    assert len(overview_claims(facts)) == 5
+    assert len(overview_claims(facts, draws=True)) == 9
+
+
+def test_names_of_a_repository_mean_nothing_in_a_picture() -> None:
+    claims = overview_claims([fact("edge", 'x"] --> evil["', about="a[b:1]", count=1)])
+    drawn = part_diagram(claims)
+    assert drawn is not None
+    assert '["x  --> evil"]' in drawn
+    assert '["a b 1"]' in drawn
+
+
+def test_each_way_in_says_what_it_is() -> None:
+    claims = overview_claims(
+        [
+            fact("entry", "dp", symbol_kind="command", signature="depot:main", of=4),
+            fact("entry", "main", 2, symbol_kind="main", of=4),
+            fact("entry", "depot/__init__.py", 3, symbol_kind="exports", text="Box Shelf", count=9, of=4),
+            fact("entry", "tool", 4, symbol_kind="script", of=4),
+        ]
+    )
+    assert texts(claims, "entry") == [
+        "`README.md` declares the command `dp`, which runs `depot:main`",
+        "`README.md` has the function `main`, where a program starts",
+        "`README.md` exports `Box` and `Shelf` (2 of 9)",
+        "`README.md` can be run as a program",
+    ]
+
+
+def test_folders_that_are_no_parts_are_named_by_kind() -> None:
+    (claim,) = overview_claims(
+        [
+            fact("aside", "tests", symbol_kind="test", count=9),
+            fact("aside", "vendor", 2, symbol_kind="vendored", count=1),
+            fact("aside", "net/tests", 3, symbol_kind="test", count=4),
+        ]
+    )
+    assert claim.text == "Not parts of it: tests in `tests` (9 files) and 1 more; vendored code in `vendor` (1 file)"
+
+
+def test_imports_that_stand_on_one_line_stay_apart() -> None:
+    result = ToolResult(
+        "ok",
+        {
+            **{key: [] for key in ("purpose", "languages", "parts", "entries", "dependencies", "reading", "asides")},
+            **{"lines": 1, "parts_total": 0, "entries_total": 0},
+            "edges": [
+                {"source": "a", "target": "b", "files": 1, "citation": 0},
+                {"source": "a", "target": "c", "files": 1, "citation": 0},
+                {"source": "a", "target": "d", "files": 1, "citation": None},
+            ],
+        },
+        (Citation("a.py", 1, 1),),
+    )
+    step = Step("m", "structure", "describe_folder", {}, ("structure",), "")
+    assert [found.name for found in distinct(facts_of(step, result))] == ["b", "c"]

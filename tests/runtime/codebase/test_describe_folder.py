@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from runtime.codebase.citation import ToolResult
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.index.writer import refresh
+from runtime.codebase.search.sentences import holds
+from runtime.codebase.tools.describe_folder import describe_folder
+from tests.repositories import write_files
+
+Describe = Callable[..., ToolResult]
+
+DEPOT = {
+    "README.md": "# Depot\n\nDepot is a store for boxes.\n\n## Install\n\nUse the usual installer.\n",
+    "pyproject.toml": '[project]\nname = "depot"\n[project.scripts]\ndepot = "depot.cli:main"\n',
+    "depot/__init__.py": '"""Stores boxes."""\n\nfrom depot.store.shelf import Shelf\n\n__all__ = ["Shelf"]\n',
+    "depot/cli.py": '"""Parses commands."""\n\nfrom depot.store.shelf import Shelf\n\n\ndef main():\n    Shelf\n',
+    "depot/store/__init__.py": '"""Keeps boxes on shelves."""\n',
+    "depot/store/shelf.py": "class Shelf:\n    def put(self, box):\n        pass\n\n\ndef unused():\n    pass\n",
+    "depot/net/__init__.py": "",
+    "depot/net/wire.py": "from depot.store.shelf import Shelf\n\n\nclass Wire:\n    shelf = Shelf()\n",
+    "depot/net/client.py": "from depot.net.wire import Wire\nfrom depot.store.shelf import Shelf\n\nWire(Shelf)\n",
+    "tests/test_shelf.py": "from depot.store.shelf import Shelf\n\n\ndef test_put():\n    assert Shelf()\n",
+    "examples/hello.py": "from depot import Shelf\n\nShelf()\n",
+    "vendor/zip/zip.py": "class Zip:\n    pass\n",
+    "docs/architecture.md": "# How it is built\n\nBoxes lie on shelves.\n",
+}
+
+
+@pytest.fixture
+def describe(tmp_path: Path) -> Iterator[Describe]:
+    opened: list[Codebase] = []
+
+    def of(files: Mapping[str, str], path: str = ".", *, name: str = "depot", **given: int) -> ToolResult:
+        root = tmp_path / name
+        write_files(root, files)
+        refresh(root, tmp_path / f"{name}.sqlite")
+        opened.append(Codebase.open(root, tmp_path / f"{name}.sqlite"))
+        result = describe_folder(opened[-1], path, **given)
+        for row in (*result.data.get("purpose", ()), *result.data.get("parts", ())):
+            if row["text"]:
+                cited = result.citations[row["citation"]]
+                lines = opened[-1].read_lines(cited.file, cited.start_line, cited.end_line)
+                assert holds(lines, row["text"]), row
+        return result
+
+    yield of
+    for codebase in opened:
+        codebase.close()
+
+
+def parts_of(result: ToolResult) -> dict[str, str]:
+    return {row["part"]: row["text"] for row in result.data["parts"]}
+
+
+def test_a_repository_is_described_by_its_readme_its_parts_and_its_entries(describe: Describe) -> None:
+    result = describe(DEPOT)
+    data = result.data
+    assert result.status == "ok"
+    assert [row["text"] for row in data["purpose"]] == ["Depot is a store for boxes."]
+    assert parts_of(result) == {
+        "depot/cli.py": "Parses commands.",
+        "depot/net": "",
+        "depot/store": "Keeps boxes on shelves.",
+    }
+    assert [(row["kind"], row["name"]) for row in data["entries"]] == [
+        ("command", "depot"),
+        ("exports", "depot/__init__.py"),
+    ]
+    assert {row["folder"]: row["kind"] for row in data["asides"]} == {
+        "docs": "docs",
+        "examples": "example",
+        "tests": "test",
+        "vendor": "vendored",
+    }
+
+
+def test_edges_count_the_files_that_import_and_cite_one_import(describe: Describe) -> None:
+    result = describe(DEPOT)
+    edges = {(row["source"], row["target"]): row for row in result.data["edges"]}
+    assert {pair: row["files"] for pair, row in edges.items()} == {
+        ("depot/cli.py", "depot/store"): 1,
+        ("depot/net", "depot/store"): 2,
+    }
+    cited = result.citations[edges["depot/net", "depot/store"]["citation"]]
+    assert (cited.file, cited.quote) == ("depot/net/client.py", "from depot.store.shelf import Shelf")
+
+
+def test_a_part_without_a_sentence_has_the_names_that_others_use(describe: Describe) -> None:
+    files = {**DEPOT, "depot/store/__init__.py": "# Shelf is of no use here\n", "depot/cli.py": "import depot.store\n"}
+    rows = {row["part"]: row for row in describe(files).data["parts"]}
+    assert [(used["name"], used["files"]) for used in rows["depot/store"]["names"]] == [("Shelf", 3), ("unused", 0)]
+
+
+def test_a_name_in_a_comment_or_string_is_no_use(describe: Describe) -> None:
+    files = {**DEPOT, "depot/store/__init__.py": ""}
+    files["depot/cli.py"] = 'import depot.store.shelf\n\n# unused\nNAME = "unused"\n\n"""\nunused\n"""\n'
+    rows = {row["part"]: row for row in describe(files).data["parts"]}
+    assert ("unused", 0) in [(used["name"], used["files"]) for used in rows["depot/store"]["names"]]
+
+
+def test_a_folder_is_described_by_what_lies_below_it(describe: Describe) -> None:
+    result = describe(DEPOT, "depot/store")
+    assert [row["text"] for row in result.data["purpose"]] == ["Keeps boxes on shelves."]
+    assert list(parts_of(result)) == ["depot/store/shelf.py"]
+    assert describe(DEPOT, "net").data["path"] == "depot/net"
+    assert describe(DEPOT, "depot.net").data["path"] == "depot/net"
+    assert describe(DEPOT, "nowhere").status == "not_found"
+    assert describe(DEPOT, "../..").status == "denied"
+
+
+def test_a_folder_of_tests_is_made_of_them(describe: Describe) -> None:
+    assert list(parts_of(describe(DEPOT, "tests"))) == ["tests/test_shelf.py"]
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(2, 2), (3, 3), (4, 3)])
+def test_parts_are_cut_at_the_limit_and_all_are_counted(describe: Describe, limit: int, shown: int) -> None:
+    result = describe(DEPOT, max_parts=limit)
+    assert (len(result.data["parts"]), result.data["parts_total"]) == (shown, 3)
+    assert result.truncated is (limit < 3)
+
+
+def test_without_a_readme_the_metadata_and_the_code_say_what_it_is(describe: Describe) -> None:
+    files = {path: text for path, text in DEPOT.items() if path != "README.md"}
+    assert [row["text"] for row in describe(files).data["purpose"]] == ["Stores boxes."]
+    files["pyproject.toml"] = '[project]\nname = "depot"\ndescription = "A store of crates"\n'
+    told = [(row["source"], row["text"]) for row in describe(files).data["purpose"]]
+    assert told == [("pyproject.toml", "A store of crates"), ("depot/__init__.py", "Stores boxes.")]
+
+
+def test_a_readme_of_html_alone_is_not_quoted(describe: Describe) -> None:
+    html = "<h1>Depot</h1>\n<p>Depot is a store for boxes.</p>\n"
+    assert [row["source"] for row in describe({**DEPOT, "README.md": html}).data["purpose"]] == ["depot/__init__.py"]
+
+
+def test_a_readme_of_five_megabytes_costs_nothing(describe: Describe) -> None:
+    files = {**DEPOT, "README.md": "Depot is a store for boxes.\n\n" + "word " * 1_000_000}
+    assert [row["source"] for row in describe(files).data["purpose"]] == ["depot/__init__.py"]
+
+
+def test_a_readme_that_is_a_link_is_not_read(describe: Describe, tmp_path: Path) -> None:
+    outside = tmp_path / "secret.md"
+    outside.write_text("Depot is a store for secrets.\n")
+    files = {path: text for path, text in DEPOT.items() if path != "README.md"}
+    write_files(tmp_path / "depot", files)
+    (tmp_path / "depot" / "README.md").symlink_to(outside)
+    assert "secrets" not in str(describe(files).data)
+
+
+def test_a_repository_of_one_file_is_that_file(describe: Describe) -> None:
+    result = describe({"depot.py": '"""Stores boxes."""\n\n\nclass Depot:\n    pass\n'})
+    assert parts_of(result) == {"depot.py": "Stores boxes."}
+    assert [row["text"] for row in result.data["purpose"]] == ["Stores boxes."]
+    assert [row["why"] for row in result.data["reading"]] == ["largest"]
+
+
+def test_a_repository_of_documents_has_documents_as_parts(describe: Describe) -> None:
+    result = describe({"guide.md": "# How to store\n\ntext\n", "more/crates.md": "# On crates\n\ntext\n"})
+    assert parts_of(result) == {"guide.md": "How to store", "more/crates.md": "On crates"}
+    assert result.data["languages"] == []
+
+
+def test_an_empty_repository_has_nothing_to_describe(describe: Describe) -> None:
+    assert describe({".keep": ""}).status == "empty"
+
+
+def test_packages_of_a_monorepo_are_its_parts_and_are_all_counted(describe: Describe) -> None:
+    files = {"package.json": '{"name": "all", "description": "Three hundred packages"}'}
+    for number in range(300):
+        folder = f"packages/p{number:03d}"
+        files[f"{folder}/package.json"] = (
+            f'{{\n  "name": "p{number}",\n  "description": "Moves box {number} about"\n}}\n'
+        )
+        files[f"{folder}/src/index.js"] = "export function move() {}\n" * (number + 1)
+    started_s = time.process_time()
+    result = describe(files)
+    assert time.process_time() - started_s < 20
+    assert result.data["parts_total"] == 300
+    assert parts_of(result)["packages/p299"] == "Moves box 299 about"
+
+
+def test_metadata_that_is_malformed_declares_nothing(describe: Describe) -> None:
+    files = {
+        **DEPOT,
+        "pyproject.toml": "[project\n",
+        "package.json": "{" * 90_000,
+        "setup.cfg": "====\n",
+        "pom.xml": "<",
+    }
+    assert [row["kind"] for row in describe(files).data["entries"]] == ["exports"]
+
+
+def test_generated_code_is_no_part(describe: Describe) -> None:
+    result = describe({**DEPOT, "generated/wire_pb2.py": "class Wire:\n    pass\n" * 200})
+    assert "generated" not in str(parts_of(result))
+    assert ("generated", "generated") in [(row["folder"], row["kind"]) for row in result.data["asides"]]
+
+
+def test_a_file_that_speaks_for_the_folder_beside_it_is_one_part_with_it(describe: Describe) -> None:
+    files = {
+        "Cargo.toml": '[package]\nname = "depot"\n',
+        "src/lib.rs": "//! Stores boxes.\n\npub mod shelf;\npub mod wire;\n",
+        "src/shelf.rs": "//! Keeps boxes on shelves.\n\npub mod rail;\npub struct Shelf;\n" + 9 * "\n",
+        "src/shelf/rail.rs": "pub struct Rail;\n",
+        "src/wire.rs": "use crate::shelf::Shelf;\n\npub fn send(shelf: Shelf) {}\n",
+    }
+    result = describe(files)
+    assert parts_of(result) == {"src/shelf": "Keeps boxes on shelves.", "src/wire.rs": ""}
+    assert [(row["source"], row["target"]) for row in result.data["edges"]] == [("src/wire.rs", "src/shelf")]
+    assert [row["names"] for row in result.data["entries"]] == [["shelf", "wire"]]
