@@ -47,6 +47,7 @@ def test_runs_show_no_hidden_character_of_their_requests(jeeves: Program, hostil
     check(jeeves.run("runs", "fork", run_id, "--at", "3"), 0)
 
 
+@pytest.mark.long
 def test_the_other_commands_show_none_either(jeeves: Program, hostile: Path, tmp_path: Path) -> None:
     check(jeeves.run("index", "--repo", hostile, "--stats"), 0)
     check(jeeves.run("index", "--repo", hostile, "--json"), 0)
