@@ -14,7 +14,7 @@ import msgspec
 
 from runtime.codebase.files.words import index_terms, query_terms
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.search.prose_quotes import ProseQuote, best_quote, comment_lines
+from runtime.codebase.search.sentences import Sentence, best_quote, comment_lines
 
 MAX_SPAN_LINES = 24
 MAX_SHOWN_LINES = 10
@@ -49,7 +49,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     quoted: tuple[int, ...] = ()
     quotes: tuple[str, ...] = ()
     share: float = 0.0
-    said: ProseQuote | None = None
+    said: Sentence | None = None
 
 
 def informative_terms(index: IndexReader, question: str) -> dict[str, float]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.source_text import SourceText
-from runtime.codebase.files.words import index_terms, query_terms
+from runtime.codebase.files.words import query_terms
 from runtime.codebase.index.reader import IndexReader
 from runtime.codebase.index.records import SymbolRecord
 from runtime.codebase.language_parts.language import PathKind
@@ -196,8 +196,8 @@ def _with_answer(read: Read, passage: Passage, weights: Mapping[str, float]) -> 
     source = read(passage.file)
     lines = source.lines[passage.start_line - 1 : passage.end_line] if source else []
     is_document = passage.kind in {"document", "changelog"}
-    sentences = best_sentences(lines, passage.start_line, weights, index_terms, is_document=is_document)
-    worth = max((sentence.worth for sentence in sentences), default=0.0)
+    sentences = best_sentences(lines, passage.start_line, weights, is_document=is_document)
+    worth = max((sentence.share for sentence in sentences), default=0.0)
     kept = 1 - ANSWER_WEIGHT + ANSWER_WEIGHT * min(1.0, worth / max(passage.words, 1e-6))
     if source is not None and any(_MADE_BY_PROGRAM.search(line[:200]) for line in source.lines[:_HEAD_LINES]):
         kept *= _MADE_PRIOR

@@ -18,6 +18,7 @@ import msgspec
 from actors.capabilities.code_analysis.capability import CAPABILITY
 from actors.capabilities.code_analysis.evidence.steps import PURPOSE_OF_TOOL, Purpose, Step
 from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.question.kinds import question_kinds
 from runtime.agents.capability import AgentHooks, Capability, Process, Reasoner, StageContext
 from runtime.agents.stage_runner import Agent
 from runtime.bus.queries import LocalQueries, QueryClient
@@ -53,6 +54,8 @@ PIPELINE = "code_analysis"
 LLM_AGENTS = ("intent", "planner", "synthesizer", "critic")
 
 FILES = repository_files("relay")
+
+ASPECTS = {kind.name: kind.aspects for kind in question_kinds().values()}
 
 
 def pipeline(name: str = PIPELINE) -> PipelineConfig:

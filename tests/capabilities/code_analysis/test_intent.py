@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.agents import intent
-from actors.capabilities.code_analysis.question.analysis import ASPECTS, Question, analyse
+from actors.capabilities.code_analysis.question.analysis import Question, analyse
 from runtime.agents.capability import StageResult
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal, GoalBoard
-from tests.capabilities.code_analysis.support import AnalysisHarness, no_context, view
+from tests.capabilities.code_analysis.support import ASPECTS, AnalysisHarness, no_context, view
 
 ONE_OF_EACH = {
     "where": "Where are bounds enforced?",
@@ -62,7 +62,7 @@ async def test_each_kind_of_question_has_its_goals_in_order(kind: str) -> None:
     assert result.output["question"]["kind"] == kind
     assert result.interrupt is None
     assert result.goals is not None
-    assert [goal.id for goal in result.goals.add] == list(GOALS_IN_WORDS.get(kind, ASPECTS[kind]))  # type: ignore[index]
+    assert [goal.id for goal in result.goals.add] == list(GOALS_IN_WORDS.get(kind, ASPECTS[kind]))
     assert [goal.priority for goal in result.goals.add] == list(range(len(result.goals.add)))
     assert all("{" not in goal.text for goal in result.goals.add)
     assert result.output["goal_priorities"] == {goal.id: goal.priority for goal in result.goals.add}

@@ -22,14 +22,14 @@ from actors.capabilities.code_analysis.ranking.answer_order import (
     in_answer_order,
 )
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.prose_quotes import ProseQuote, holds
+from runtime.codebase.search.sentences import Sentence, holds
 from serve.answer_document import EXIT_ANSWERED, EXIT_NOTHING_FOUND, exit_status
 from tests.capabilities.code_analysis.support import AnalysisHarness, cited, mark_faults, reasoning, with_agents
 
 QUOTED = re.compile(r"«([^»]+)»[^\[\n]*\[([^\[\]:\n]+):(\d+)(?:-(\d+))?\]")
 
 
-def excerpt(start: int, end: int, share: float = 0.5, said: ProseQuote | None = None) -> Excerpt:
+def excerpt(start: int, end: int, share: float = 0.5, said: Sentence | None = None) -> Excerpt:
     return Excerpt(start, end, start, start, f"code {start}", (start,), (f"code {start}",), share, said)
 
 
@@ -39,7 +39,7 @@ def found(file: str, start: int, score: float, purpose: Purpose = "answer", step
     return Fact("definition", cited(file, start, end), step=step, score=score, purpose=purpose, **chosen)
 
 
-def places(*scores: float, share: float = 0.5, said: ProseQuote | None = None) -> list[Place]:
+def places(*scores: float, share: float = 0.5, said: Sentence | None = None) -> list[Place]:
     facts = [found(f"{n}.py", 1, score, excerpt=excerpt(1, 5, share, said)) for n, score in enumerate(scores)]
     return in_answer_order(facts)
 
@@ -85,7 +85,7 @@ def test_each_part_of_a_question_has_its_best_place_in_the_order_of_the_parts() 
 
 def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
     code = [found(f"{number}.py", 1, 1.0) for number in range(20)]
-    said = ProseQuote("A sentence of the guide.", 2, 2, 0.5)
+    said = Sentence("A sentence of the guide.", 2, 2, 0.5)
     guides = [
         found(f"{n}.md", 1, 0.9, "answer", "answer", symbol_kind="section", excerpt=excerpt(1, 5, 0.5, said))
         for n in range(9)
@@ -95,7 +95,7 @@ def test_an_answer_has_one_lead_a_few_further_places_and_documents() -> None:
 
 
 def test_code_that_only_repeats_the_quoted_sentence_is_not_shown() -> None:
-    said = ProseQuote("What it is all about.", 1, 1, 0.5)
+    said = Sentence("What it is all about.", 1, 1, 0.5)
     (claim,) = answer_claims(places(1.0, said=said))
     assert (claim.quotes, claim.code) == (("What it is all about.",), "")
 

@@ -36,8 +36,8 @@ def test_the_first_part_says_what_kind_it_is_and_the_others_ask_for_more() -> No
     assert asked.aspects == ("definition", "mechanism", "usage", "tests")
     assert asked.terms == ("send",)
     assert asked.topic == "How does `send` work"
-    assert asked.asks("tested")
-    assert not asked.asks("why")
+    assert asked.asks_for_tests
+    assert not analyse("How does `send` work, who calls it and why?").asks_for_tests
 
 
 def test_a_part_that_names_something_stays_in_the_search() -> None:

@@ -8,15 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.agents import planner
-from actors.capabilities.code_analysis.agents.planner import MAX_NAMED, MAX_WORDS, plan_steps
+from actors.capabilities.code_analysis.agents.planner import plan_steps
 from actors.capabilities.code_analysis.evidence.steps import Step
-from actors.capabilities.code_analysis.question.analysis import ASPECTS, Aspect, Question, analyse
+from actors.capabilities.code_analysis.plans.searches import MAX_NAMED, MAX_WORDS
+from actors.capabilities.code_analysis.question.analysis import Question, analyse
+from actors.capabilities.code_analysis.question.aspects import Aspect
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.agents.capability import StageInput
 from runtime.agents.profile import AgentProfile
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal, GoalBoard
-from tests.capabilities.code_analysis.support import no_context, view
+from tests.capabilities.code_analysis.support import ASPECTS, no_context, view
 
 ALL_ASPECTS: list[Aspect] = sorted({aspect for aspects in ASPECTS.values() for aspect in aspects})
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from actors.capabilities.code_analysis.question.analysis import ASPECTS, analyse
+from actors.capabilities.code_analysis.question.analysis import analyse
+from tests.capabilities.code_analysis.support import ASPECTS
 
 WORDINGS = [
     ("where", "Where are bounds enforced?"),
@@ -97,7 +98,7 @@ BESIDES = {
 
 def aspects_of(kind: str, text: str) -> tuple[str, ...]:
     if text in NOT_IN_WORDS and text not in BESIDES:
-        return ASPECTS[kind]  # type: ignore[index]
+        return ASPECTS[kind]
     return ("answer", *BESIDES.get(text, ()))
 
 

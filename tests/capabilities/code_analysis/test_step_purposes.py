@@ -21,12 +21,12 @@ from actors.capabilities.code_analysis.evidence.steps import (
 from actors.capabilities.code_analysis.handover.plan import group_of
 from actors.capabilities.code_analysis.models.planned_steps import planned_steps
 from actors.capabilities.code_analysis.models.schemas import PlannedStep
-from actors.capabilities.code_analysis.question.analysis import ASPECTS, analyse
+from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.tools.toolset import TOOLS
 from runtime.errors import HandoverError
 from runtime.primitives.ids import GoalId
 from runtime.run.goals import Goal
-from tests.capabilities.code_analysis.support import cited
+from tests.capabilities.code_analysis.support import ASPECTS, cited
 
 # Outputs of whole runs as they were written when steps had no purpose.
 RECORDED: dict[str, Any] = json.loads(
@@ -129,7 +129,7 @@ def purposes(question: str, *calls: tuple[str, str, list[str]]) -> list[str]:
         ("How is `timeout` configured?", "locate", "timeout", ["configuration"], "settings"),
         ("How is `timeout` configured?", "locate", "timeout", ["configuration", "definition"], "find"),
         ("How is the timeout configured?", "locate", "timeout", [], "find"),
-        ("How is a request routed?", "locate", "http handler", [], "serving"),
+        ("How is a request routed?", "locate", "http handler", [], "find"),
         ("How is a request routed?", "locate", "table", [], "find"),
         ("How is a depot filled?", "locate", "http handler", [], "find"),
         ("List all signals", "explore_symbol_usage", "Signal", [], "heirs"),

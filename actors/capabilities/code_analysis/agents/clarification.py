@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from actors.capabilities.code_analysis.evidence.claims import code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import is_named
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.resolution.symbol_links import normal_name
@@ -59,7 +60,7 @@ def _ambiguous(name: str, question: Question, facts: Sequence[Fact]) -> str | No
         for fact in facts
         if fact.kind == "definition" and not fact.is_test and is_named(fact.name, (name,))
     }
-    if len(places) < MANY_MATCHES or question.paths or question.kind in {"list_all", "compare"}:
+    if len(places) < MANY_MATCHES or question.paths or kind_of(question).of_several:
         return None
     listed = [f"{code_span(fact.name)} in {code_span(fact.citation.file)}" for fact in places.values()][:SHOWN]
     count = max(len(places), *(fact.count for fact in places.values()))

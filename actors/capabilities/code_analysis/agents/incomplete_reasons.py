@@ -7,8 +7,7 @@ from actors.capabilities.code_analysis.answers.composition import ROUNDS_ENDED
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.handover.execution import execution_if_any
 from actors.capabilities.code_analysis.handover.passes import last_pass, passes_of
-from actors.capabilities.code_analysis.question.analysis import Aspect
-from actors.capabilities.code_analysis.question.aspects import aspect_of
+from actors.capabilities.code_analysis.question.aspects import Aspect, aspect_of
 from runtime.run.stage_view import StageView
 from runtime.tools.executor import BREAKER_OPEN, NONE_LEFT
 

@@ -70,7 +70,7 @@ from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.citation import Citation
 from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, check_citation
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.search.prose_quotes import holds
+from runtime.codebase.search.sentences import holds
 from runtime.errors import JeevesError
 from runtime.run.stage_view import StageView
 

@@ -18,8 +18,10 @@ from actors.capabilities.code_analysis.handover.critique import critique_if_any
 from actors.capabilities.code_analysis.handover.intent import IntentOutput, WantedGoal, intent_if_any
 from actors.capabilities.code_analysis.handover.perception import memory_of, perception_if_any
 from actors.capabilities.code_analysis.handover.reading import read, written
-from actors.capabilities.code_analysis.question.analysis import Aspect, Question, analyse
+from actors.capabilities.code_analysis.question.analysis import Question, analyse
+from actors.capabilities.code_analysis.question.aspects import Aspect
 from actors.capabilities.code_analysis.question.hints import with_hint
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.session.entity_graph import EntityGraph
 from actors.capabilities.code_analysis.session.follow_up import in_context
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
@@ -40,23 +42,6 @@ _GOAL_TEXT: dict[Aspect, str] = {
     "structure": "Describe how the repository is laid out",
     "history": "Tell who changed {subject}, and when",
     "together": "Find what changes together with {subject}",
-}
-
-_IMPERATIVE: dict[str, str] = {
-    "where": "Locate {subject}",
-    "what": "Say what {subject} is and does",
-    "how": "Explain {subject}",
-    "who_calls": "Show who uses {subject}",
-    "what_happens": "Trace {subject}",
-    "why": "Give the reason for {subject}",
-    "changed": "Tell the history of {subject}",
-    "changes_with": "Show what changes together with {subject}",
-    "tested": "Show the tests of {subject}",
-    "configured": "Show where {subject} is configured",
-    "extend": "Show how to extend {subject}",
-    "compare": "Compare {subject}",
-    "list_all": "List {subject}",
-    "overview": "Describe the repository",
 }
 
 # Goals that an answer can do without: they never make the critic ask for another round.
@@ -96,8 +81,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     turns = msgspec.convert(facts["turns"], list[SessionTurn])
     question = _with_hint(in_context(analyse(str(facts["question"])), turns, graph), facts)
     subject = _short(question.subject)
-    is_of_name = question.kind in {"who_calls", "changed", "changes_with", "tested"} or bool(question.further)
-    if is_of_name and question.identifiers:
+    if question.identifiers and (kind_of(question).of_relation or question.further):
         subject = question.identifiers[0]
     goals = [
         WantedGoal(aspect, _GOAL_TEXT[aspect].format(subject=subject), order)
@@ -105,7 +89,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     ]
     asks = _clarification_of(question, facts)
     output = IntentOutput(
-        intent=_IMPERATIVE[question.kind].format(subject=subject),
+        intent=kind_of(question).imperative.format(subject=subject),
         asked=str(facts["question"]),
         question=question,
         goals=goals,
@@ -128,7 +112,7 @@ def _ambiguities(question: Question) -> list[str]:
     said = [f"`{name}` may be a name or a word" for name in question.perhaps_names]
     if question.refers_back:
         said.append("it refers back, and nothing that was asked before tells to what")
-    if len(question.identifiers) > 1 and question.kind not in {"compare", "list_all"} and not question.further:
+    if len(question.identifiers) > 1 and not kind_of(question).of_several and not question.further:
         said.append(f"it names {len(question.identifiers)} things; the first is looked at first")
     return said
 

@@ -1,58 +1,38 @@
 """Chooses the tool calls for each goal. The rules reasoner plans by the kind of question.
 
 A step may depend on an earlier one: `top_of` names steps for whose best results it is repeated, so that one round finds
-a place and reads it. (Over 400 lines: the steps of all kinds of questions are kept together.)
+a place and reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from actors.capabilities.code_analysis.agents.tool_choice import avoided_tools
-from actors.capabilities.code_analysis.answers.how_to import GUIDE_LINES, MAX_GUIDES, READ_GUIDES
-from actors.capabilities.code_analysis.answers.listing import type_name
-from actors.capabilities.code_analysis.evidence.steps import DELEGATION_KINDS, Purpose, Step
+from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.handover.critique import CritiqueOutput, critique_if_any
 from actors.capabilities.code_analysis.handover.intent import intent_of
 from actors.capabilities.code_analysis.handover.passes import pass_record
 from actors.capabilities.code_analysis.handover.perception import memory_of, perception_if_any
 from actors.capabilities.code_analysis.handover.plan import PlanOutput, plan_if_any, read_plan
 from actors.capabilities.code_analysis.handover.reading import written
-from actors.capabilities.code_analysis.question.action import Deed, deed_of, is_on_request
+from actors.capabilities.code_analysis.plans.searches import distinct_steps
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.hints import with_hint
-from actors.capabilities.code_analysis.question.listing_scope import ALL, OPEN_KINDS, TYPE_KINDS, kinds_listed
-from actors.capabilities.code_analysis.question.parts import asking_parts
-from actors.capabilities.code_analysis.ranking.answer_order import PART
+from actors.capabilities.code_analysis.question.kinds import PlanRequest, kind_of
 from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageInput, StageResult
 from runtime.agents.profile import AgentProfile
-from runtime.codebase.files.words import index_terms
 from runtime.codebase.knowledge.earlier_answers import EarlierAnswer
-from runtime.codebase.search.named_values import VALUES
 from runtime.run.goals import Goal
 from runtime.run.stage_view import StageView
 from runtime.tools.executor import NONE_LEFT
 
-LOCATED_PER_STEP = 20
-LISTED_PER_STEP = 40
-MAX_NAMED = 4
-MAX_WORDS = 6
-READ_PLACES = 4
-READ_LINES = 80
-WHOLE_LINES = 200
-TRACED_CALLS = 3
 MAX_RECALLED = 2
-HISTORIES = 2
-COMPARED = 2
-MAX_RELATED = 50
-MAX_DOCUMENTS = 4
-ANSWERING_PLACES = 12
-MAX_PARTS = 3
 HEAD_START_S = 2.0
 FEASIBILITY = "feasibility"
 MIN_FEASIBILITY = 40
@@ -165,7 +145,7 @@ def _feasibility(question: Question, usable: Sequence[Step]) -> int:
     """Rate how likely the steps are to succeed, 0 to 100: names and paths count most, then each word."""
     if not usable:
         return 0
-    if question.kind == "overview":
+    if kind_of(question).needs_no_subject:
         return 100
     return min(100, 30 + 40 * bool(question.identifiers or question.paths) + 15 * len(question.terms))
 
@@ -233,17 +213,8 @@ def _replans_of_round(view: StageView) -> int:
 
 def plan_steps(question: Question, goals: list[Goal], pass_number: int, is_wider: bool = False) -> list[Step]:
     """Return the steps of a pass in order, without repeats; `is_wider` also searches for parts of names."""
-    by_aspect = {aspect_of(goal): goal.id for goal in goals}
-    steps: list[Step] = []
-    if "answer" in by_aspect:
-        steps += _answer_steps(question, by_aspect["answer"], pass_number, is_wider)
-    if "structure" in by_aspect:
-        steps += _structure_steps(question, by_aspect["structure"])
-    if "listing" in by_aspect:
-        steps += _listing_steps(question, by_aspect["listing"])
-    if not by_aspect.keys() <= {"answer", "structure", "listing"}:
-        steps += _search_steps(question, by_aspect, pass_number, is_wider)
-    return _distinct(steps)
+    by_aspect = {aspect_of(goal): str(goal.id) for goal in goals}
+    return distinct_steps(kind_of(question).plan(PlanRequest(question, by_aspect, pass_number, is_wider)))
 
 
 def independent_groups(steps: Sequence[Step]) -> list[list[Step]]:
@@ -256,232 +227,6 @@ def independent_groups(steps: Sequence[Step]) -> list[list[Step]]:
     order = {step.id: position for position, step in enumerate(steps)}
     in_order = [sorted(group, key=lambda step: order[step.id]) for group in groups]
     return sorted(in_order, key=lambda group: order[group[0].id])
-
-
-def _answer_steps(question: Question, goal: str, pass_number: int, is_wider: bool) -> list[Step]:
-    """Build steps that search for the whole question, its parts, its names and its documents, and read the best."""
-    goals = (goal,)
-    searches = [_locate("answer", "answer", question.text, goals, ANSWERING_PLACES)]
-    for number, part in enumerate(asking_parts(question.text)[:MAX_PARTS]):
-        searches.append(_locate(f"{PART}{number}", "part", part, goals, ANSWERING_PLACES))
-    for number, name in enumerate(question.identifiers[:MAX_NAMED]):
-        searches.append(_locate(f"name{number}", "find", name, goals, MAX_NAMED))
-    if pass_number > 1:
-        for number, term in enumerate(_words(question, is_wider)):
-            searches.append(_locate(f"word{number}", "find", term, goals, MAX_NAMED))
-    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-    found_by = tuple(step.id for step in searches)
-    why = "read the best places"
-    read = Step("read", "read", "read_code", {"max_lines": READ_LINES}, goals, why, found_by, READ_PLACES, lines)
-    return [*searches, msgspec.structs.replace(read, as_ranked=True)]
-
-
-def _structure_steps(question: Question, goal: str) -> list[Step]:
-    paths = question.paths or (".",)
-    steps = [
-        Step(f"map{n}", "structure", "map_module", {"path": path}, (goal,), f"what is in {path}")
-        for n, path in enumerate(paths)
-    ]
-    for name in ("README.md", "README.rst", "README"):
-        head, why = {"path": name, "max_lines": 40}, "what it says of itself"
-        steps.append(Step(f"read_{name}", "structure", "read_code", head, (goal,), why))
-    return steps
-
-
-def _listing_steps(question: Question, goal: str) -> list[Step]:
-    """Build steps that search for entries and map the best files; of a kind of code, locate everything."""
-    if kinds := sorted(kinds_listed(question)):
-        return [
-            Step(
-                f"kinds{number or ''}",
-                "all_of_kind",
-                "locate",
-                {"query": ALL, "max_results": LISTED_PER_STEP, "kinds": kinds, **({"scope": path} if path else {})},
-                (goal,),
-                f"all of the kind {' or '.join(kinds)}",
-            )
-            for number, path in enumerate(question.paths[:1] or ("",))
-        ]
-    # «all» has no effect in a search; a single word would be looked up as a name.
-    query = f"all {question.topic}"
-    found = _locate("list", "listing", query, (goal,), LISTED_PER_STEP)
-    types = _locate("types", "listing", query, (goal,), LISTED_PER_STEP, sorted(TYPE_KINDS))
-    documents = _locate("documents", "documents", query, (goal,), MAX_DOCUMENTS, ["section"])
-    why = "all of the file that fits best"
-    file = Step("file", "listing", "map_module", {}, (goal,), why, ("list",), 2, {"path": "file"})
-    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-    short = {"max_lines": READ_LINES}
-    why = "what documents list"
-    steps = [found, types, file, documents]
-    steps.append(Step("sections", "listed", "read_code", short, (goal,), why, ("documents",), MAX_DOCUMENTS, lines))
-    if name := type_name(question):
-        more = {"symbol": name, "max_results": MAX_RELATED}
-        why = f"what is declared on top of {name}"
-        steps.append(Step("heirs", "heirs", "explore_symbol_usage", more, (goal,), why))
-    return steps
-
-
-def _search_steps(question: Question, by_aspect: Mapping[str, str], pass_number: int, is_wider: bool) -> list[Step]:
-    goals = tuple(by_aspect.values())
-    searches = [_locate("find", "find", question.topic or question.text, goals, LOCATED_PER_STEP)]
-    if question.kind == "extend" and question.deed_terms:
-        searches.append(_locate("thing", "find", question.subject, goals, LOCATED_PER_STEP))
-        searches.append(_locate("open", "find", question.subject, goals, LOCATED_PER_STEP, OPEN_KINDS))
-    for number, name in enumerate(question.identifiers[:MAX_NAMED]):
-        searches.append(_locate(f"name{number}", "find", name, goals, LOCATED_PER_STEP))
-    for number, name in enumerate(question.perhaps_names[:MAX_NAMED]):
-        searches.append(_locate(f"perhaps{number}", "find", name, goals, LOCATED_PER_STEP))
-    if (deed := serving_deed(question)) is not None:
-        query = f"handle dispatch http request {' '.join(sorted(deed.others))}"
-        found = _locate("serve", "serving", query, goals, LOCATED_PER_STEP)
-        searches.append(msgspec.structs.replace(found, arguments={**found.arguments, "kinds": ["function", "method"]}))
-    if "configuration" in by_aspect:
-        query = f"{question.subject} setting configuration default"
-        searches.append(_locate("config", "settings", query, (by_aspect["configuration"],), LOCATED_PER_STEP))
-        goal = (by_aspect["configuration"],)
-        searches.append(_locate("values", "values", question.subject, goal, LOCATED_PER_STEP, sorted(VALUES)))
-    if pass_number > 1:
-        for number, term in enumerate(_words(question, is_wider)):
-            searches.append(_locate(f"word{number}", "find", term, goals, LOCATED_PER_STEP))
-    maps = [
-        Step(f"map{number}", "structure", "map_module", {"path": path}, goals, f"the question names {path}")
-        for number, path in enumerate(question.paths[:MAX_NAMED])
-    ]
-    guides = _guide_steps(question, goals) if question.asks_for_guidance else []
-    return searches + maps + _reading_steps(question, by_aspect, tuple(step.id for step in searches)) + guides
-
-
-def serving_deed(question: Question) -> Deed | None:
-    """Return the action of a «how» question that runs on each request; None for other questions."""
-    deed = deed_of(question.text) if question.kind == "how" and not question.identifiers else None
-    return deed if deed is not None and is_on_request(deed) else None
-
-
-def _guide_steps(question: Question, goals: tuple[str, ...]) -> list[Step]:
-    """Build steps that search documents for sections about the subject and read the best ones."""
-    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-    short, why = {"max_lines": GUIDE_LINES}, "what the documentation says"
-    found = _locate("guides", "documents", question.topic or question.text, goals, MAX_GUIDES, ["section"])
-    return [found, Step("guide", "guidance", "read_code", short, goals, why, (found.id,), READ_GUIDES, lines)]
-
-
-def _words(question: Question, is_wider: bool) -> tuple[str, ...]:
-    """Return the words that a later pass searches for one by one."""
-    words = _parts_of(question) if is_wider else question.terms[:MAX_WORDS]
-    return () if words == (question.text.strip(),) else words
-
-
-def _parts_of(question: Question) -> tuple[str, ...]:
-    """Return the question's words and the parts of its names, each once."""
-    parts = [part for name in question.identifiers for part in index_terms(name).split()]
-    return tuple(dict.fromkeys((*question.terms, *parts)))[: 2 * MAX_WORDS]
-
-
-def _reading_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
-    """Build steps that read the best places from the searches and explore their uses and calls."""
-    goals = tuple(by_aspect.values())
-    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-    short, all_lines = {"max_lines": READ_LINES}, {"max_lines": WHOLE_LINES}
-    symbol, why = {"path": "file", "symbol": "name"}, "read all of what fits best"
-    read = Step("read", "read", "read_code", short, goals, "read the best places", found_by, READ_PLACES, lines)
-    whole = Step("whole", "read", "read_code", all_lines, goals, why, found_by, 1, symbol)
-    reads = [read, whole] if "mechanism" in by_aspect and question.kind != "compare" else [read]
-    steps = [*reads, *history_steps(question, by_aspect, found_by)]
-    if question.kind == "compare":
-        steps += _comparing_steps(goals, found_by)
-    if "tests" in by_aspect and question.asks("tested"):
-        goal, why = (by_aspect["tests"],), "which tests belong to it"
-        more = {"max_results": MAX_RELATED}
-        steps.append(Step("tests", "tests", "find_related", more, goal, why, found_by, 1, symbol))
-    used = tuple(
-        by_aspect[aspect] for aspect in ("usage", "tests", "mechanism", "configuration") if aspect in by_aspect
-    )
-    if not used:
-        return steps
-    names = question.identifiers or (question.perhaps_names if question.kind == "configured" else ())
-    named = [
-        Step(f"use{number}", "usage", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
-        for number, name in enumerate(names[:2])
-    ]
-    why, deep = "who uses the best place", {"max_depth": TRACED_CALLS}
-    best = Step("use", "usage", "explore_symbol_usage", {}, used, why, found_by, 1, {"symbol": "name"})
-    traced = Step("trace", "flow", "trace_entry_point", deep, used, "follow its calls", found_by)
-    follow = [msgspec.structs.replace(traced, fill={"entry": "name"})] if question.shows_flow else []
-    delegate = _delegate_steps(goals, (*found_by, whole.id, best.id)) if question.kind in DELEGATION_KINDS else []
-    return [*steps, *named, best, *follow, *delegate]
-
-
-def _delegate_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step]:
-    """Build steps that read the delegate of the best place, if it only delegates, and follow its calls."""
-    why, whole = "the best place passes its work on to it", {"max_lines": WHOLE_LINES}
-    place = {"path": "file", "symbol": "name"}
-    code = Step("inner", "passed_on_code", "read_code", whole, goals, why, found_by, 1, place, passed_on=True)
-    entry, deep = {"entry": "name"}, {"max_depth": 1}
-    calls = Step("inner_calls", "passed_on_calls", "trace_entry_point", deep, goals, why, found_by, 1, entry)
-    return [code, msgspec.structs.replace(calls, passed_on=True)]
-
-
-def _comparing_steps(goals: tuple[str, ...], found_by: tuple[str, ...]) -> list[Step]:
-    """Build steps that read both compared entities, with all members and the calls of each."""
-    why, all_lines, deep = "what each of them has", {"max_lines": WHOLE_LINES}, {"max_depth": TRACED_CALLS}
-    lines = {"path": "file", "start_line": "start_line", "end_line": "end_line"}
-    symbol, entry = {"path": "file", "symbol": "name"}, {"entry": "name"}
-    steps = [
-        Step("pair", "read", "read_code", all_lines, goals, "read both", found_by, COMPARED, lines),
-        Step("members", "members", "map_module", {}, goals, why, found_by, COMPARED, symbol),
-        Step("calls", "calls", "trace_entry_point", deep, goals, why, found_by, COMPARED, entry),
-    ]
-    return [msgspec.structs.replace(step, named_only=True) for step in steps]
-
-
-def history_steps(question: Question, by_aspect: Mapping[str, str], found_by: tuple[str, ...]) -> list[Step]:
-    """Build steps for the commits of the question's paths and entities, and for files that change with them."""
-    steps: list[Step] = []
-    symbol = {"path": "file", "symbol": "name", "start_line": "start_line"}
-    paths = () if question.identifiers else question.paths[:MAX_NAMED]
-    if "history" in by_aspect:
-        goal, origin = (by_aspect["history"],), {"origin": True} if question.asks_for_origin else {}
-        places = (".",) if question.is_of_whole else paths
-        steps += [
-            Step(f"history{n}", "history", "explain_code_history", {"path": path}, goal, f"who changed {path}")
-            for n, path in enumerate(places)
-        ]
-        if not places:
-            # A «why» question accepts any place found; the others need the commits of the named entity itself.
-            is_named = question.kind != "why"
-            count = HISTORIES if question.kind == "changed" and question.identifiers else 1
-            why = "who changed the best place"
-            best = Step("history", "history", "explain_code_history", origin, goal, why, found_by, count, symbol)
-            steps.append(msgspec.structs.replace(best, named_only=is_named))
-    if "together" in by_aspect:
-        goal, more = (by_aspect["together"],), {"max_results": MAX_RELATED}
-        steps += [
-            Step(f"together{n}", "together", "find_related", {"path": path, **more}, goal, f"what changes with {path}")
-            for n, path in enumerate(paths)
-        ]
-        if not paths:
-            why, file = "what changes with the best place", {"path": "file"}
-            best = Step("together", "together", "find_related", more, goal, why, found_by, 1, file)
-            steps.append(msgspec.structs.replace(best, named_only=True))
-    return steps
-
-
-def _locate(
-    step_id: str, purpose: Purpose, query: str, goals: tuple[str, ...], max_results: int, kinds: Sequence[str] = ()
-) -> Step:
-    asked: dict[str, Any] = {"query": query, "max_results": max_results, **({"kinds": list(kinds)} if kinds else {})}
-    return Step(step_id, purpose, "locate", asked, goals, f"find '{query[:60]}'")
-
-
-def _distinct(steps: list[Step]) -> list[Step]:
-    seen: set[bytes] = set()
-    kept = []
-    for step in steps:
-        key = msgspec.msgpack.encode((step.tool, step.arguments, step.top_of, step.fill))
-        if key not in seen:
-            seen.add(key)
-            kept.append(step)
-    return kept
 
 
 def _tools_of(result: Any) -> list[dict[str, Any]]:

@@ -48,6 +48,7 @@ from actors.capabilities.code_analysis.handover.plan import plan_of
 from actors.capabilities.code_analysis.handover.reading import checked, written
 from actors.capabilities.code_analysis.handover.synthesis import PlaceNote, SynthesisOutput
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.answer_order import first_of_each_part, in_answer_order
 from actors.capabilities.code_analysis.ranking.relevance import (
     Entity,
@@ -143,7 +144,8 @@ def write_claims(evidence: Evidence, goals: list[str]) -> dict[str, list[Claim]]
     too_little = coverage(evidence.question, evidence.entities, evidence.facts) < MIN_COVERAGE
     if too_little or _compares_nothing(evidence):
         return {goal: [] for goal in goals}
-    return {goal: _WRITERS.get(goal.partition(":")[0], _definition)(evidence) for goal in goals}
+    writers = {**_WRITERS, **kind_of(evidence.question).writers}
+    return {goal: writers.get(goal.partition(":")[0], _definition)(evidence) for goal in goals}
 
 
 def _compares_nothing(evidence: Evidence) -> bool:
@@ -272,7 +274,7 @@ def _tests(evidence: Evidence) -> list[Claim]:
     for fact in sorted(evidence.about_leads("test"), key=lambda fact: (not _is_named_after(fact), not _is_use(fact))):
         if fact.symbol_kind != "file":
             each.setdefault((fact.citation.file, fact.name), fact)
-    if not evidence.question.asks("tested"):
+    if not evidence.question.asks_for_tests:
         return [test_claim(fact) for fact in list(each.values())[:MAX_TESTS]] or _unproven_tests(evidence)
     named = [entity for entity in evidence.entities if entity.is_test and entity.name and entity.kind != "module"]
     fitting = [entity for entity in named if shares_name(entity, evidence.question)]

@@ -17,6 +17,7 @@ from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.steps import StepReport
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.git.git_settings import REFUSED, WOULD_WAIT
@@ -63,18 +64,6 @@ _NOT_USED = "Its history cannot be told: git's data of this folder leads out of 
 _NO_ORIGIN = "The commit that brought it in was not found."
 _NOT_COMMITTED = "Its history cannot be told: it is not committed to git."
 _SHALLOW = "Its history cannot be told: the clone is shallow and has no commit that changed it."
-
-
-# Sections that stand right behind the lead, by the kind of question.
-_FIRST: dict[str, tuple[ClaimRole, ...]] = {
-    "changed": ("change",),
-    "changes_with": ("together",),
-    "tested": ("test",),
-    "who_calls": ("caller", "mention", "caveat", "importer"),
-    "configured": ("setting",),
-    "compare": ("difference",),
-    "why": ("change",),
-}
 
 NOT_FOUND = "I did not find this. Likely places:"
 MAX_LIKELY = 5
@@ -231,7 +220,7 @@ def _is_led_by_document(claims: Sequence[Claim]) -> bool:
 
 def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
     """The sections in order: what the question asks for first, right behind what it is."""
-    asked = _FIRST.get(question.kind, ())
+    asked = kind_of(question).first_roles
     return sorted(_HEADINGS, key=lambda section: section[0] != "lead" and section[0] not in asked)
 
 

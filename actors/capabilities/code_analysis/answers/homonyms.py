@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.evidence.claims import Claim, code_span
 from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.ranking.relevance import is_named
 from runtime.codebase.citation import Citation
 
@@ -20,7 +21,7 @@ def same_names(evidence: Evidence, claims: Sequence[Claim]) -> list[Claim]:
     arguments, is no other thing.
     """
     question = evidence.question
-    if not question.identifiers or question.paths or question.kind in {"list_all", "compare"}:
+    if not question.identifiers or question.paths or kind_of(question).of_several:
         return []
     name = question.identifiers[0]
     bearing = {fact.place: fact for fact in evidence.of("definition") if fact.count and is_named(fact.name, (name,))}

@@ -16,7 +16,7 @@ from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
 from runtime.codebase.citation import Citation
 from runtime.codebase.search.excerpts import Excerpt
-from runtime.codebase.search.prose_quotes import ProseQuote
+from runtime.codebase.search.sentences import Sentence
 
 MAX_POINTS = 6
 MAX_DOCUMENTS = 2
@@ -91,17 +91,17 @@ def _document_claim(fact: Fact, role: ClaimRole) -> Claim | None:
     return Claim(role, text, cited, quotes=_quotes(said))
 
 
-def _quotes(said: ProseQuote | None) -> tuple[str, ...]:
+def _quotes(said: Sentence | None) -> tuple[str, ...]:
     return () if said is None else (said.text,)
 
 
-def _own_words(excerpt: Excerpt) -> ProseQuote | None:
+def _own_words(excerpt: Excerpt) -> Sentence | None:
     """Return the sentence of a comment or docstring, where it says no less of the question than the lines of code."""
     said = excerpt.said
     return said if said is not None and 2 * said.share >= excerpt.share else None
 
 
-def _around(excerpt: Excerpt, said: ProseQuote | None) -> tuple[int, int]:
+def _around(excerpt: Excerpt, said: Sentence | None) -> tuple[int, int]:
     """Return the lines to cite: those of the excerpt together with those of the sentence, if they are near enough."""
     if said is None or (excerpt.start_line <= said.start_line and said.end_line <= excerpt.end_line):
         return excerpt.start_line, excerpt.end_line

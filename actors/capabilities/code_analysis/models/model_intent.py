@@ -17,6 +17,7 @@ from actors.capabilities.code_analysis.models.planning_context import fitted, pl
 from actors.capabilities.code_analysis.models.prompt_layout import NOTHING, PLAN_FORM, render_prompt
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
 from actors.capabilities.code_analysis.models.step_arguments import PLANNED_TOOLS
+from actors.capabilities.code_analysis.question.kinds import question_kinds
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from runtime.agents.capability import StageContext, StageInput
 from runtime.codebase.files.words import looks_like_identifier
@@ -46,9 +47,9 @@ async def intent_by_model(context: StageContext, view: StageView, given: StageIn
         turns=fitted(context, asked, TURNS_SHARE) or NOTHING,
         plan=PLAN_FORM if plans else "",
     )
-    tools = {"tools": sorted(PLANNED_TOOLS)}
+    choices = {"tools": sorted(PLANNED_TOOLS), "kinds": list(question_kinds())}
     shape = shapes.IntentWithPlan if plans else shapes.IntentAnswer
-    answered = await model.generate_object(layout.messages, shape, tools)
+    answered = await model.generate_object(layout.messages, shape, choices)
     if base.clarification_needed:
         return ModelOutput(base, layout.prompt, answered.calls)
     return ModelOutput(_output(base, answered.object, view), layout.prompt, answered.calls)

@@ -19,8 +19,10 @@ from actors.capabilities.code_analysis.models.prompt_layout import render_prompt
 from actors.capabilities.code_analysis.models.rule_fallback import ModelOutput
 from actors.capabilities.code_analysis.models.schemas import PlanAnswer
 from actors.capabilities.code_analysis.models.step_arguments import PLANNED_TOOLS
+from actors.capabilities.code_analysis.plans.history import history_steps
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
+from actors.capabilities.code_analysis.question.kinds import PlanRequest
 from runtime.agents.capability import StageContext, StageInput
 from runtime.codebase.codebase import Codebase
 from runtime.errors import InvalidOutputError
@@ -95,7 +97,7 @@ async def _output(context: StageContext, view: StageView, given: StageInput, ans
     found_by = tuple(step.id for step in steps if step.tool == "locate")
     by_aspect = {aspect_of(goal): str(goal.id) for goal in goals}
     is_planned = {step.tool for step in steps}
-    of_git = planner.history_steps(question, by_aspect, found_by) if found_by or question.paths else []
+    of_git = history_steps(PlanRequest(question, by_aspect), found_by) if found_by or question.paths else []
     steps += [step for step in of_git if step.tool in tools and step.tool not in is_planned]
     if not steps:
         raise InvalidOutputError("the plan has no step that can be carried out", problem="no usable step")

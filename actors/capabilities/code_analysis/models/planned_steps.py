@@ -10,25 +10,21 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from actors.capabilities.code_analysis.agents.planner import LISTED_PER_STEP, serving_deed
 from actors.capabilities.code_analysis.answers.listing import type_name
 from actors.capabilities.code_analysis.evidence.steps import PURPOSE_OF_TOOL, Purpose, Step
 from actors.capabilities.code_analysis.models.schemas import PlannedStep
 from actors.capabilities.code_analysis.models.step_arguments import IsFile, arguments_of
+from actors.capabilities.code_analysis.plans.listing import LISTED_PER_STEP
 from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.aspects import aspect_of
 from actors.capabilities.code_analysis.question.listing_scope import ALL, kinds_listed
 from runtime.codebase.files.path_kinds import kind_of_path
-from runtime.codebase.files.words import query_terms
 from runtime.primitives.dotted_names import last_part
 from runtime.run.goals import Goal
 
 # Of what one search found, the places that are read without being asked for.
 READ_OF_SEARCH = {"locate": 8, "explore_symbol_usage": 4}
 FOUND_LINES = 240
-
-# Words of a search for what serves requests.
-_SERVING = frozenset(query_terms("handle dispatch http request serve route").counts)
 
 
 class _Call(NamedTuple):
@@ -48,10 +44,6 @@ def _is_of_kind(call: _Call) -> bool:
 
 def _is_of_settings(call: _Call) -> bool:
     return set(call.aspects) == {"configuration"}
-
-
-def _is_of_servers(call: _Call) -> bool:
-    return serving_deed(call.question) is not None and not _SERVING.isdisjoint(query_terms(call.target).counts)
 
 
 def _is_of_heirs(call: _Call) -> bool:
@@ -74,7 +66,6 @@ def _is_guide(call: _Call) -> bool:
 _PURPOSES: tuple[tuple[str, Callable[[_Call], bool], Purpose], ...] = (
     ("locate", _is_of_kind, "all_of_kind"),
     ("locate", _is_of_settings, "settings"),
-    ("locate", _is_of_servers, "serving"),
     ("explore_symbol_usage", _is_of_heirs, "heirs"),
     ("map_module", _is_compared, "members"),
     ("read_code", _is_document_of_list, "listed"),

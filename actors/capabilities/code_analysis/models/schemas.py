@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from actors.capabilities.code_analysis.question.analysis import Aspect
-from actors.capabilities.code_analysis.question.kinds import QuestionKind
+from actors.capabilities.code_analysis.question.aspects import Aspect
 from runtime.llm.structured import chosen
 
 MOST_FACTS = 200
@@ -70,7 +69,7 @@ class IntentAnswer(_Shape):
     """Describes the user's intent, its goals, what it is limited to, and how else it may be read."""
 
     intent: Phrase
-    kind: QuestionKind
+    kind: Annotated[str, Field(max_length=40, json_schema_extra=chosen("kinds"))]
     goals: list[WantedGoal] = Field(min_length=1, max_length=MOST_GOALS)
     names: list[Annotated[str, Field(max_length=80)]] = Field(max_length=6)
     constraints: list[Phrase] = Field(max_length=4)

@@ -2,85 +2,33 @@
 
 Patterns run over a caller's text, so their time is linear in it: no match begins inside a token or a run of blanks, and
 a quantifier that could give characters back to another one is possessive.
-The kinds and what each one asks for are a table; docs/answers.md explains them to users.
+What tells the kinds apart stands in their records (package `kinds`); docs/answers.md explains them to users.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal
 
 import msgspec
 
-from actors.capabilities.code_analysis.question.kinds import PATTERNS, THIS_PROJECT, QuestionKind
+from actors.capabilities.code_analysis.question.aspects import Aspect
+from actors.capabilities.code_analysis.question.kinds import (
+    THIS_PROJECT,
+    QuestionKind,
+    default_kind,
+    kind_named,
+    kind_of,
+    kinds_worded,
+    question_kinds,
+)
 from actors.capabilities.code_analysis.question.parts import parts_of, points_back
 from runtime.codebase.files.words import index_terms, query_terms
 
-Aspect = Literal[
-    "answer",
-    "definition",
-    "mechanism",
-    "usage",
-    "tests",
-    "configuration",
-    "listing",
-    "structure",
-    "history",
-    "together",
-]
-
-ASPECTS: dict[QuestionKind, tuple[Aspect, ...]] = {
-    "where": ("definition",),
-    "what": ("definition", "mechanism", "usage"),
-    "how": ("definition", "mechanism", "usage"),
-    "who_calls": ("definition", "usage", "tests"),
-    "what_happens": ("definition", "mechanism", "usage"),
-    "why": ("definition", "mechanism", "history"),
-    "changed": ("history", "definition"),
-    "changes_with": ("together", "definition"),
-    "tested": ("tests", "definition"),
-    "configured": ("configuration", "definition"),
-    "extend": ("definition", "mechanism", "usage", "tests"),
-    "compare": ("definition", "mechanism"),
-    "list_all": ("listing",),
-    "overview": ("structure",),
-}
-
-# What a further part of a question adds to what the first one asks for.
-_ADDED: dict[QuestionKind, tuple[Aspect, ...]] = {
-    "where": ("definition",),
-    "what": ("definition", "mechanism"),
-    "how": ("mechanism",),
-    "who_calls": ("usage",),
-    "what_happens": ("mechanism",),
-    "why": ("mechanism", "history"),
-    "changed": ("history",),
-    "changes_with": ("together",),
-    "tested": ("tests",),
-    "configured": ("configuration",),
-    "extend": ("usage",),
-}
-
-# Kinds that ask for relations, which are looked up by name rather than searched for by meaning.
-_OF_RELATIONS = frozenset({"who_calls", "tested", "changed", "changes_with", "compare", "list_all", "overview"})
-# More words than this tell a story rather than name a relation: without a name in it, and with one.
-MOST_WORDS_OF_RELATIONS = {False: 9, True: 24}
-_BESIDES: dict[QuestionKind, tuple[Aspect, ...]] = {
-    "who_calls": ("usage",),
-    "tested": ("tests",),
-    "changed": ("history",),
-    "changes_with": ("together",),
-}
 _ABOUT_NAMES = frozenset(
     query_terms("defined declared added introduced created changed called class function method module").counts
 )
 
-_HOW_CONFIGURED = re.compile(
-    r"\bhow (?:is|are|do|can|to|does) (?:(?!\b(?:and|where|works?)\b).){0,40}configur", re.IGNORECASE
-)
-# «Where is `depth` set?»: the lines that give it a value.
-_ASSIGNED = re.compile(r"^\W*where\b.*\b(?:set|assigned|initiali[sz]ed)\b\s*+\??\s*+$", re.IGNORECASE)
 _QUOTED = re.compile(r"`([^`\n]{1,120})`|\"([\w.:/-]{2,120})\"|'([\w.:/-]{2,120})'")
 _PATH = re.compile(
     r"(?<![\w/.-])(?:[\w.-]++/)+[\w.-]++|(?<![\w/.-])[\w-]++\.(?:py|js|jsx|mjs|cjs|ts|tsx|go|rs|java|kts?|cs|rb|php|c|h|cc|cpp|cxx|hh|hpp|md|rst|toml|ya?ml|json|cfg|ini|sh)\b"
@@ -89,7 +37,7 @@ _CONFIGURED_CLAUSE = re.compile(
     r"(?:,|(?<!\s))\s*+(?:\band\s++)?\b(?:where|how) (?:is|are) (?:it|they|this|that)\s++configured\b(?:\s++and\b)?",
     re.IGNORECASE,
 )
-_FLOW = re.compile(r"\b(?:flows?|sequence|call (?:chain|graph)|step by step|diagram|trace|path of)\b", re.IGNORECASE)
+FLOW = re.compile(r"\b(?:flows?|sequence|call (?:chain|graph)|step by step|diagram|trace|path of)\b", re.IGNORECASE)
 _WHERE = re.compile(r"\bwhere (?:is|are|was|were|does|do|did)\b", re.IGNORECASE)
 _DONE = re.compile(r" (?!defined\b|declared\b)\w{2,}(?:ed|en|ing)\b", re.IGNORECASE)
 _CALL = re.compile(r"(?<![\w.])\.*+([A-Za-z_][\w.]*+)\(\)")
@@ -126,42 +74,16 @@ _FOLLOW_UP = re.compile(
     r"|\s+(?:functions?|class(?:es)?|methods?|modules?|files?|ones?|things?)\b))\b",
     re.IGNORECASE,
 )
-# «How do I add a new binding?»: what is done, ahead of what it is done to.
-_EXTENDING = re.compile(
-    r"^\W*(?:please\s+)?(?:how\s+(?:do|can|would|could|should|to|does)\s+)?(?:(?:i|you|we|one|someone|to)\s+)*"
-    r"(?:(?:add|extend|register|write|create|plug in|plug|implement|define|make|introduce|build)\s+)+"
-    r"(?:(?:a|an|the|my|our|own|new|another|custom|additional|further|support|for|different)\s+)*",
-    re.IGNORECASE,
-)
+# What is said of a place behind the subject of a question.
+SAID_OF_PLACE = re.compile(r"\s+(?:is |was )?(?:defined|declared|added|introduced)\W*$")
 # Words that say what is asked about a thing rather than which thing.
 _ABOUT = (
     "call caller invoke test depend import user usage example differ difference compare reason flow step part raise"
     " who when last change add write commit history extend configure cover else together usually often define declare"
 )
-_HOW_TO = re.compile(r"^\W*how (?:(?:do|can|could|should|would|must) (?:i|you|we|one|users?)|to)\b", re.IGNORECASE)
-_NEW = re.compile(r"\b(?:add|introduc|creat|wr[io]t|implement|new|old|since|first)", re.IGNORECASE)
-_WAS_NEW = re.compile(r"\b(?:added|introduced|created|invented|implemented|needed|exist|there)\b", re.IGNORECASE)
 _WHOLE = re.compile(rf"\b{THIS_PROJECT}\b", re.IGNORECASE)
 _ASKING = frozenset(query_terms(_ABOUT).counts)
 _CONFIGURED = frozenset(query_terms("configure configuration setting settings value").counts)
-# What is said of changes and tests in general, and of no thing that changed or is tested.
-_OF_KIND: Mapping[str, frozenset[str]] = {
-    "changed": frozenset(
-        query_terms(
-            "who whom when since last latest recent first recently lately change modify edit touch write wrote written"
-            " add introduce create remove delete update fix commit author person history log blame git old evolve come"
-            " implement rename done move made make"
-        ).counts
-    ),
-    "changes_with": frozenset(query_terms("change usually often together along file else co-change cochange").counts),
-    "list_all": frozenset(query_terms("list name enumerate show all every each exist are which what there").counts),
-    "who_calls": frozenset(query_terms("who what where call caller invoke use user usage depend").counts),
-    "compare": frozenset(query_terms("compare comparison differ difference versus vs between").counts),
-    "flow": frozenset(
-        query_terms("show draw trace follow flow call chain graph tree step diagram sequence path").counts
-    ),
-    "tested": frozenset(query_terms("test tested cover covered covering check exercise exist list show find").counts),
-}
 _ABBREVIATIONS = frozenset({"e.g", "i.e"})
 
 
@@ -174,7 +96,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     text: str
-    kind: QuestionKind
+    kind: str
     subject: str
     identifiers: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
@@ -182,28 +104,29 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     capitalised: tuple[str, ...] = ()
     aspects: tuple[Aspect, ...] = ()
     core: str = ""
-    further: tuple[QuestionKind, ...] = ()
+    further: tuple[str, ...] = ()
     deed_terms: tuple[str, ...] = ()
     perhaps_names: tuple[str, ...] = ()
 
-    def asks(self, kind: QuestionKind) -> bool:
-        """True when it, or a further part of it, is a question of that kind."""
-        return kind == self.kind or kind in self.further
+    @property
+    def asks_for_tests(self) -> bool:
+        """True when it, or a further part of it, asks for all tests."""
+        return any(kind_named(name).of_tests for name in (self.kind, *self.further))
 
     @property
     def intelligible(self) -> bool:
         """True when there is something in it that can be looked for."""
-        return bool(self.terms or self.identifiers or self.paths or self.kind == "overview")
+        return bool(self.terms or self.identifiers or self.paths or kind_of(self).needs_no_subject)
 
     @property
     def shows_flow(self) -> bool:
         """True when it asks for what follows what: the answer draws the calls."""
-        return self.kind == "what_happens" or _FLOW.search(self.text) is not None
+        return kind_of(self).shows_flow or FLOW.search(self.text) is not None
 
     @property
     def topic(self) -> str:
         """What is to be looked for: the question without what it asks about it."""
-        if _said_of(self.kind, self.text):
+        if _said_of(kind_of(self), self.text):
             wanted = {*self.terms, *(name.lower() for name in self.identifiers)}
             kept = [word for word in self.asked.split() if not wanted.isdisjoint(query_terms(word).counts)]
             return " ".join(kept) or self.asked
@@ -217,9 +140,10 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_of_whole(self) -> bool:
         """True when it asks for changes of the whole repository."""
-        if self.kind != "changed" or self.identifiers or self.paths:
+        kind = kind_of(self)
+        if not kind.may_be_of_whole or self.identifiers or self.paths:
             return False
-        return _WHOLE.search(self.text) is not None or _OF_KIND["changed"].issuperset(self.terms)
+        return _WHOLE.search(self.text) is not None or kind.said.issuperset(self.terms)
 
     @property
     def is_of_names(self) -> bool:
@@ -230,14 +154,20 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def asks_for_origin(self) -> bool:
         """True when it asks since when, or why, there is something."""
-        if self.kind == "why":
-            return bool(self.identifiers) and _WAS_NEW.search(self.text) is not None
-        return self.asks("changed") and _NEW.search(self.text) is not None
+        own = kind_of(self).origin
+        if own is not None:
+            return bool(self.identifiers or not own.needs_name) and own.pattern.search(self.text) is not None
+        further = [kind_named(name).origin for name in self.further]
+        return any(
+            origin is not None and not origin.needs_name and origin.pattern.search(self.text) is not None
+            for origin in further
+        )
 
     @property
     def asks_for_guidance(self) -> bool:
         """True when it asks how somebody does a thing: «how do I …», «how to …»."""
-        return self.kind == "extend" or (self.kind == "how" and _HOW_TO.match(self.text) is not None)
+        guidance = kind_of(self).guidance
+        return guidance is not None and guidance.match(self.text) is not None
 
     @property
     def asks_for_doing(self) -> bool:
@@ -249,7 +179,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     def refers_back(self) -> bool:
         """True when it speaks of what an earlier question named, and names nothing itself before it does."""
         found = _FOLLOW_UP.search(self.text)
-        if found is None or self.identifiers or len(self.terms) > 3 or self.kind == "overview":
+        if found is None or self.identifiers or len(self.terms) > 3 or kind_of(self).needs_no_subject:
             return False
         return query_terms(self.text[: found.start()]).counts.keys() <= _ASKING
 
@@ -269,51 +199,51 @@ def analyse(text: str) -> Question:
     identifiers = _whole_names(name.rstrip("()") for name in named if _NAME.match(name.rstrip("()")))
     kind, aspects, further = _kinds_and_aspects(text, parts)
     capitalised = tuple(dict.fromkeys(_CAPITALISED.findall(text)))
-    if kind == "where" and identifiers and _ASSIGNED.search(text):
-        kind, aspects = "configured", ASPECTS["configured"]
-    if kind == "compare":
+    if identifiers and (other := _taken_over(kind, text)) is not None:
+        kind, aspects = other, other.aspects
+    if kind.names_each:
         identifiers = tuple(dict.fromkeys((*identifiers, *capitalised)))
+    said = _said_of(kind, text)
     asked = Question(
         text=text,
-        kind=kind,
+        kind=kind.name,
         aspects=aspects,
         subject=_subject(core, kind),
         identifiers=identifiers,
         paths=paths,
-        terms=_subject_terms(terms.counts, _said_of(kind, text), aspects),
+        terms=_subject_terms(terms.counts, said, aspects),
         capitalised=capitalised,
         core=core if core != text else "",
         further=further,
         deed_terms=_deed_terms(core, kind),
         perhaps_names=_perhaps_names(text, identifiers),
     )
-    if _said_of(kind, text):
+    if said:
         asked = msgspec.structs.replace(
             asked, subject="this repository" if asked.is_of_whole else asked.topic.strip(" ?.!")
         )
-    if kind == "compare" and len(identifiers) > 1:
+    if kind.names_each and len(identifiers) > 1:
         asked = msgspec.structs.replace(asked, subject=" and ".join(identifiers))
-    of_paths = kind in {"changed", "changes_with"} and bool(paths) and not identifiers
+    of_paths = kind.of_files and bool(paths) and not identifiers
     if of_paths or asked.is_of_whole:
         return msgspec.structs.replace(asked, aspects=aspects[:1])
-    return msgspec.structs.replace(asked, aspects=_open_aspects(asked)) if _is_open(asked) else asked
+    return asked if kind.asks_relations(asked) else msgspec.structs.replace(asked, aspects=_open_aspects(asked))
 
 
-def _is_open(asked: Question) -> bool:
-    """True for a question in words, which the places that speak of it answer, and not the relations of one name."""
-    if asked.identifiers and asked.kind == "what_happens" and _FLOW.search(asked.text) is not None:
-        return False
-    if asked.kind in _OF_RELATIONS:
-        has_subject = bool(asked.identifiers or asked.paths) or asked.kind in {"list_all", "overview"}
-        return not has_subject or len(asked.text.split()) > MOST_WORDS_OF_RELATIONS[bool(asked.identifiers)]
-    return not asked.is_of_names
+def _taken_over(kind: QuestionKind, text: str) -> QuestionKind | None:
+    """Return the kind that takes over a question of another kind which names something; None for most."""
+    takers = (other for other in question_kinds().values() if other.takes_over is not None)
+    return next(
+        (t for t in takers if t.takes_over and t.takes_over.of == kind.name and t.takes_over.pattern.search(text)), None
+    )
 
 
 def _open_aspects(asked: Question) -> tuple[Aspect, ...]:
     """The answer itself, then what the question asks for besides: uses, tests, history, the reason of a name."""
-    wanted = [aspect for kind in (asked.kind, *asked.further) for aspect in _BESIDES.get(kind, ())]
-    if asked.kind == "why" and asked.identifiers:
-        wanted.append("history")
+    kinds = [kind_named(name) for name in (asked.kind, *asked.further)]
+    wanted = [aspect for kind in kinds for aspect in kind.besides]
+    if asked.identifiers:
+        wanted += kinds[0].besides_of_names
     return tuple(dict.fromkeys(("answer", *wanted)))
 
 
@@ -338,24 +268,22 @@ def _whole_names(names: Iterable[str]) -> tuple[str, ...]:
 
 def _subject(core: str, kind: QuestionKind) -> str:
     """What the question is about, without its lead-in."""
-    found = _EXTENDING.match(core) if kind == "extend" else None
+    found = kind.lead_in.match(core) if kind.lead_in is not None else None
     rest = core[found.end() :] if found else _LEAD.sub("", _CONFIGURED_CLAUSE.sub("", core))
-    if kind in {"where", "why"}:
-        rest = re.sub(r"\s+(?:is |was )?(?:defined|declared|added|introduced)\W*$", "", rest)
+    if kind.tail is not None:
+        rest = kind.tail.sub("", rest)
     return rest.strip(" ?.!") or core.strip()
 
 
 def _deed_terms(core: str, kind: QuestionKind) -> tuple[str, ...]:
     """The terms of what is done: those ahead of the thing that is added, registered or written."""
-    found = _EXTENDING.match(core) if kind == "extend" else None
+    found = kind.lead_in.match(core) if kind.lead_in is not None else None
     return tuple(query_terms(found.group()).counts) if found else ()
 
 
 def _said_of(kind: QuestionKind, text: str) -> frozenset[str]:
     """Terms that a question of that kind has whatever it is about; empty where every word may tell."""
-    if kind == "what_happens":
-        return _OF_KIND["flow"] if _FLOW.search(text) is not None else frozenset()
-    return _OF_KIND.get(kind, frozenset())
+    return kind.said if kind.said_in is None or kind.said_in.search(text) is not None else frozenset()
 
 
 def _subject_terms(counts: Mapping[str, int], said: Collection[str], aspects: Sequence[Aspect]) -> tuple[str, ...]:
@@ -367,23 +295,23 @@ def _subject_terms(counts: Mapping[str, int], said: Collection[str], aspects: Se
     return tuple(term for term in counts if term not in _CONFIGURED) or tuple(counts)
 
 
-def _kinds_and_aspects(
-    text: str, parts: Sequence[str]
-) -> tuple[QuestionKind, tuple[Aspect, ...], tuple[QuestionKind, ...]]:
+def _kinds_and_aspects(text: str, parts: Sequence[str]) -> tuple[QuestionKind, tuple[Aspect, ...], tuple[str, ...]]:
     """The kind of a question, what it asks for, and the kinds of its further parts, which ask for more."""
     if len(parts) > 1:
-        kinds = [next((kind for kind, pattern in PATTERNS if pattern.search(part)), None) for part in parts]
-        known: list[QuestionKind] = [kind for kind in kinds if kind is not None and kind in _ADDED]
+        kinds = [next(iter(kinds_worded(part)), None) for part in parts]
+        known = [kind for kind in kinds if kind is not None and kind.added is not None]
         if len(known) == len(parts):
             first, *further = known
-            added = [aspect for kind in further for aspect in _ADDED[kind]]
-            return first, tuple(dict.fromkeys((*ASPECTS[first], *added))), tuple(further)
+            added = [aspect for kind in further for aspect in kind.added or ()]
+            return first, tuple(dict.fromkeys((*first.aspects, *added))), tuple(kind.name for kind in further)
     return *_kind_and_aspects(text), ()
 
 
 def _kind_and_aspects(text: str) -> tuple[QuestionKind, tuple[Aspect, ...]]:
-    """The kind of a question; one that asks how a thing works and where it is configured is asked both."""
-    kinds = list(dict.fromkeys(kind for kind, pattern in PATTERNS if pattern.search(text))) or ["how"]
-    if kinds[0] == "configured" and "how" in kinds and not _HOW_CONFIGURED.search(text):
-        return "how", (*ASPECTS["how"], "configuration")
-    return kinds[0], ASPECTS[kinds[0]]
+    """The kind of a question, and what it asks for, of another kind as well where that one gives way."""
+    first, *others = kinds_worded(text) or [default_kind()]
+    way = first.gives_way
+    if way is not None and way.to in {kind.name for kind in others} and not way.unless.search(text):
+        other = kind_named(way.to)
+        return other, (*other.aspects, *way.adds)
+    return first, first.aspects

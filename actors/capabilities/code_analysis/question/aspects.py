@@ -1,8 +1,23 @@
-"""Names the aspect of a question that a goal stands for."""
+"""Defines the aspects of a question, each of which becomes a goal."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from runtime.run.goals import Goal
+
+Aspect = Literal[
+    "answer",
+    "definition",
+    "mechanism",
+    "usage",
+    "tests",
+    "configuration",
+    "listing",
+    "structure",
+    "history",
+    "together",
+]
 
 
 def aspect_of(goal: Goal) -> str:

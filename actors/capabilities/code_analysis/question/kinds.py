@@ -1,91 +1,201 @@
-"""Which words make a question one of a kind: a table, of which the first line that matches decides."""
+"""Defines the record of a question kind, and the registry of all kinds.
+
+Each module of the package `kinds` declares one kind as `KIND`. Kinds build on ranking and answers, which look kinds up
+here, so their package is imported by its name when the first question is read.
+"""
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
 import re
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-QuestionKind = Literal[
-    "where",
-    "what",
-    "how",
-    "who_calls",
-    "what_happens",
-    "why",
-    "changed",
-    "changes_with",
-    "tested",
-    "configured",
-    "extend",
-    "compare",
-    "list_all",
-    "overview",
-]
+import msgspec
+
+from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
+from actors.capabilities.code_analysis.evidence.steps import Step
+from actors.capabilities.code_analysis.question.aspects import Aspect
+
+if TYPE_CHECKING:
+    from actors.capabilities.code_analysis.question.analysis import Question
 
 THIS_PROJECT = r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|package|library|program|folder|code)"
 
-_WROTE = (
-    r"(?:(?:chang|add|edit|touch|introduc|creat|remov|delet|updat|fix|committ|implement|renam|mov)ed|modified"
-    r"|(?:re)?wr(?:ote|itten)|made)"
-)
+_PACKAGE = "actors.capabilities.code_analysis.kinds"
 
-# First match wins, so the narrow patterns stand before the wide ones.
-_WORDINGS: tuple[tuple[QuestionKind, str], ...] = (
-    (
-        "overview",
-        rf"\b(?:what (?:is|does)|explain|describe|summari[sz]e|overview of) {THIS_PROJECT}\b|^\W*overview",
-    ),
-    (
-        "overview",
-        rf"\b(?:structure|architecture|layout) of {THIS_PROJECT}\b|how is {THIS_PROJECT} (?:organi|struct)",
-    ),
-    (
-        "changes_with",
-        r"\b(?:what|which)\b.{0,40}\bchang(?:e|es|ed)\b(?: \w+){0,2} with\b|\bco-?chang"
-        r"|\bchang(?:e|es|ed) (?:together|along|in step)\b",
-    ),
-    ("changed", rf"^\W*when (?:was|were|did|has|have)\b.{{1,60}}\b{_WROTE}\b"),
-    ("changed", r"^\W*(?:since|in) (?:when|which commit)\b"),
-    ("changed", rf"^\W*(?:who|which (?:commit|author|person))(?: has| had)?(?: \w+ly)?(?: last| first)? {_WROTE}\b"),
-    ("changed", r"\b(?:by whom|last commit|(?:recent|last|latest) changes?)\b|\bwho (?:is|was) .{0,20}author\b"),
-    (
-        "changed",
-        rf"\bhow (?:has|did) .{{1,60}} (?:chang|evolv|come)\w*"
-        rf"|\bwhat (?:was |has been )?{_WROTE} (?:last|recently|lately)\b",
-    ),
-    ("changed", r"\b(?:change |commit |git )?(?:history|log|blame) (?:of|for|behind)\b|\bhow old\b"),
-    (
-        "tested",
-        r"\bhow (?:is|are|do|does) .{1,60} tested\b|\b(?:what|which|where are|are there|is there|list|show|find)\b"
-        r".{0,24}\btests?\b.{0,12} (?:of|for|cover|covers|check|checks|exercise|exercises)\b|\btests? (?:of|for)\b"
-        r"|\b(?:what|which) tests \S+|\bis \S+ (?:tested|covered)\b|\b(?:its|their) tests?\b",
-    ),
-    (
-        "who_calls",
-        r"\bwho (?:calls|uses|invokes)\b|\b(?:callers?|usages?|users?) of\b|\bwhere is \S+ (?:called|used)\b",
-    ),
-    ("who_calls", r"\bwhat (?:calls|uses|depends on)\b|\bwhere (?:do|does|are) .{1,60} (?:called|used|invoked)\b"),
-    ("compare", r"\b(?:compare|difference between|differ(?:s|ent)? from|versus|vs\.?)\b"),
-    (
-        "extend",
-        r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b",
-    ),
-    ("extend", r"^\W*(?:add|extend|register) (?:a|an|my|new)\b|\bhow to (?:add|extend|register)\b"),
-    (
-        "configured",
-        r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b",
-    ),
-    ("what_happens", r"\b(?:flow of|call (?:chain|graph|tree)|control flow|step by step)\b|^\W*(?:trace|draw)\b"),
-    (
-        "list_all",
-        r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b|^\W*(?:list|enumerate) (?:\w+ ){0,3}\w+s\W*$"
-        r"|\bwhich (?:\w+ )?\w+s (?:are|exist|does|do)\b",
-    ),
-    ("list_all", r"\bwhat (?:are all|\w+s (?:are there|exist))\b"),
-    ("why", r"^\W*why\b|\breason for\b"),
-    ("what_happens", r"\bwhat happens\b|\bwhat (?:is done|goes on) when\b"),
-    ("where", r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"),
-    ("how", r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
-    ("what", r"^\W*what\b|^\W*who\b|^\W*which\b"),
-)
-PATTERNS = tuple((kind, re.compile(wording, re.IGNORECASE)) for kind, wording in _WORDINGS)
+# More words than this tell a story rather than name a relation: without a name in it, and with one.
+MOST_WORDS_OF_RELATIONS = {False: 9, True: 24}
+
+
+class Wording(msgspec.Struct, frozen=True):
+    """Recognises questions of a kind. `place`: its turn among the wordings of all kinds, of which the first decides.
+
+    Narrow wordings have smaller places than wide ones.
+    """
+
+    place: int
+    pattern: re.Pattern[str]
+
+
+class TakesOver(msgspec.Struct, frozen=True):
+    """Makes questions of the kind `of` that name something and match `pattern` questions of this kind."""
+
+    of: str
+    pattern: re.Pattern[str]
+
+
+class GivesWay(msgspec.Struct, frozen=True):
+    """Makes a question that is worded like the kind `to` as well one of that kind, which asks for `adds` besides.
+
+    A question that matches `unless` is left as it is.
+    """
+
+    to: str
+    unless: re.Pattern[str]
+    adds: tuple[Aspect, ...]
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Recognises questions for the commit that brought a thing in; `needs_name`: only those that name the thing."""
+
+    pattern: re.Pattern[str]
+    needs_name: bool = False
+
+
+class PlanRequest(msgspec.Struct, frozen=True):
+    """Holds what a kind plans steps for. `goals` maps each aspect to the id of its goal.
+
+    `is_wider` also searches for the parts of names.
+    """
+
+    question: Question
+    goals: Mapping[str, str]
+    pass_number: int = 1
+    is_wider: bool = False
+
+
+Planner = Callable[[PlanRequest], list[Step]]
+# Takes the Evidence of `answers`, which stand above this module.
+Writer = Callable[[Any], list[Claim]]
+
+
+def of_names_alone(question: Question) -> bool:
+    """Return whether a question speaks of nothing but what it names."""
+    return question.is_of_names
+
+
+def of_named_relations(question: Question) -> bool:
+    """Return whether a question asks in few words for a relation of what it names."""
+    return bool(question.identifiers or question.paths) and _is_short(question)
+
+
+def of_relations(question: Question) -> bool:
+    """Return whether a question asks in few words for a relation; it need not name anything."""
+    return _is_short(question)
+
+
+def _is_short(question: Question) -> bool:
+    return len(question.text.split()) <= MOST_WORDS_OF_RELATIONS[bool(question.identifiers)]
+
+
+class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
+    """Declares a kind of question: how it is recognised, what it asks for, and how that is found and told.
+
+    `imperative` words the user's intent; it may hold `{subject}`.
+    """
+
+    name: str
+    imperative: str
+
+    # Recognition; `is_default`: the kind of a question that is worded like none.
+    wordings: tuple[Wording, ...]
+    takes_over: TakesOver | None = None
+    gives_way: GivesWay | None = None
+    is_default: bool = False
+
+    # What it asks for; as a further part of a question (None: it is none); besides the answer of a question in words,
+    # and where that question names something; whether the relations of what it names answer it, rather than words.
+    aspects: tuple[Aspect, ...]
+    added: tuple[Aspect, ...] | None = None
+    besides: tuple[Aspect, ...] = ()
+    besides_of_names: tuple[Aspect, ...] = ()
+    asks_relations: Callable[[Question], bool] = of_names_alone
+
+    # Its subject: the terms that its wording has whatever it is about, where `said_in` matches if that is set; what
+    # stands ahead of it, which tells what is done to it; what follows it.
+    said: frozenset[str] = frozenset()
+    said_in: re.Pattern[str] | None = None
+    lead_in: re.Pattern[str] | None = None
+    tail: re.Pattern[str] | None = None
+
+    # What it speaks of: several things; and each by its name, capitalised at least; one relation of the first thing
+    # that it names; files, of which alone it asks for its first aspect alone; the repository, where it names nothing,
+    # or always. `asks_for_related`: «its tests» are what it asks for and not what it asks about.
+    of_several: bool = False
+    names_each: bool = False
+    of_relation: bool = False
+    of_files: bool = False
+    may_be_of_whole: bool = False
+    needs_no_subject: bool = False
+    asks_for_related: bool = False
+
+    # When it asks for the first commit of a thing, for how somebody does a thing, for calls in order, for all tests.
+    origin: Origin | None = None
+    guidance: re.Pattern[str] | None = None
+    shows_flow: bool = False
+    of_tests: bool = False
+
+    # Of how many of the places that it names the commits are asked for, and whether any place will do in their stead.
+    histories: int = 1
+    history_of_any: bool = False
+
+    # Its steps; what writes its claims, by aspect, where that differs from other kinds; the sections behind the lead.
+    plan: Planner
+    writers: Mapping[str, Writer] = {}
+    first_roles: tuple[ClaimRole, ...] = ()
+
+
+def wordings(place: int, *patterns: str) -> tuple[Wording, ...]:
+    """Return wordings of one place, upper and lower case alike."""
+    return tuple(Wording(place, re.compile(pattern, re.IGNORECASE)) for pattern in patterns)
+
+
+@functools.cache
+def question_kinds() -> Mapping[str, QuestionKind]:
+    """Return every kind by its name, in the order in which their first wordings are tried."""
+    package = importlib.import_module(_PACKAGE)
+    modules = (importlib.import_module(f"{_PACKAGE}.{found.name}") for found in pkgutil.iter_modules(package.__path__))
+    declared: list[QuestionKind] = [module.KIND for module in modules]
+    ordered = sorted(declared, key=lambda kind: (min(wording.place for wording in kind.wordings), kind.name))
+    return {kind.name: kind for kind in ordered}
+
+
+@functools.cache
+def _recognisers() -> tuple[tuple[Wording, QuestionKind], ...]:
+    """Return the wordings of all kinds with their kinds, in the order in which they are tried."""
+    found = [(wording, kind) for kind in question_kinds().values() for wording in kind.wordings]
+    return tuple(sorted(found, key=lambda pair: pair[0].place))
+
+
+def kinds_worded(text: str) -> list[QuestionKind]:
+    """Return the kinds with a wording that a text matches, each once, the one that decides first."""
+    found = {kind.name: kind for wording, kind in _recognisers() if wording.pattern.search(text)}
+    return list(found.values())
+
+
+def default_kind() -> QuestionKind:
+    """Return the kind of a question that is worded like none."""
+    return next(kind for kind in question_kinds().values() if kind.is_default)
+
+
+def kind_of(question: Question) -> QuestionKind:
+    """Return the record of a question's kind; the default one for a kind of another version's log."""
+    return kind_named(question.kind)
+
+
+def kind_named(name: str) -> QuestionKind:
+    """Return the record of that name, the default one for an unknown name."""
+    return question_kinds().get(name) or default_kind()

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from actors.capabilities.code_analysis.question.analysis import ASPECTS, Question, analyse
+from actors.capabilities.code_analysis.question.analysis import Question, analyse
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.session.entity_graph import EntityGraph, Relation
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
 
@@ -33,7 +34,6 @@ _ELLIPSIS = re.compile(
     r"^\W*(?:and|what about|how about|same for|now)\s+(?:for\s+|of\s+)?(?P<rest>[\w.`/:]++)\s*+\??\s*+$", re.IGNORECASE
 )
 _PLURAL = re.compile(r"\b(?:they|them|their|both|these|those)\b", re.IGNORECASE)
-_ASKS_FOR_RELATED = frozenset({"who_calls", "tested", "list_all"})
 _PRONOUNS = frozenset({"it", "its", "that", "this", "they", "them", "both", "these", "those"})
 
 
@@ -58,11 +58,11 @@ def _elliptical(question: Question, turns: Sequence[SessionTurn]) -> Question | 
         return None
     earlier = [turn.question for turn in reversed(turns)]
     asked_before = next((text for text in earlier if _ELLIPSIS.match(text) is None), earlier[0])
-    kind = analyse(asked_before).kind
+    kind = kind_of(analyse(asked_before))
     rest = found["rest"].strip("`?.")
     asked = analyse(f"`{rest}`" if "/" not in rest else rest)
-    aspects = ASPECTS[kind][:1] if asked.paths and kind in {"changed", "changes_with"} else ASPECTS[kind]
-    return msgspec.structs.replace(asked, text=question.text, kind=kind, aspects=aspects, subject=rest)
+    aspects = kind.aspects[:1] if asked.paths and kind.of_files else kind.aspects
+    return msgspec.structs.replace(asked, text=question.text, kind=kind.name, aspects=aspects, subject=rest)
 
 
 def _neighbour(question: Question, graph: EntityGraph) -> str | None:
@@ -72,7 +72,7 @@ def _neighbour(question: Question, graph: EntityGraph) -> str | None:
         return None
     which = (found["which"] or "").lower()
     # «What are its tests?» asks for all of them; «what does its test do?» speaks of one.
-    if not which and question.kind in _ASKS_FOR_RELATED:
+    if not which and kind_of(question).asks_for_related:
         return None
     known = graph.related(graph.focus[0], _RELATIONS[found["what"].lower()])
     place = _ORDINALS.get(which, 0)
@@ -87,7 +87,7 @@ def _referents(question: Question, turns: Sequence[SessionTurn], graph: EntityGr
     if not names:
         asked = [analyse(turn.question) for turn in reversed(turns)]
         names = next((each.identifiers or each.paths for each in asked if each.identifiers or each.paths), ())
-    return names if question.kind == "compare" or _PLURAL.search(question.text) else names[:1]
+    return names if kind_of(question).names_each or _PLURAL.search(question.text) else names[:1]
 
 
 def _about(question: Question, names: Sequence[str], subject: str) -> Question:
@@ -95,8 +95,9 @@ def _about(question: Question, names: Sequence[str], subject: str) -> Question:
     paths = tuple(name for name in names if analyse(name).paths == (name,))
     identifiers = tuple(name for name in names if name not in paths)
     of_names = analyse(" ".join(f"`{name}`" for name in names)).terms
-    aspects = ASPECTS[question.kind]
-    if question.kind in {"changed", "changes_with"} and paths and not identifiers:
+    kind = kind_of(question)
+    aspects = kind.aspects
+    if kind.of_files and paths and not identifiers:
         aspects = aspects[:1]
     return msgspec.structs.replace(
         question, identifiers=identifiers, paths=paths, terms=of_names, subject=subject, aspects=aspects

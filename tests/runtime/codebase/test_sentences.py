@@ -1,4 +1,4 @@
-"""Which sentence of a document, comment or docstring is quoted, and that its lines hold it."""
+"""Which sentences of a document, comment or docstring are quoted, and that their lines hold them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.codebase.files.words import index_terms
-from runtime.codebase.search.prose_quotes import MAX_QUOTE_CHARS, best_quote, holds
+from runtime.codebase.search.sentences import (
+    MAX_QUOTE_CHARS,
+    MAX_SENTENCE_CHARS,
+    best_quote,
+    best_sentences,
+    holds,
+    split_sentences,
+)
 
 WEIGHTS = dict.fromkeys(index_terms("lost parcel depot").split(), 1.0)
 SENTENCE = "A lost parcel goes back to its depot."
@@ -153,3 +160,74 @@ def test_nothing_is_quoted_without_weights_or_lines() -> None:
 )
 def test_lines_hold_a_quote_that_stands_in_them(lines: list[str], quote: str, is_held: bool) -> None:
     assert holds(lines, quote) is is_held
+
+
+def test_sentences_are_cut_at_their_ends_items_and_rows_with_their_lines() -> None:
+    lines = ["One is here, e.g. now. Two goes", "on here.", "", "- Three is an item", "- Four is one", "| five | row |"]
+    assert [(s.start_line, s.end_line, s.text) for s in split_sentences(lines, 10)] == [
+        (10, 10, "One is here, e.g. now."),
+        (10, 11, "Two goes on here."),
+        (13, 13, "Three is an item"),
+        (14, 14, "Four is one"),
+        (15, 15, "| five | row |"),
+    ]
+
+
+def weights(*words: str) -> dict[str, float]:
+    terms = [index_terms(word) for word in words]
+    return {term: 1 / len(terms) for term in terms}
+
+
+def picked(text: str, *words: str) -> list[str]:
+    return [sentence.text for sentence in best_sentences(text.split("\n"), 1, weights(*words))]
+
+
+def test_the_sentence_that_covers_the_question_is_picked_with_one_beside_it_that_adds() -> None:
+    text = "Parcels are sent daily. A failed payment waits. It is tried again after a minute. Zebras are striped."
+    assert picked(text, "payment", "minute") == ["A failed payment waits.", "It is tried again after a minute."]
+    assert picked(text, "parcels") == ["Parcels are sent daily."]
+
+
+def test_headings_questions_and_examples_are_no_answers() -> None:
+    text = "# Retried payments\n\nHow are payments retried here?\n\nPayments are retried by the depot.\n"
+    text += "\n```\npayments retried\n```"
+    assert picked(text, "payments", "retried") == ["Payments are retried by the depot."]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Note: a parcel waits. It is lost.", ["Note: a parcel waits.", "It is lost."]),
+        ("It takes: Nothing at all", ["It takes: Nothing at all"]),
+        ("Small ones, i.e. Parcels, wait.", ["Small ones, i.e. Parcels, wait."]),
+        ("Boxes etc. Are sent. See No. 5 of it.", ["Boxes etc. Are sent.", "See No. 5 of it."]),
+        ("It waits 1.5 s. 2 tries follow.", ["It waits 1.5 s.", "2 tries follow."]),
+        ("Es wartet. Überall.", ["Es wartet.", "Überall."]),
+        ("包裹等待。它丢了。", ["包裹等待。", "它丢了。"]),
+        ("> A parcel", ["A parcel"]),
+        ("1. A parcel", ["A parcel"]),
+        (".. note:: A parcel waits.", ["A parcel waits."]),
+        (".. code-block:: sh", []),
+        ("Parcels\n-------\nThey wait.", ["They wait."]),
+    ],
+)
+def test_no_colon_abbreviation_or_number_ends_a_sentence_and_no_mark_begins_one(
+    text: str, sentences: list[str]
+) -> None:
+    found = split_sentences(text.split("\n"), 1)
+    assert [sentence.text for sentence in found] == sentences
+    assert all(holds(text.split("\n"), sentence.text) for sentence in found)
+
+
+def test_a_sentence_of_a_comment_goes_on_in_the_next_line() -> None:
+    lines = ["# The bank refuses a second attempt within", "# a minute, so the parcel waits."]
+    [sentence] = split_sentences(lines, 4, is_document=False)
+    assert sentence.text == "The bank refuses a second attempt within a minute, so the parcel waits."
+    assert (sentence.start_line, sentence.end_line, sentence.line) == (4, 5, lines[0])
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_a_sentence_of_a_passage_is_cut_between_words(over: int) -> None:
+    text = "A lost parcel waits " + "x" * (MAX_SENTENCE_CHARS + over - 20)
+    [sentence] = best_sentences([text], 1, WEIGHTS)
+    assert sentence.text == (text if over <= 0 else "A lost parcel waits")

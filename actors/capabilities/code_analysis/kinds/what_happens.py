@@ -1,0 +1,31 @@
+"""Traces what happens in a case, or what follows what: «What happens when a lease expires?»."""
+
+from __future__ import annotations
+
+from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
+from actors.capabilities.code_analysis.question.analysis import FLOW, Question
+from actors.capabilities.code_analysis.question.kinds import QuestionKind, of_names_alone, wordings
+from runtime.codebase.files.words import query_terms
+
+
+def _asks_relations(question: Question) -> bool:
+    """Return whether it asks for the flow of what it names, or of nothing else."""
+    return bool(question.identifiers and FLOW.search(question.text)) or of_names_alone(question)
+
+
+KIND = QuestionKind(
+    name="what_happens",
+    wordings=(
+        *wordings(900, r"\b(?:flow of|call (?:chain|graph|tree)|control flow|step by step)\b|^\W*(?:trace|draw)\b"),
+        # Wider than the wordings of a list and of a reason, which have smaller places.
+        *wordings(1200, r"\bwhat happens\b|\bwhat (?:is done|goes on) when\b"),
+    ),
+    aspects=("definition", "mechanism", "usage"),
+    added=("mechanism",),
+    asks_relations=_asks_relations,
+    said=frozenset(query_terms("show draw trace follow flow call chain graph tree step diagram sequence path").counts),
+    said_in=FLOW,
+    shows_flow=True,
+    imperative="Trace {subject}",
+    plan=steps_by_aspect,
+)

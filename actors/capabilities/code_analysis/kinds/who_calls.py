@@ -1,0 +1,26 @@
+"""Answers who calls or uses a thing: «Who calls `decide`?»."""
+
+from __future__ import annotations
+
+from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
+from actors.capabilities.code_analysis.question.kinds import QuestionKind, of_named_relations, wordings
+from runtime.codebase.files.words import query_terms
+
+KIND = QuestionKind(
+    name="who_calls",
+    wordings=wordings(
+        500,
+        r"\bwho (?:calls|uses|invokes)\b|\b(?:callers?|usages?|users?) of\b|\bwhere is \S+ (?:called|used)\b",
+        r"\bwhat (?:calls|uses|depends on)\b|\bwhere (?:do|does|are) .{1,60} (?:called|used|invoked)\b",
+    ),
+    aspects=("definition", "usage", "tests"),
+    added=("usage",),
+    besides=("usage",),
+    asks_relations=of_named_relations,
+    of_relation=True,
+    said=frozenset(query_terms("who what where call caller invoke use user usage depend").counts),
+    asks_for_related=True,
+    imperative="Show who uses {subject}",
+    first_roles=("caller", "mention", "caveat", "importer"),
+    plan=steps_by_aspect,
+)
