@@ -21,6 +21,8 @@ from typing import Any
 
 import pytest
 
+from tests.examples import long_but
+
 TREE = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60
 DEFAULT_PORTS = (6379, 8265, 10001, 52365)
@@ -273,7 +275,7 @@ with start():
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("ending", long_but([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], 0))
 def test_nothing_is_left_when_the_driver_is_killed(start_driver: Any, ending: signal.Signals) -> None:
     driver = start_driver(
         """

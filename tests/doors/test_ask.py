@@ -18,6 +18,7 @@ from runtime.settings import shipped_config_dir
 from tests.doors.evidence_checker import document_faults
 from tests.doors.program import JEEVES, Outcome, Program, processes_that_mention, snapshot, wait_until
 from tests.doors.sample_repo import QUESTION
+from tests.examples import long_but
 
 QUESTIONS = [
     QUESTION,
@@ -251,7 +252,7 @@ def is_agent(pid: int) -> bool:
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "status"), long_but([(signal.SIGINT, 130), (signal.SIGTERM, 143)], 0))
 def test_a_question_that_is_broken_off_leaves_no_process(
     ray_jeeves: Program, repo: Path, number: signal.Signals, status: int
 ) -> None:

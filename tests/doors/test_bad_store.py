@@ -12,6 +12,7 @@ import pytest
 
 from tests.doors.sample_repo import QUESTION
 from tests.doors.test_runs_and_envelope import Tree
+from tests.examples import long_but
 
 Files = dict[Path, bytes]
 
@@ -54,7 +55,8 @@ def of_a_newer_version(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "word"), [(rubbish, "not a database"), (cut_off, "damaged"), (of_a_newer_version, "upgrade jeeves")]
+    ("harm", "word"),
+    long_but([(rubbish, "not a database"), (cut_off, "damaged"), (of_a_newer_version, "upgrade jeeves")], 2),
 )
 def test_a_run_log_that_cannot_be_used_is_named_and_left_as_it_is(
     tree: Tree, repo: Path, harm: object, word: str
@@ -72,12 +74,15 @@ def test_a_run_log_that_cannot_be_used_is_named_and_left_as_it_is(
 @pytest.mark.parametrize(("harm", "word"), [(rubbish, "not a database"), (of_a_newer_version, "upgrade jeeves")])
 @pytest.mark.parametrize(
     ("name", "command"),
-    [
-        ("queues", ["batch", "in.jsonl", "--out", "out.jsonl"]),
-        ("queues", ["gc"]),
-        ("sessions", ["ask", QUESTION, "--repo", "repo", "--session", "s", "--json"]),
-        ("sessions", ["gc"]),
-    ],
+    long_but(
+        [
+            ("queues", ["batch", "in.jsonl", "--out", "out.jsonl"]),
+            ("queues", ["gc"]),
+            ("sessions", ["ask", QUESTION, "--repo", "repo", "--session", "s", "--json"]),
+            ("sessions", ["gc"]),
+        ],
+        0,
+    ),
 )
 def test_another_part_that_cannot_be_used_is_named_and_left_as_it_is(
     tree: Tree, repo: Path, name: str, command: list[str], harm: object, word: str

@@ -17,6 +17,7 @@ from serve.cli.batch import read_lines
 from tests.doors.evidence_checker import document_faults
 from tests.doors.program import Outcome, Program, wait_until
 from tests.doors.test_runs_and_envelope import Tree
+from tests.examples import long_but
 
 QUESTIONS = [
     "How does PostOffice.deliver handle a full box?",
@@ -148,7 +149,7 @@ def test_lines_that_are_wrong_are_all_told_and_nothing_is_asked(batch: Batch, re
     assert not batch.out.exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("content", long_but([b"", b"\n\n", b"\xef\xbb\xbf"], 2))
 def test_an_empty_input_is_answered_at_once(batch: Batch, content: bytes) -> None:
     batch.source.write_bytes(content)
     outcome = batch.run()

@@ -28,6 +28,7 @@ from serve.batch.output_file import BatchFile
 from serve.batch.shared_work import Line, queue_name, work_off
 from tests.doors.batch_worker import MOMENTS
 from tests.doors.program import wait_until
+from tests.examples import long_but
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = 12
@@ -113,7 +114,7 @@ class Shift:
 
 
 @pytest.mark.parametrize("nth", [1, *(pytest.param(nth, marks=pytest.mark.long) for nth in (2, LINES - 1)), LINES])
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", long_but(MOMENTS, 0, 2))
 def test_a_batch_that_was_killed_goes_on_where_it_was(tmp_path: Path, moment: str, nth: int) -> None:
     shift = Shift(tmp_path)
     assert shift.ends(shift.start(moment, nth)) == -1
@@ -150,7 +151,7 @@ def test_two_processes_share_a_batch_and_no_line_is_worked_on_twice(tmp_path: Pa
     assert set(shift.answered_calls().values()) == {1}
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", long_but(MOMENTS, 1, 3))
 def test_of_two_processes_one_may_die_and_the_other_ends_what_is_left(tmp_path: Path, moment: str) -> None:
     shift = Shift(tmp_path, 60)
     dying, living = shift.start(moment, 5), shift.start()

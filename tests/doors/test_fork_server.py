@@ -9,17 +9,22 @@ import pytest
 
 from tests.doors.program import Program
 from tests.doors.sample_repo import QUESTION
+from tests.examples import long_but
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["ask", "What does frobnicate_quux do? «»", "--repo", "repo"],
-        ["ask", QUESTION, "--repo", b"nowhere-\xff"],
-        ["ask", "--colour"],
-        ["tool", "nonsense", "--repo", "repo"],
-        ["runs", "--help"],
-    ],
+    long_but(
+        [
+            ["ask", "What does frobnicate_quux do? «»", "--repo", "repo"],
+            ["ask", QUESTION, "--repo", b"nowhere-\xff"],
+            ["ask", "--colour"],
+            ["tool", "nonsense", "--repo", "repo"],
+            ["runs", "--help"],
+        ],
+        1,
+        2,
+    ),
     ids=lambda arguments: " ".join(map(str, arguments[:2])),
 )
 def test_a_forked_command_says_what_a_started_one_says(

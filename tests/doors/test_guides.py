@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import long_but
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("runtime", "actors", "serve", "configs")
 
@@ -87,19 +89,19 @@ GUIDES = {
 STEPS = [(name, path) for name in GUIDES for path in sorted(Guide(name).files)]
 
 
-@pytest.mark.parametrize("name", GUIDES)
+@pytest.mark.parametrize("name", long_but(list(GUIDES), 1))
 def test_the_steps_of_a_guide_do_what_it_says(name: str, tmp_path: Path) -> None:
     guide = Guide(name)
     assert len(guide.commands) == GUIDES[name][1]
     assert list(run_guide(guide, tmp_path)) == []
 
 
-@pytest.mark.parametrize(("name", "path"), STEPS)
+@pytest.mark.parametrize(("name", "path"), long_but(STEPS, len(STEPS) - 1))
 def test_without_one_of_its_files_a_guide_does_not_hold(name: str, path: str, tmp_path: Path) -> None:
     assert next(run_guide(Guide(name), tmp_path, without=path), None) is not None
 
 
-@pytest.mark.parametrize("name", GUIDES)
+@pytest.mark.parametrize("name", long_but(list(GUIDES), 0))
 def test_what_another_package_declares_by_an_entry_point_is_found_as_well(name: str, tmp_path: Path) -> None:
     guide = Guide(name)
     module = GUIDES[name][0]
@@ -119,10 +121,13 @@ def test_what_another_package_declares_by_an_entry_point_is_found_as_well(name: 
 
 @pytest.mark.parametrize(
     ("module", "body", "told"),
-    [
-        ("languages/empty.py", "", "declares no languages; give it LANGUAGES"),
-        ("tools/odd.py", "TOOL = 1\n", "declares no tool; give it TOOL"),
-    ],
+    long_but(
+        [
+            ("languages/empty.py", "", "declares no languages; give it LANGUAGES"),
+            ("tools/odd.py", "TOOL = 1\n", "declares no tool; give it TOOL"),
+        ],
+        1,
+    ),
 )
 def test_a_module_that_declares_the_wrong_thing_is_told_with_its_name(
     module: str, body: str, told: str, tmp_path: Path

@@ -67,6 +67,7 @@ def test_a_question_asked_inside_the_folder_runs_nothing_of_it(jeeves: Program, 
     assert not marker.exists()
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_through_ray_too_a_question_asked_inside_the_folder_runs_nothing_of_it(
     ray_jeeves: Program, hostile: Path, marker: Path

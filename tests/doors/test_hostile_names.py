@@ -11,6 +11,7 @@ import pytest
 from runtime.primitives.visible_text import visible
 from tests.doors.program import Outcome, Program
 from tests.doors.sample_repo import FILES, write_files
+from tests.examples import long_but
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "\x1b[31m\x07\x9b2J\u202eevil\u2066\u2028\u200b\U000e0041\x7f"
@@ -46,6 +47,7 @@ def test_runs_show_no_hidden_character_of_their_requests(jeeves: Program, hostil
     check(jeeves.run("runs", "fork", run_id, "--at", "3"), 0)
 
 
+@pytest.mark.long
 def test_the_other_commands_show_none_either(jeeves: Program, hostile: Path, tmp_path: Path) -> None:
     check(jeeves.run("index", "--repo", hostile, "--stats"), 0)
     check(jeeves.run("index", "--repo", hostile, "--json"), 0)
@@ -61,23 +63,30 @@ def test_the_other_commands_show_none_either(jeeves: Program, hostile: Path, tmp
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["ask", QUESTION, "--repo", f"/nonsense{HOSTILE}"],
-        ["ask", QUESTION, "--pipeline", HOSTILE],
-        ["ask", QUESTION, f"--nonsense{HOSTILE}"],
-        ["ask", QUESTION, "--max-stages", HOSTILE],
-        ["ask", QUESTION, HOSTILE],
-        ["ask", QUESTION, "--config", f"/nonsense{HOSTILE}"],
-        [HOSTILE],
-        ["tool", HOSTILE],
-        ["tool", "locate", f'{{"{HOSTILE}": 1}}'],
-        ["validate", f"/nonsense{HOSTILE}.yaml"],
-        ["validate", "hostile.yaml"],
-        ["runs", "show", HOSTILE],
-        ["runs", HOSTILE],
-        ["simulate", "--seeds", HOSTILE],
-        ["batch", "hostile.yaml", "--out", "x.jsonl"],
-    ],
+    long_but(
+        [
+            ["ask", QUESTION, "--repo", f"/nonsense{HOSTILE}"],
+            ["ask", QUESTION, "--pipeline", HOSTILE],
+            ["ask", QUESTION, f"--nonsense{HOSTILE}"],
+            ["ask", QUESTION, "--max-stages", HOSTILE],
+            ["ask", QUESTION, HOSTILE],
+            ["ask", QUESTION, "--config", f"/nonsense{HOSTILE}"],
+            [HOSTILE],
+            ["tool", HOSTILE],
+            ["tool", "locate", f'{{"{HOSTILE}": 1}}'],
+            ["validate", f"/nonsense{HOSTILE}.yaml"],
+            ["validate", "hostile.yaml"],
+            ["runs", "show", HOSTILE],
+            ["runs", HOSTILE],
+            ["simulate", "--seeds", HOSTILE],
+            ["batch", "hostile.yaml", "--out", "x.jsonl"],
+        ],
+        0,
+        2,
+        6,
+        8,
+        11,
+    ),
     ids=lambda arguments: "-".join(arguments[:1]),
 )
 def test_complaints_show_none(jeeves: Program, tmp_path: Path, arguments: list[str]) -> None:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import long_but
+
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("runtime", "actors", "serve", "configs", "docs", "pyproject.toml", "tests/doors/test_metric_table.py")
 # What the harness needs that answers a question in one process.
@@ -91,19 +93,19 @@ def test_the_guides_have_steps_and_commands() -> None:
     assert [(len(guide.steps), len(guide.commands)) for guide in GUIDES.values()] == [(3, 2), (3, 5), (4, 2), (3, 1)]
 
 
-@pytest.mark.parametrize("name", GUIDES)
+@pytest.mark.parametrize("name", long_but(list(GUIDES), 0))
 def test_who_follows_a_guide_has_what_it_promises(name: str, tmp_path: Path) -> None:
     assert GUIDES[name].follow(tmp_path) == []
 
 
-@pytest.mark.parametrize(("name", "path"), STEPS)
+@pytest.mark.parametrize(("name", "path"), long_but(STEPS, 0))
 def test_a_guide_has_no_step_that_could_be_left_out(name: str, path: str, tmp_path: Path) -> None:
     assert GUIDES[name].follow(tmp_path, without=path) != []
 
 
 @pytest.mark.parametrize(
     ("guide", "module", "path"),
-    [(PROVIDER, "echo", "runtime/llm/providers/echo.py"), (STORE, "notes", "runtime/memory/notes.py")],
+    long_but([(PROVIDER, "echo", "runtime/llm/providers/echo.py"), (STORE, "notes", "runtime/memory/notes.py")], 0),
     ids=["provider", "store"],
 )
 def test_what_another_package_declares_is_found_as_well(guide: Guide, module: str, path: str, tmp_path: Path) -> None:

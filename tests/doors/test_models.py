@@ -23,6 +23,7 @@ from serve.runtimes.answering import AskCallbacks, LocalRuntime, OnEvent, ignore
 from tests.capabilities.code_analysis.model_desk import OPENINGS, planned, written
 from tests.capabilities.code_analysis.test_model_reasoners import GOOD
 from tests.doors.sample_repo import FILES, QUESTION, write_files
+from tests.examples import long_but
 from tests.runtime.llm.endpoint import (
     IMPATIENT_S,
     PATIENT_S,
@@ -253,17 +254,23 @@ async def test_what_the_model_writes_is_shown_before_it_is_whole_and_never_taken
 
 @pytest.mark.parametrize(
     ("handler", "patience_s"),
-    [
-        (refuses(500), PATIENT_S),
-        (refuses(400, "maximum context length is 5 tokens"), PATIENT_S),
-        (refuses(401, "no key"), PATIENT_S),
-        (hangs, IMPATIENT_S),
-        (sends(event("{"), then_hangs=True), IMPATIENT_S),
-        (sends(event('{"intent": "half')), PATIENT_S),
-        (sends(b"data: {garbage\n\n"), PATIENT_S),
-        (says("not what was asked for"), PATIENT_S),
-        (says("{}"), PATIENT_S),
-    ],
+    long_but(
+        [
+            (refuses(500), PATIENT_S),
+            (refuses(400, "maximum context length is 5 tokens"), PATIENT_S),
+            (refuses(401, "no key"), PATIENT_S),
+            (hangs, IMPATIENT_S),
+            (sends(event("{"), then_hangs=True), IMPATIENT_S),
+            (sends(event('{"intent": "half')), PATIENT_S),
+            (sends(b"data: {garbage\n\n"), PATIENT_S),
+            (says("not what was asked for"), PATIENT_S),
+            (says("{}"), PATIENT_S),
+        ],
+        0,
+        3,
+        6,
+        7,
+    ),
     ids=["500", "400", "401", "hangs", "falls silent", "truncated", "garbage", "prose", "empty object"],
 )
 async def test_a_broken_endpoint_loses_no_run_and_the_answer_says_so(

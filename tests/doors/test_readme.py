@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN_HERE = ("make test",)
-SHORT = ("jeeves simulate", "in_process jeeves ask")
+SHORT = ("in_process jeeves ask",)
 """What a block says that takes seconds; all others are run by `make check` alone."""
 TIMEOUT_S = 240
 

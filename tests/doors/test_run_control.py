@@ -19,6 +19,7 @@ from runtime.store.run_log import SqliteRunLog
 from tests.doors.program import JEEVES, STOPPED_IS_NOT_HANGING, Outcome, Program, processes_that_mention, wait_until
 from tests.doors.sample_repo import FILES, QUESTION, write_files
 from tests.doors.test_warm import is_agent, signal_all
+from tests.examples import long_but
 
 REVIEWED = ("--pipeline", "code_analysis_reviewed")
 
@@ -140,12 +141,16 @@ def at_terminal(jeeves: Program, typed: str, *args: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     ("typed", "status", "reason"),
-    [
-        ("approve\n", 0, "completed"),
-        ("r\n", 1, "denied_by_policy"),
-        ("what\nmodify\nAsk Ada.\n", 3, "completed"),
-        ("\x04", 4, None),
-    ],
+    long_but(
+        [
+            ("approve\n", 0, "completed"),
+            ("r\n", 1, "denied_by_policy"),
+            ("what\nmodify\nAsk Ada.\n", 3, "completed"),
+            ("\x04", 4, None),
+        ],
+        0,
+        3,
+    ),
 )
 def test_at_a_terminal_the_person_is_asked(
     jeeves: Program, repo: Path, typed: str, status: int, reason: str | None
@@ -184,6 +189,7 @@ def warm(folder: Path) -> Iterator[Program]:
     wait_until(lambda: not processes_that_mention(str(folder)), 20)
 
 
+@pytest.mark.long
 @pytest.mark.ray
 def test_a_run_left_waiting_in_the_system_is_watched_and_answered_there(warm: Program, warm_repo: Path) -> None:
     run_id = left_waiting(warm, warm_repo)

@@ -14,6 +14,7 @@ from runtime.store.opening import open_run_log, run_log_names
 from runtime.store.options import StoreOptions
 from tests.doors.sample_repo import QUESTION
 from tests.doors.test_runs_and_envelope import Tree
+from tests.examples import long_but
 from tests.postgres_server import PASSWORD, PostgresServer
 
 
@@ -71,7 +72,10 @@ def test_run_logs_of_a_server_are_found_by_their_schemas(on_server: Tree, postgr
 
 
 @pytest.mark.parametrize(
-    "command", [["runs", "list"], ["runs", "show", "r-1"], ["runs", "why", "r-1"], ["runs", "fork", "r-1", "--at", "1"]]
+    "command",
+    long_but(
+        [["runs", "list"], ["runs", "show", "r-1"], ["runs", "why", "r-1"], ["runs", "fork", "r-1", "--at", "1"]], 0
+    ),
 )
 def test_a_wrong_password_is_said_and_not_shown(on_server: Tree, postgres: PostgresServer, command: list[str]) -> None:
     wrong = {"JEEVES_STORE__DSN": postgres.dsn_with(password="sesame, open")}

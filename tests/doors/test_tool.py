@@ -11,6 +11,7 @@ import pytest
 
 from tests.doors.evidence_checker import citation_faults
 from tests.doors.program import Outcome, Program
+from tests.examples import long_but
 
 
 def call(jeeves: Program, repo: Path, name: str, **arguments: Any) -> Outcome:
@@ -19,16 +20,22 @@ def call(jeeves: Program, repo: Path, name: str, **arguments: Any) -> Outcome:
 
 @pytest.mark.parametrize(
     ("name", "arguments", "file"),
-    [
-        ("locate", {"query": "PostOffice.deliver"}, "post/office.py"),
-        ("locate", {"query": "letters", "scope": "post", "max_results": 2}, "post/boxes.py"),
-        ("explore_symbol_usage", {"symbol": "Box.put"}, "post/boxes.py"),
-        ("map_module", {"path": "post"}, "post/office.py"),
-        ("map_module", {}, "post/boxes.py"),
-        ("read_code", {"path": "post/boxes.py"}, "post/boxes.py"),
-        ("read_code", {"symbol": "PostOffice", "max_lines": 3}, "post/office.py"),
-        ("read_code", {"path": "post/boxes.py", "start_line": 2, "end_line": 5}, "post/boxes.py"),
-    ],
+    long_but(
+        [
+            ("locate", {"query": "PostOffice.deliver"}, "post/office.py"),
+            ("locate", {"query": "letters", "scope": "post", "max_results": 2}, "post/boxes.py"),
+            ("explore_symbol_usage", {"symbol": "Box.put"}, "post/boxes.py"),
+            ("map_module", {"path": "post"}, "post/office.py"),
+            ("map_module", {}, "post/boxes.py"),
+            ("read_code", {"path": "post/boxes.py"}, "post/boxes.py"),
+            ("read_code", {"symbol": "PostOffice", "max_lines": 3}, "post/office.py"),
+            ("read_code", {"path": "post/boxes.py", "start_line": 2, "end_line": 5}, "post/boxes.py"),
+        ],
+        0,
+        2,
+        3,
+        5,
+    ),
 )
 def test_a_tool_finds_what_is_there_and_cites_it(
     jeeves: Program, repo: Path, name: str, arguments: dict[str, Any], file: str

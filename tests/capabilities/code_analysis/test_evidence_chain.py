@@ -670,6 +670,7 @@ def test_instructions_in_the_repository_are_quoted_and_not_followed(trial: Trial
     assert "(/etc/passwd:1-3)" in document["answer"]
 
 
+@pytest.mark.long
 def test_the_chain_breaks_when_the_check_is_taken_out(trial: Trial) -> None:
     def believe(_codebase: Codebase, citation: Citation, _produced: ProducedRanges) -> EvidenceVerdict:
         return EvidenceVerdict(citation, VerdictReason.VALID)
