@@ -3,8 +3,8 @@
 Standard output carries nothing else: its descriptor is kept for the protocol, and whatever prints to it, in this
 process or a child, reaches standard error. Lines are bounded. Input that is no message is answered with an error and
 passed over. The end of the input ends the session, half a second later if requests are not answered yet. Two daemon
-threads do the blocking reads and writes, so that neither a client that sends nothing nor one that reads nothing can keep
-the process from ending.
+threads do the blocking reads and writes, so that neither a client that sends nothing nor one that reads nothing can
+keep the process from ending.
 """
 
 from __future__ import annotations
