@@ -1,4 +1,4 @@
-"""Declares the tool `ask`: a question answered by the pipeline of code_analysis, with checked citations."""
+"""Declares the tool `ask`: questions answered by the pipeline, with checked citations."""
 
 from __future__ import annotations
 

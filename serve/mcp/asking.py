@@ -1,6 +1,6 @@
-"""Answers questions for the tool `ask`: by the warm system if one is up, else by a process that starts with the first.
+"""Answers the questions of the tool `ask`, in the warm system or in a process of its own.
 
-The process runs whatever `ray.mode` says: a cluster of its own, the one of `ray.address`, or none. It serves any number
+The process starts with the first question, and runs whatever `ray.mode` says: a cluster of its own, the one of `ray.address`, or none. It serves any number
 of questions at once, and is killed with all that it started when the server ends.
 """
 

@@ -214,17 +214,14 @@ class SearchHost:
         max_tokens = int(given["max_tokens"])
         if "patterns" not in given:
             result = await calls.call(tool.code_tool, arguments, report)
-            return answer_of(tool.code_tool, result, arguments, max_tokens)
+            # In a thread, as fitting hundreds of rows takes a while.
+            return await asyncio.to_thread(answer_of, tool.code_tool, result, arguments, max_tokens)
         patterns = list(dict.fromkeys(given["patterns"]))
         each = [{**arguments, "pattern": pattern} for pattern in patterns]
         results = await asyncio.gather(*(calls.call(tool.code_tool, one, report) for one in each))
         room = max_tokens // len(patterns)
-        return joined(
-            {
-                pattern: answer_of(tool.code_tool, result, arguments, room)
-                for pattern, result in zip(patterns, results, strict=True)
-            }
-        )
+        answers = [answer_of(tool.code_tool, result, arguments, room) for result in results]
+        return joined(dict(zip(patterns, answers, strict=True)))
 
     async def result(self, code_tool: str, arguments: Mapping[str, Any], report: Report) -> ToolResult:
         """Return the whole result of a code tool. Raises RepositoryError and StateStorageError."""
