@@ -68,11 +68,25 @@ class McpTool(msgspec.Struct, frozen=True, kw_only=True):
         """Return the JSON schema of the arguments: an object without references."""
         schema = msgspec.json.schema(self.parameters)
         found: dict[str, Any] = schema["$defs"][self.parameters.__name__]
-        return {key: value for key, value in found.items() if key not in {"title", "description"}}
+        properties = {name: _without_null(each) for name, each in found.get("properties", {}).items()}
+        told = {key: value for key, value in found.items() if key not in {"title", "description"}}
+        return {**told, "properties": properties}
 
     def read(self, arguments: Mapping[str, Any]) -> msgspec.Struct:
         """Convert arguments to parameters, ignoring null. Raises ToolArgumentsError that names the fault."""
         return read_arguments(self.name, self.parameters, arguments)
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an optional argument as that of its values: a client leaves it out instead of sending null.
+
+    Clients that read arguments as text know by the type which of them are numbers.
+    """
+    choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if len(choices) != 1:
+        return schema
+    rest = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
+    return {**rest, **choices[0]}
 
 
 class ToolGate(Protocol):

@@ -249,3 +249,14 @@ def test_a_line_is_passed_over_from_one_byte_above_the_limit(length: int, step: 
         assert first.size == length
         assert line.startswith(first.head)
         assert len(first.head) <= KEPT_BYTES
+
+
+class Optional(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    start_line: int | None = None
+    either: int | str | None = None
+
+
+def test_an_optional_number_is_a_number_in_the_schema_for_clients_that_read_arguments_as_text() -> None:
+    schema = McpTool(name="read", title="", description="", parameters=Optional, run=told).input_schema()
+    assert schema["properties"]["start_line"] == {"type": "integer"}
+    assert len(schema["properties"]["either"]["anyOf"]) == 3
