@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from actors.capabilities.code_change.session.live_session import LiveSession
+from runtime.contracts.contract import ESCALATION
 from runtime.errors import FencedError
 from serve.mcp.contract_host import SHIPPED, ContractHost
+from serve.mcp.elicitation import advice
 from serve.mcp.impact import impact_of
 from serve.mcp.toolset import McpTool, Report, ToolAnswer
 from serve.mcp.workspaces import WorkspaceHost
@@ -100,7 +102,13 @@ async def _start(host: ContractHost, search: WorkspaceHost, given: StartSession,
 
 
 async def _submit(host: ContractHost, search: WorkspaceHost, given: SubmitPhase, report: Report) -> Mapping[str, Any]:
-    return await host.session().submit(given.data, given.compaction_count)
+    told = await host.session().submit(given.data, given.compaction_count)
+    if told["phase"] != ESCALATION:
+        return told
+    said = await advice(str(told.get("question", "")))
+    if said is None or (said.goes_on and not said.text.strip()):
+        return told
+    return await host.session().answer(said.text, goes_on=said.goes_on)
 
 
 async def _status(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:

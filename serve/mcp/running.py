@@ -75,9 +75,10 @@ def _opened(settings: Settings, root: str, kinds: Sequence[Kind], asking: AskHos
     # Imported here: who only searches does not wait for it.
     from serve.mcp.contract_host import ContractHost
     from serve.mcp.contract_tools import contract_tools
+    from serve.mcp.elicitation import confirm
     from serve.mcp.session_gate import SessionGate
 
-    contract = ContractHost(settings, root)
+    contract = ContractHost(settings, root, confirm)
     host = WorkspaceHost(settings, root, lambda: contract.folder, contract.close)
     tools = Toolset([*contract_tools(contract, host), ask_tool(asking), *search_tools(host)])
     return host, ToolServer(tools, SessionGate(contract), f"{INSTRUCTIONS} {CONTRACT_INSTRUCTIONS}")

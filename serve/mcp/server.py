@@ -19,6 +19,7 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
@@ -27,6 +28,7 @@ from mcp_types import (
 )
 
 from runtime.errors import JeevesError, ToolArgumentsError
+from serve.mcp.elicitation import QuestionOpenError, asking
 from serve.mcp.search_answers import refusal
 from serve.mcp.toolset import McpTool, Report, ToolAnswer, ToolGate, Toolset, described
 
@@ -57,7 +59,7 @@ class ToolServer:
     async def _list(self, _context: _Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_listed(tool) for tool in self._tools])
 
-    async def _call(self, context: _Context, params: CallToolRequestParams) -> CallToolResult:
+    async def _call(self, context: _Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         tool = self._tools.get(params.name)
         if tool is None:
             known = ", ".join(self._tools.names())
@@ -66,7 +68,11 @@ class ToolServer:
         async def report(done: float, total: float | None, message: str) -> None:
             await context.session.report_progress(done, total, message)
 
-        return _result(await self.answered(tool, params.arguments or {}, report))
+        with asking(context.session, context.request_id, params.input_responses):
+            try:
+                return _result(await self.answered(tool, params.arguments or {}, report))
+            except QuestionOpenError as asked:
+                return asked.result
 
     async def answered(self, tool: McpTool, arguments: Mapping[str, Any], report: Report) -> ToolAnswer:
         """Return the answer of a call, whatever happens to it; cancellation alone is passed on."""
@@ -84,6 +90,8 @@ class ToolServer:
             return answer
         except JeevesError as error:
             return refusal(error.message)
+        except QuestionOpenError:
+            raise
         except Exception as error:
             log.exception("mcp.call_failed", extra={"tool": tool.name})
             return refusal(f"this is a bug of the server: {type(error).__name__}; its log says more. Use another tool")

@@ -42,10 +42,10 @@ def size_of(result: CallToolResult) -> int:
 
 
 @contextlib.asynccontextmanager
-async def stdio_session(jeeves: Program, repo: Path, *options: str) -> AsyncIterator[Client]:
+async def stdio_session(jeeves: Program, repo: Path, *options: str, **client_options: Any) -> AsyncIterator[Client]:
     whole = command(repo, *options)
     parameters = StdioServerParameters(command=whole[0], args=whole[1:], env=jeeves.env, cwd=str(jeeves.cwd))
-    async with Client(stdio_client(parameters)) as client:
+    async with Client(stdio_client(parameters), **client_options) as client:
         yield client
 
 

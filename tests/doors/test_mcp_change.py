@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 import pytest
+from mcp_types import ElicitResult
 
 from tests.capabilities.code_change.played_agent import git
 from tests.doors.mcp_site import HttpServerProcess, RawClient, Site, http_session, stdio_session
@@ -246,3 +247,28 @@ def test_a_second_server_is_told_that_a_session_is_live(jeeves: Program, project
         first.close()
         second.process.kill()
         second.process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("action", "agree", "is_deleted"), [("accept", True, True), ("accept", False, False), ("decline", True, False)]
+)
+def test_the_person_at_the_client_is_asked_before_left_branches_are_deleted(
+    jeeves: Program, project: Path, action: Any, agree: bool, is_deleted: bool
+) -> None:
+    git(project, "branch", "llm_task_old")
+    asked = []
+
+    async def person(_context: object, parameters: Any) -> ElicitResult:
+        asked.append(parameters.message)
+        return ElicitResult(action=action, content={"agree": agree} if action == "accept" else None)
+
+    site = Site(stdio_session(jeeves, project, "--tools", "all", elicitation_callback=person))
+    try:
+        client = Client(calls_of(site), project)
+        assert client.start()["stale_branches"] == ["llm_task_old"]
+        told = client.submit(choice="delete", tools_used=[], summary="they are old")
+    finally:
+        site.close()
+    assert asked == ["Delete the branches of earlier sessions: llm_task_old?"]
+    assert ("error" not in told) is is_deleted
+    assert (git(project, "branch", "--list", "llm_task_old") == "") is is_deleted
