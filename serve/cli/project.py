@@ -1,4 +1,4 @@
-"""Runs `jeeves init`, `jeeves allow` and `jeeves outcome`: projects, consent, and what became of changes."""
+"""Runs `jeeves init`, `allow` and `outcome`: projects, consent, and what became of changes."""
 
 from __future__ import annotations
 

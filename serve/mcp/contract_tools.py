@@ -30,7 +30,10 @@ SELF_RECORDED = frozenset(
 
 
 class StartSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`intent`: IMPLEMENT, MODIFY, INVESTIGATE or QUESTION. `query`: the request in the person's own words."""
+    """Holds the arguments of start_session.
+
+    `intent`: IMPLEMENT, MODIFY, INVESTIGATE or QUESTION; `query`: the request in the person's own words.
+    """
 
     intent: Text
     query: Text
@@ -40,30 +43,33 @@ class StartSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SubmitPhase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`data`: what `expected_payload` asks for. `compaction_count`: the last one told, one more after a compaction."""
+    """Holds the arguments of submit_phase.
+
+    `data`: what `expected_payload` asks for; `compaction_count`: the last one told, one more after a compaction.
+    """
 
     data: dict[str, Any]
     compaction_count: int | None = None
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No arguments."""
+    """Takes no arguments."""
 
 
 class OneFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`file`: its path from the top of the repository."""
+    """Names a file by its path from the top of the repository."""
 
     file: Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
 
 
 class Files(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`files`: their paths from the top of the repository."""
+    """Names files by their paths from the top of the repository."""
 
     files: Paths
 
 
 class Impact(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`symbols`: names that will change; `files`: files that will change."""
+    """Names the symbols and the files that will change."""
 
     symbols: Annotated[list[str], msgspec.Meta(max_length=20)] = []
     files: Annotated[list[str], msgspec.Meta(max_length=20)] = []

@@ -1,4 +1,4 @@
-"""Keeps what the operator allowed of a repository: the exact content of its contract and rules, by SHA-256.
+"""Keeps what the operator allowed of a repository: its contract and rules, by SHA-256.
 
 What a repository brings along is inert until then. `jeeves allow` writes here; sessions read it when they begin.
 """

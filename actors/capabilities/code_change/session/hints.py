@@ -1,4 +1,4 @@
-"""Finds earlier changes for a like request, so that a failure is not repeated and a success leads the way."""
+"""Finds earlier changes for a like request: failures to avoid, and successes to follow."""
 
 from __future__ import annotations
 

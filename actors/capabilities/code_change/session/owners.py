@@ -1,4 +1,4 @@
-"""Tells which processes that own sessions still run: each holds the lock of a file for as long as it lives."""
+"""Tells which owners of sessions still run: each holds the lock of a file while it lives."""
 
 from __future__ import annotations
 
