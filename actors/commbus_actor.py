@@ -25,6 +25,7 @@ from runtime.bus.routing_table import RoutingTable
 from runtime.effects.journal import JOURNAL_QUERIES
 from runtime.errors import DuplicateHandlerError, WireError
 from runtime.hosting.failure_detector import HANGS_AFTER_S, HEARTBEAT_S, Heartbeats
+from runtime.primitives.background_tasks import spawn
 from runtime.primitives.clock import Clock, SystemClock
 from runtime.primitives.ids import Address, new_message_id
 
@@ -65,7 +66,7 @@ class CommBusActor:
             self._table.expect(address, tuple(handles))
         self._frames_to: dict[Address, Batcher[None]] = {}
         self._process: dict[Address, str] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         if ray.is_initialized() and ray.get_runtime_context().was_current_actor_reconstructed:
             _request_rebind(expected)
 
@@ -75,7 +76,7 @@ class CommBusActor:
         """Connect an endpoint, publish the loss of its former process, deliver parked frames, and watch it."""
         if not self._is_guarding:
             self._is_guarding = True
-            self._spawn(self._guard.run(*self._guarding))
+            spawn(self._tasks, self._guard.run(*self._guarding))
         # An endpoint that binds again from the same process has lost nothing.
         is_successor = self._process.get(address, process_id) != process_id
         try:
@@ -89,7 +90,7 @@ class CommBusActor:
             parked = self._table.still_wanted(parked, ENDPOINT_LOST)
             self._hand_over_all(self._dispatcher.on_replaced(address, parked))
             self._publish_lost(address, for_good=False, successor=process_id)
-        self._spawn(self._watch(address, handle, process_id))
+        spawn(self._tasks, self._watch(address, handle, process_id))
         self._hand_over_all((address, data) for data in parked)
 
     async def deliver_all(self, frames: list[bytes]) -> list[SendOutcome]:
@@ -119,7 +120,7 @@ class CommBusActor:
 
     def _hand_over_all(self, deliveries: Iterable[Delivery]) -> None:
         for address, data in deliveries:
-            self._spawn(self._hand_over(address, data))
+            spawn(self._tasks, self._hand_over(address, data))
 
     async def _hand_over(self, address: Address, data: bytes) -> None:
         while True:
@@ -172,11 +173,6 @@ class CommBusActor:
         body = pack_body({"address": address, "for_good": for_good, "life": successor})
         header = Header(new_message_id(), "event", ENDPOINT_LOST, BUS)
         self._deliver(encode_frame(Frame(header, body)))
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _request_rebind(addresses: Iterable[Address]) -> None:

@@ -16,6 +16,7 @@ from ray.exceptions import RayError
 
 from actors.ray_transport import namespace
 from runtime.hosting.failure_detector import Heartbeats
+from runtime.primitives.background_tasks import spawn
 from runtime.primitives.clock import Clock
 from runtime.primitives.ids import Address
 
@@ -35,7 +36,7 @@ class Watch:
         self._addresses = tuple(addresses)
         self._on_incarnation = on_incarnation
         self._handles: dict[Address, Any] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._asked_soon: set[Address] = set()
         self._wake = asyncio.Event()
 
@@ -51,11 +52,11 @@ class Watch:
     def ask_soon(self, address: Address) -> None:
         """Send a heartbeat to a watched actor now rather than in the next round, as it may have died."""
         if address in self._addresses:
-            self._spawn(self._answered(address))
+            spawn(self._tasks, self._answered(address))
 
     def _ask(self, address: Address, now_s: float) -> None:
         if self._beats.ask(address, now_s):
-            self._spawn(self._answered(address))
+            spawn(self._tasks, self._answered(address))
 
     async def _answered(self, address: Address) -> None:
         try:
@@ -78,8 +79,3 @@ class Watch:
         except (RayError, ValueError) as error:
             # It ended by itself meanwhile, or Ray cannot be reached right now: the next rounds will show which.
             log.warning("watch.not_replaced", extra={"address": address, "reason": str(error)})
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

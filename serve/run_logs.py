@@ -33,7 +33,7 @@ from runtime.store.opening import run_log_names
 from runtime.store.options import StoreOptions, store_options
 from runtime.store.run_log import Lease, RunLog, RunPlace, RunSummary, SqlRunLog
 from runtime.store.unowned_logs import reading
-from runtime.supervision.events import Event, RunRequested
+from runtime.supervision.events import Event, request_event
 from serve.pipeline_files import load_named_pipeline
 from serve.wiring import local_log_owner
 
@@ -75,7 +75,7 @@ def stored_run(options: StoreOptions, run_id: RunId) -> StoredRun:
     """
     with reading(options, _log_of(options, run_id)) as log:
         events = _events(log, run_id)
-        rules = PinnedPipelines({}, log).to_read(_first(events))
+        rules = PinnedPipelines({}, log).to_read(request_event(events))
     if rules is None:
         raise RunStateError(f"run {run_id} cannot be read: the rules that it began under were not kept", run_id=run_id)
     return StoredRun(events, rules)
@@ -111,7 +111,7 @@ def recorded_run(settings: Settings, run_id: RunId) -> RecordedRun:
     options = store_options(settings)
     with reading(options, _log_of(options, run_id)) as log:
         events = _events(log, run_id)
-        first = _first(events)
+        first = request_event(events)
         rules = _pinned(settings, log, first.request.pipeline).to_read(first)
         if rules is None:
             raise SettingsError(
@@ -171,7 +171,7 @@ def _hash_of_today(settings: Settings, pipeline: str) -> str | None:
 
 def _stays(settings: Settings, log: RunLog, events: list[Event]) -> str | None:
     """Return the reason why a run cannot be resumed with the current pipelines; None if it can."""
-    first = _first(events)
+    first = request_event(events)
     try:
         _pinned(settings, log, first.request.pipeline).to_go_on(first, "it began; it cannot go on")
     except (SettingsError, UnknownNameError) as error:
@@ -215,9 +215,3 @@ def _events(log: SqlRunLog, run_id: RunId) -> list[Event]:
         raise
     except WireError as error:
         raise StateStorageError(f"{log.location} cannot be read: {error.message}", location=log.location) from error
-
-
-def _first(events: list[Event]) -> RunRequested:
-    first = events[0].payload
-    assert isinstance(first, RunRequested)
-    return first

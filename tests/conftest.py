@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     ours = Path(__file__).resolve().parent.parent / "runtime" / "__init__.py"
     if tested != ours:
         pytest.exit(f"'runtime' is imported from {tested}, not from {ours}", returncode=3)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """Take back what a test has set of logging: an actor made in this process configures all of it."""
+    loggers = [logging.getLogger(name) for name in ("", "runtime", "actors", "serve")]
+    before = [(logger, logger.level, list(logger.handlers)) for logger in loggers]
+    yield
+    for logger, level, handlers in before:
+        logger.setLevel(level)
+        for handler in [each for each in logger.handlers if each not in handlers]:
+            logger.removeHandler(handler)
 
 
 @pytest.fixture(scope="session")

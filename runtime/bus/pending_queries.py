@@ -6,7 +6,6 @@ An asker that stops waiting sends a cancel frame, which distinguishes a timeout 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from typing import Any, NoReturn
 
 import msgspec
@@ -15,6 +14,7 @@ from runtime.bus.frames import CancelReason, Frame, Header, SendOutcome, cancel_
 from runtime.bus.queries import error_from_wire
 from runtime.bus.sender import Sender
 from runtime.errors import BusError, NoHandlerError, QueryCancelledError, QueryTimeoutError
+from runtime.primitives.background_tasks import spawn
 from runtime.primitives.clock import Clock, wait_at_most
 from runtime.primitives.ids import MessageId
 
@@ -31,7 +31,7 @@ class PendingQueries:
         self._sender = sender
         self._clock = clock
         self._waiting: dict[MessageId, _Waiting] = {}
-        self._tasks: set[asyncio.Task[SendOutcome]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def ask(self, query: Frame, timeout_s: float) -> dict[str, Any]:
         """Return the answer to a query. Raises BusErrors, and the error that a failed reply carries."""
@@ -65,7 +65,7 @@ class PendingQueries:
     def send_again(self) -> None:
         """Resend every unanswered query to a bus that may have forgotten it; copies are dropped on the way."""
         for waiting in self._waiting.values():
-            self._spawn(self._sender.send_once(waiting.frame))
+            spawn(self._tasks, self._sender.send_once(waiting.frame))
 
     def close(self) -> None:
         """Fail every unanswered query with QueryCancelledError."""
@@ -82,12 +82,7 @@ class PendingQueries:
         return await waiting.reply
 
     def _cancel(self, query: Header, reason: CancelReason) -> None:
-        self._spawn(self._sender.send(cancel_of(query, reason)))
-
-    def _spawn(self, work: Coroutine[Any, Any, SendOutcome]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        spawn(self._tasks, self._sender.send(cancel_of(query, reason)))
 
 
 def _raise_unsent(type_: str, outcome: SendOutcome) -> NoReturn:

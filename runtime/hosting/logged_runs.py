@@ -13,7 +13,7 @@ from runtime.primitives.ids import RunId
 from runtime.run.envelope import Envelope, Request
 from runtime.store.run_log import Entry, RunLog
 from runtime.supervision.decide import decide
-from runtime.supervision.events import Event, RunAdopted, RunRequested
+from runtime.supervision.events import Event, RunAdopted, RunRequested, request_event
 from runtime.supervision.forking import with_run_id
 from runtime.supervision.replay import decisions, fold
 from runtime.supervision.state import Decision, RunState
@@ -64,7 +64,7 @@ class LoggedRuns:
 
     def to_go_on(self, events: list[Event]) -> LoggedRun:
         """Return the run of these events. Raises SettingsError if it cannot continue under the rules of its start."""
-        first = _first(events)
+        first = request_event(events)
         config = self._pinned.to_go_on(first, f"run {events[0].run_id} began; it cannot go on")
         return LoggedRun(config, first.request, events)
 
@@ -87,14 +87,8 @@ class LoggedRuns:
         events = [event for event in self._log.events(source) if event.seq <= at_seq]
         if not events or events[-1].seq != at_seq:
             raise UnknownNameError(f"run '{source}' has no event {at_seq}", name=source, known=[])
-        first = _first(events)
+        first = request_event(events)
         config = self._pinned.to_go_on(first, f"run {source} began; it cannot be forked")
         copies = [with_run_id(event, run_id) for event in events]
         entries = [entry_of(config, event, after.state.envelope) for event, _, after in decisions(config, copies)]
         return LoggedRun(config, first.request, copies), entries
-
-
-def _first(events: list[Event]) -> RunRequested:
-    first = events[0].payload
-    assert isinstance(first, RunRequested)
-    return first

@@ -6,6 +6,7 @@ An event holds the instant at which it happened, so that deciding needs no clock
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -286,3 +287,10 @@ def decode_event(data: bytes) -> Event:
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise WireError(f"these {len(data)} bytes are no event: {error}", size_bytes=len(data)) from error
     return decode_payload(whole.run_id, whole.seq, whole.at_ms, body)
+
+
+def request_event(events: Sequence[Event]) -> RunRequested:
+    """Return the first event of a run's log, which is its request."""
+    first = events[0].payload
+    assert isinstance(first, RunRequested)
+    return first

@@ -85,3 +85,11 @@ def _shortened(text: str, terms: Collection[str]) -> str:
     places = [place for term in terms if (place := lowered.find(term)) >= 0]
     start = max(0, min(min(places, default=0) - 60, len(text) - MAX_QUOTE_CHARS))
     return text[start : start + MAX_QUOTE_CHARS].strip()
+
+
+def add_citation(citations: list[Citation], citation: Citation | None) -> int | None:
+    """Add a citation and return its number; None if nothing could be cited."""
+    if citation is None:
+        return None
+    citations.append(citation)
+    return len(citations) - 1

@@ -15,7 +15,7 @@ from runtime.codebase.index.records import ImportRecord, IndexedFile, SymbolReco
 from runtime.codebase.language_registry import all_words
 from runtime.codebase.parsing.head_docs import head_doc
 from runtime.codebase.resolution.symbol_links import dotted_path
-from runtime.codebase.tool_parts.citing import cite, cite_symbol
+from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
 from runtime.codebase.tool_parts.fallbacks import same_name, similar_paths
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
@@ -182,7 +182,7 @@ class _Map:
             "language": file.language,
             "lines": file.lines,
             "docstring": (module.docstring if module else "") or (said.text if said else ""),
-            "docstring_citation": self._number(cited),
+            "docstring_citation": add_citation(self._citations, cited),
             "symbols": [self._symbol_row(symbol) for symbol in shown[:limit]],
         }
 
@@ -200,7 +200,7 @@ class _Map:
             "docstring": symbol.docstring[:MAX_DOCSTRING_CHARS],
             "start_line": symbol.start_line,
             "end_line": symbol.end_line,
-            "citation": self._number(citation),
+            "citation": add_citation(self._citations, citation),
         }
 
     def _imports(self) -> list[dict[str, Any]]:
@@ -225,16 +225,15 @@ class _Map:
 
     def _importer_row(self, item: ImportRecord) -> dict[str, Any]:
         citation = cite(self._codebase, item.file, item.line, item.line, why=f"imports {self._place}")
-        return {"file": item.file, "line": item.line, "module": item.module, "citation": self._number(citation)}
+        return {
+            "file": item.file,
+            "line": item.line,
+            "module": item.module,
+            "citation": add_citation(self._citations, citation),
+        }
 
     def _is_inside(self, path: str | None) -> bool:
         return path is not None and (path == self._place or path.startswith(self._place + "/") or self._place == ".")
-
-    def _number(self, citation: Citation | None) -> int | None:
-        if citation is None:
-            return None
-        self._citations.append(citation)
-        return len(self._citations) - 1
 
 
 TOOL = CodeTool(

@@ -22,7 +22,7 @@ from runtime.codebase.knowledge.relation import Relation, RelationKind
 from runtime.codebase.language_registry import language_at
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS, VALUE_KINDS
 from runtime.codebase.resolution.symbol_links import importers_of_symbol, normal_name
-from runtime.codebase.tool_parts.citing import cite, cite_symbol
+from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
 from runtime.codebase.tool_parts.remembered_relations import relations_that_hold
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 from runtime.primitives.dotted_names import last_part
@@ -277,7 +277,7 @@ class _Sheet:
             "kind": symbol.kind,
             "signature": symbol.signature,
             "docstring": symbol.docstring,
-            "citation": self._number(citation),
+            "citation": add_citation(self.citations, citation),
         }
 
     def reference(self, item: ReferenceRecord, why: str) -> _Row:
@@ -289,7 +289,7 @@ class _Sheet:
             "enclosing": item.enclosing,
             "text": citation.quote if citation else "",
             "proof": _proof(item.proof),
-            "citation": self._number(citation),
+            "citation": add_citation(self.citations, citation),
         }
 
     def other(self, item: tuple[SymbolRecord, ReferenceRecord]) -> _Row:
@@ -304,7 +304,7 @@ class _Sheet:
             "module": item.module,
             "name": item.name,
             "text": citation.quote if citation else "",
-            "citation": self._number(citation),
+            "citation": add_citation(self.citations, citation),
         }
 
     def remembered(self, item: Relation, name: str) -> _Row:
@@ -320,7 +320,7 @@ class _Sheet:
             "start_line": item.start_line,
             "end_line": item.end_line,
             "text": citation.quote if citation else "",
-            "citation": self._number(citation),
+            "citation": add_citation(self.citations, citation),
         }
 
     def callee(self, item: Callee) -> _Row:
@@ -338,14 +338,8 @@ class _Sheet:
             "by_name": item.by_name,
             "state": item.state,
             "proof": _proof(item.proof),
-            "citation": self._number(citation),
+            "citation": add_citation(self.citations, citation),
         }
-
-    def _number(self, citation: Citation | None) -> int | None:
-        if citation is None:
-            return None
-        self.citations.append(citation)
-        return len(self.citations) - 1
 
 
 def _proof(steps: Proof) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import Callee, SymbolRecord
 from runtime.codebase.parsing.syntax import CALLABLE_KINDS
-from runtime.codebase.tool_parts.citing import cite, cite_symbol
+from runtime.codebase.tool_parts.citing import add_citation, cite, cite_symbol
 from runtime.codebase.tool_parts.fallbacks import similar_paths
 from runtime.codebase.tool_registry import CodeTool, Text, by_fields
 from runtime.errors import RepositoryError
@@ -182,7 +182,7 @@ class _Trace:
                 symbol=symbol.qualified_name,
             )
             row = {"symbol": symbol.qualified_name, "kind": kind, "file": symbol.file, "line": symbol.name_line}
-            self.entry_points.append(row | {"citation": self._number(made)})
+            self.entry_points.append(row | {"citation": add_citation(self.citations, made)})
 
     def follow(self, starts: list[SymbolRecord]) -> list[dict[str, Any]]:
         """Visit what the starts reach; fills `steps`, `outside` and `citations`."""
@@ -213,13 +213,7 @@ class _Trace:
         made = cite_symbol(self._codebase, symbol, why)
         proof = [{"kind": kind, "file": file, "line": line} for kind, file, line in (call.proof if call else ())]
         said = {"called_by": caller, "line": call and call.line, "by_name": False, "proof": proof}
-        self.steps.append({"depth": depth, **_place(symbol), **said, "citation": self._number(made)})
-
-    def _number(self, citation: Citation | None) -> int | None:
-        if citation is None:
-            return None
-        self.citations.append(citation)
-        return len(self.citations) - 1
+        self.steps.append({"depth": depth, **_place(symbol), **said, "citation": add_citation(self.citations, made)})
 
 
 TOOL = CodeTool(
