@@ -20,11 +20,13 @@ from runtime.codebase.overview.units import Unit, divide
 
 MAX_DESCRIBED_PARTS = 40
 MAX_NAMES_OF_PART = 3
+MAX_TIMES_DEFINED = 4
+OTHER_LANGUAGE_WEIGHT = 0.2
 MAX_IMPORTING_FILES = 100
 _NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
 _CONTAINERS = frozenset({"class", "struct", "interface", "trait", "enum", "object", "module"})
 # Languages in which a module is part of a file, and not the file itself.
-_WITH_MODULES = frozenset({"ruby", "rust"})
+_WITH_MODULES = frozenset({"ruby"})
 _NOT_TOLD = frozenset({"main", "tests"})
 
 PartKind = Literal["folder", "file", "document"]
@@ -70,7 +72,11 @@ class MainParts:
         total = max(1, sum(sizes.values()))
         importing = len(self.links.users(self.links.part_of(unit))) / max(1, len(sizes))
         # A small file that everybody imports, such as one of errors, is no main part.
-        return (unit.lines + importing * min(unit.lines, total / self._count)) / total, unit.path
+        weight = (unit.lines + importing * min(unit.lines, total / self._count)) / total
+        # Code in another language than the package's is often taken over, or small beside it in what it does.
+        own = self._files.own_languages
+        is_other = own and not any(self._files.languages[path] in own for path in unit.files)
+        return weight * (OTHER_LANGUAGE_WEIGHT if is_other else 1.0), unit.path
 
     def _part(self, unit: Unit) -> Part:
         name = self.links.part_of(unit)
@@ -78,7 +84,8 @@ class MainParts:
         if said is None:
             users = self.links.users(name) if name == unit.path else {}
             names = self._names_used(unit, list(users))
-            said = self._said_of_definition(names[0]) if names else None
+            stands_for_all = bool(names) and (unit.is_file or names[0].count > 0 or _is_called_like(names[0], unit))
+            said = self._said_of_definition(names[0]) if stands_for_all else None
         return Part(unit.path, len(unit.files), unit.lines, said, tuple(names), self._largest(unit), _kind(unit))
 
     def _largest(self, unit: Unit) -> str:
@@ -99,7 +106,12 @@ class MainParts:
         Only a name that is defined once among all parts is counted.
         """
         inside = set(unit.files)
-        own = {symbol.name: symbol for symbol in reversed(self._definitions) if symbol.file in inside}
+        found = [symbol for symbol in self._definitions if symbol.file in inside]
+        # A name that many files open again is the namespace of all.
+        found = [one for one in found if self._times_defined[one.name] <= MAX_TIMES_DEFINED] or found
+        # Of the pieces of one definition the one in the file that is called so stands for all.
+        found.sort(key=lambda symbol: symbol.file != unit.path)
+        own = {symbol.name: symbol for symbol in reversed(found)}
         single = {name for name in own if self._times_defined[name] == 1}
         counts = files_naming((self._files.lines(path) for path in users[:MAX_IMPORTING_FILES]), single)
         within = Counter[str]()
@@ -111,8 +123,9 @@ class MainParts:
             key=lambda symbol: (
                 -counts[symbol.name],
                 _plain_name(symbol.name) != stem,
-                not symbol.name[0].isupper(),
+                symbol.kind == "macro" or not (symbol.name[0].isupper() or language_at(symbol.file).name == "c"),
                 symbol.kind not in _CONTAINERS,
+                symbol.kind != "function",
                 -within[symbol.name],
                 symbol.start_line - symbol.end_line,
                 symbol.file,
@@ -149,6 +162,10 @@ class MainParts:
             said = Placed(title, path, at, at) if at and says_something(title, "") else None
             found.append(Part(path, 1, len(lines), said, (), path, "document"))
         return found
+
+
+def _is_called_like(named: Placed, unit: Unit) -> bool:
+    return _plain_name(named.text) == _plain_name(posixpath.basename(unit.path))
 
 
 def _kind(unit: Unit) -> PartKind:

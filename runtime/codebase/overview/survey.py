@@ -72,9 +72,10 @@ def survey(codebase: Codebase, place: str = ".") -> Survey:
 
 def _languages(files: FolderFiles) -> Iterator[Placed]:
     total = sum(files.sizes.values())
-    for language, lines in files.sources.languages[:MAX_LANGUAGES]:
+    known = sorted(files.sources.languages, key=lambda one: one[0] not in files.own_languages)
+    for language, lines in known[:MAX_LANGUAGES]:
         if lines < total * LEAST_SHARE:
-            return
+            continue
         own = [path for path in files.sizes if files.languages[path] == language]
         largest = max(own, key=lambda path: (files.sizes[path], path))
         yield Placed(language, largest, 1, 1, count=lines)

@@ -280,6 +280,7 @@ async def test_intent_and_planner_are_told_languages_folders_and_the_head_of_the
             prompt = request.messages[1].content
             assert "languages (files): python " in prompt
             assert "folders (files): relay " in prompt
+            assert "main part relay" in prompt
             assert "head of README.md:" in prompt
 
 
