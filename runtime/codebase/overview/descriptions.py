@@ -143,8 +143,9 @@ def _sentences(text: str) -> list[str]:
 
 def _located(lines: Sequence[str], first: int, last: int, sentence: str) -> Quoted | None:
     """Return a sentence with the fewest lines that hold it; None where none of the given ones do."""
+    opening = sentence.split()[0]
     for start in range(last, first - 1, -1):
-        if holds(lines[start - 1 : last], sentence):
+        if opening in lines[start - 1] and holds(lines[start - 1 : last], sentence):
             ends = (end for end in range(start, last + 1) if holds(lines[start - 1 : end], sentence))
             return Quoted(sentence, start, next(ends))
     return None

@@ -18,11 +18,10 @@ from runtime.codebase.overview.part_links import PartLinks
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.units import Unit, divide
 
-MAX_DESCRIBED_PARTS = 40
 MAX_NAMES_OF_PART = 3
 MAX_TIMES_DEFINED = 4
 OTHER_LANGUAGE_WEIGHT = 0.2
-MAX_IMPORTING_FILES = 100
+MAX_IMPORTING_FILES = 400
 _NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
 _CONTAINERS = frozenset({"class", "struct", "interface", "trait", "enum", "object", "module"})
 # Languages in which a module is part of a file, and not the file itself.
@@ -57,14 +56,14 @@ class MainParts:
         self._count = max(1, len(units))
         self.units = sorted(units, key=self._weight, reverse=True)
 
-    def parts(self) -> list[Part]:
-        """Return the parts; documents where there is no code. Only the first 40 are described."""
-        described = [self._part(unit) for unit in self.units[:MAX_DESCRIBED_PARTS]]
+    def parts(self, described: int) -> list[Part]:
+        """Return the parts; documents where there is no code. Only the first `described` ones tell what they are."""
+        told = [self._part(unit) for unit in self.units[:described]]
         rest = [
             Part(unit.path, len(unit.files), unit.lines, None, (), self._largest(unit), _kind(unit))
-            for unit in self.units[MAX_DESCRIBED_PARTS:]
+            for unit in self.units[described:]
         ]
-        return [*described, *rest] or self._documents()
+        return [*told, *rest] or self._documents(described)
 
     def _weight(self, unit: Unit) -> tuple[float, str]:
         """Return the share of a part in the lines, more where many files import it."""
@@ -83,6 +82,8 @@ class MainParts:
         said, names = self._said_of(unit), list[Placed]()
         if said is None:
             users = self.links.users(name) if name == unit.path else {}
+            # A number is told of all files or not at all.
+            users = users if len(users) <= MAX_IMPORTING_FILES else {}
             names = self._names_used(unit, list(users))
             stands_for_all = bool(names) and (unit.is_file or names[0].count > 0 or _is_called_like(names[0], unit))
             said = self._said_of_definition(names[0]) if stands_for_all else None
@@ -113,10 +114,10 @@ class MainParts:
         found.sort(key=lambda symbol: symbol.file != unit.path)
         own = {symbol.name: symbol for symbol in reversed(found)}
         single = {name for name in own if self._times_defined[name] == 1}
-        counts = files_naming((self._files.lines(path) for path in users[:MAX_IMPORTING_FILES]), single)
+        counts = files_naming(map(self._files.lines, users), single)
         within = Counter[str]()
         if not counts and len(unit.files) > 1:
-            within = files_naming((self._files.lines(path) for path in unit.files[:MAX_IMPORTING_FILES]), own)
+            within = files_naming(map(self._files.lines, unit.files[:MAX_IMPORTING_FILES]), own)
         stem = _plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
         ranked = sorted(
             own.values(),
@@ -151,13 +152,13 @@ class MainParts:
         said = of_definition(lines, symbol.start_line, symbol.end_line, symbol.docstring, symbol.name)
         return None if said is None else Placed(said.text, named.file, said.start_line, said.end_line, named.text)
 
-    def _documents(self) -> list[Part]:
+    def _documents(self, described: int) -> list[Part]:
         """Return documents as parts, for a folder without code."""
         files = self._files
         prose = [path for path in files.paths if language_named(files.languages[path]).role == "prose"]
         found: list[Part] = []
         for path in sorted(prose, key=lambda path: (path.count("/"), path)):
-            lines = files.lines(path) if len(found) < MAX_DESCRIBED_PARTS else ()
+            lines = files.lines(path) if len(found) < described else ()
             at, title = next(headings(lines), (0, ""))
             said = Placed(title, path, at, at) if at and says_something(title, "") else None
             found.append(Part(path, 1, len(lines), said, (), path, "document"))
