@@ -1,4 +1,4 @@
-"""Finds what a change touches, from the proofs of the code index: what must be verified, and what should be."""
+"""Finds what a change touches, from the proofs of the code index: what must or should be verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the search tools on the folder that a session works in: the repository, or a work tree beside it."""
+"""Runs the search tools on the folder that a session works in, which may lie beside the repository."""
 
 from __future__ import annotations
 

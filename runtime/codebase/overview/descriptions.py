@@ -24,6 +24,9 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(\"'])|(?<=[。！？])")
 _MAGIC = re.compile(
     r"\W*(?:frozen_string_literal|warn_indent|encoding|coding|typed|vim?|ex|mode|sourceURL)\s*[:=]", re.IGNORECASE
 )
+_TAG = re.compile(r"</?[a-zA-Z][\w-]*\s*/?>")
+# What points elsewhere, annotates, or is a title.
+_NO_SENTENCE = re.compile(r"\W*(?:see|todo|fixme|note|deprecated)\b|[@:#]|\\\w", re.IGNORECASE)
 _RULE = re.compile(r"[=\-~^*#+_.\s]{3,}$")
 _WORD = re.compile(r"[^\W\d_]+")
 _GENERIC = frozenset(
@@ -123,8 +126,8 @@ def _heads(folder: str, files: Sequence[str]) -> list[str]:
 def _sentences(text: str) -> list[str]:
     """Return the sentences of a comment's first two paragraphs, without titles that a rule underlines."""
     found: list[str] = []
-    for block in re.split(r"\n\s*\n", text.strip())[:2]:
-        lines = block.split("\n")
+    for block in [block for block in re.split(r"\n\s*\n", _TAG.sub("\n\n", text.strip())) if block.strip()][:3]:
+        lines = [line for line in block.split("\n") if not line.lstrip().startswith(("#", "@"))]
         kept = [
             line
             for place, line in enumerate(lines)
@@ -134,13 +137,15 @@ def _sentences(text: str) -> list[str]:
         ]
         flat = " ".join(" ".join(kept).split())
         found += [part.strip() for part in _SENTENCE_END.split(flat) if part.strip()]
-    return [sentence for sentence in found if len(sentence) <= MAX_QUOTE_CHARS][:4]
+    usable = [one for one in found if len(one) <= MAX_QUOTE_CHARS and not one.endswith(":")]
+    return [one for one in usable if not _NO_SENTENCE.match(one)][:4]
 
 
 def _located(lines: Sequence[str], first: int, last: int, sentence: str) -> Quoted | None:
     """Return a sentence with the fewest lines that hold it; None where none of the given ones do."""
+    opening = sentence.split()[0]
     for start in range(last, first - 1, -1):
-        if holds(lines[start - 1 : last], sentence):
+        if opening in lines[start - 1] and holds(lines[start - 1 : last], sentence):
             ends = (end for end in range(start, last + 1) if holds(lines[start - 1 : end], sentence))
             return Quoted(sentence, start, next(ends))
     return None

@@ -65,7 +65,7 @@ def purpose_in(lines: Sequence[str], names: Collection[str] = ()) -> Quoted | No
     considered = 0
     for paragraph in paragraphs(lines):
         sections = [heading for heading in paragraph.headings if heading != title and not _is_called(heading, names)]
-        quoted = None if _is_aside(sections) else first_sentences(paragraph.lines, paragraph.start_line)
+        quoted = None if _is_aside(sections) else first_sentences(paragraph.lines, paragraph.start_line, named)
         if quoted is None:
             continue
         considered += 1
@@ -78,11 +78,14 @@ def purpose_in(lines: Sequence[str], names: Collection[str] = ()) -> Quoted | No
     return introduction
 
 
-def first_sentences(lines: Sequence[str], first_line: int) -> Quoted | None:
-    """Return the first sentence of lines of prose, with the next one where it is short; None if none can be quoted."""
+def first_sentences(lines: Sequence[str], first_line: int, named: re.Pattern[str] | None = None) -> Quoted | None:
+    """Return the first sentence of lines of prose, with the next one where it is short; None if none can be quoted.
+
+    One that matches `named` may introduce a list.
+    """
     sentences = split_sentences(lines, first_line)
     for place, one in enumerate(sentences[:3]):
-        if not _is_worth_quoting(one.text):
+        if not _is_worth_quoting(one.text, may_introduce=named is not None and named.search(one.text) is not None):
             continue
         quoted = _held(lines, first_line, one.text, one.start_line, one.end_line)
         following = sentences[place + 1] if place + 1 < len(sentences) else None
@@ -110,8 +113,10 @@ def _is_called(heading: str, names: Collection[str]) -> bool:
     return heading.strip(" `*_").lower() in {name.lower() for name in names}
 
 
-def _is_worth_quoting(text: str) -> bool:
-    if len(_LETTER.findall(text)) < _LEAST_LETTERS or _NOT_ABOUT.search(text) or text.endswith(("?", ":")):
+def _is_worth_quoting(text: str, *, may_introduce: bool = False) -> bool:
+    if len(_LETTER.findall(text)) < _LEAST_LETTERS or _NOT_ABOUT.search(text) or text.endswith("?"):
+        return False
+    if text.endswith(":") and not may_introduce:
         return False
     is_wide = any(character > "\u2e80" for character in text)
     return is_wide or len(text.split()) >= _LEAST_WORDS

@@ -11,6 +11,15 @@ from runtime.codebase.codebase import Codebase
 from runtime.codebase.overview.manifests import Manifest, is_manifest, read_manifest
 from runtime.codebase.overview.source_files import SourceFiles, sort_files
 
+_SCRIPTED = ("javascript", "typescript", "tsx", "jsx")
+_JAVA = ("java", "kotlin", "scala", "groovy")
+_LANGUAGES_OF: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("pyproject.toml", "setup.py", "setup.cfg"), ("python", "cython")),
+    **{"cargo.toml": ("rust",), "go.mod": ("go",), "package.json": _SCRIPTED, "composer.json": ("php",)},
+    **{"gemfile": ("ruby",), "pom.xml": _JAVA, "build.gradle": _JAVA, "build.gradle.kts": _JAVA},
+    **{"cmakelists.txt": ("c", "cpp")},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -37,6 +46,13 @@ class FolderFiles:
         self.sources: SourceFiles = sort_files(below, place)
         self.sizes = self.sources.sizes
         self._read_manifests: dict[str, Manifest] = {}
+
+    @functools.cached_property
+    def own_languages(self) -> frozenset[str]:
+        """Return the languages of the packages that the metadata of the repository and the folder declare."""
+        names = {posixpath.basename(path).lower() for path in self.codebase.readable_paths() if "/" not in path}
+        names |= {posixpath.basename(path).lower() for path in in_folder(self.place, self.manifests)}
+        return frozenset(language for name in names for language in _LANGUAGES_OF.get(name, ()))
 
     @functools.cached_property
     def manifests(self) -> frozenset[str]:

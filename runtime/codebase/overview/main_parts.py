@@ -18,13 +18,14 @@ from runtime.codebase.overview.part_links import PartLinks
 from runtime.codebase.overview.prose_lines import headings
 from runtime.codebase.overview.units import Unit, divide
 
-MAX_DESCRIBED_PARTS = 40
 MAX_NAMES_OF_PART = 3
-MAX_IMPORTING_FILES = 100
+MAX_TIMES_DEFINED = 4
+OTHER_LANGUAGE_WEIGHT = 0.2
+MAX_IMPORTING_FILES = 400
 _NAMED_KINDS = (*("class", "struct", "interface", "trait", "function", "enum", "type", "object", "module", "macro"),)
 _CONTAINERS = frozenset({"class", "struct", "interface", "trait", "enum", "object", "module"})
 # Languages in which a module is part of a file, and not the file itself.
-_WITH_MODULES = frozenset({"ruby", "rust"})
+_WITH_MODULES = frozenset({"ruby"})
 _NOT_TOLD = frozenset({"main", "tests"})
 
 PartKind = Literal["folder", "file", "document"]
@@ -55,14 +56,14 @@ class MainParts:
         self._count = max(1, len(units))
         self.units = sorted(units, key=self._weight, reverse=True)
 
-    def parts(self) -> list[Part]:
-        """Return the parts; documents where there is no code. Only the first 40 are described."""
-        described = [self._part(unit) for unit in self.units[:MAX_DESCRIBED_PARTS]]
+    def parts(self, described: int) -> list[Part]:
+        """Return the parts; documents where there is no code. Only the first `described` ones tell what they are."""
+        told = [self._part(unit) for unit in self.units[:described]]
         rest = [
             Part(unit.path, len(unit.files), unit.lines, None, (), self._largest(unit), _kind(unit))
-            for unit in self.units[MAX_DESCRIBED_PARTS:]
+            for unit in self.units[described:]
         ]
-        return [*described, *rest] or self._documents()
+        return [*told, *rest] or self._documents(described)
 
     def _weight(self, unit: Unit) -> tuple[float, str]:
         """Return the share of a part in the lines, more where many files import it."""
@@ -70,15 +71,22 @@ class MainParts:
         total = max(1, sum(sizes.values()))
         importing = len(self.links.users(self.links.part_of(unit))) / max(1, len(sizes))
         # A small file that everybody imports, such as one of errors, is no main part.
-        return (unit.lines + importing * min(unit.lines, total / self._count)) / total, unit.path
+        weight = (unit.lines + importing * min(unit.lines, total / self._count)) / total
+        # Code in another language than the package's is often taken over, or small beside it in what it does.
+        own = self._files.own_languages
+        is_other = own and not any(self._files.languages[path] in own for path in unit.files)
+        return weight * (OTHER_LANGUAGE_WEIGHT if is_other else 1.0), unit.path
 
     def _part(self, unit: Unit) -> Part:
         name = self.links.part_of(unit)
         said, names = self._said_of(unit), list[Placed]()
         if said is None:
             users = self.links.users(name) if name == unit.path else {}
+            # A number is told of all files or not at all.
+            users = users if len(users) <= MAX_IMPORTING_FILES else {}
             names = self._names_used(unit, list(users))
-            said = self._said_of_definition(names[0]) if names else None
+            stands_for_all = bool(names) and (unit.is_file or names[0].count > 0 or _is_called_like(names[0], unit))
+            said = self._said_of_definition(names[0]) if stands_for_all else None
         return Part(unit.path, len(unit.files), unit.lines, said, tuple(names), self._largest(unit), _kind(unit))
 
     def _largest(self, unit: Unit) -> str:
@@ -99,20 +107,26 @@ class MainParts:
         Only a name that is defined once among all parts is counted.
         """
         inside = set(unit.files)
-        own = {symbol.name: symbol for symbol in reversed(self._definitions) if symbol.file in inside}
+        found = [symbol for symbol in self._definitions if symbol.file in inside]
+        # A name that many files open again is the namespace of all.
+        found = [one for one in found if self._times_defined[one.name] <= MAX_TIMES_DEFINED] or found
+        # Of the pieces of one definition the one in the file that is called so stands for all.
+        found.sort(key=lambda symbol: symbol.file != unit.path)
+        own = {symbol.name: symbol for symbol in reversed(found)}
         single = {name for name in own if self._times_defined[name] == 1}
-        counts = files_naming((self._files.lines(path) for path in users[:MAX_IMPORTING_FILES]), single)
+        counts = files_naming(map(self._files.lines, users), single)
         within = Counter[str]()
         if not counts and len(unit.files) > 1:
-            within = files_naming((self._files.lines(path) for path in unit.files[:MAX_IMPORTING_FILES]), own)
+            within = files_naming(map(self._files.lines, unit.files[:MAX_IMPORTING_FILES]), own)
         stem = _plain_name(posixpath.splitext(posixpath.basename(unit.path))[0])
         ranked = sorted(
             own.values(),
             key=lambda symbol: (
                 -counts[symbol.name],
                 _plain_name(symbol.name) != stem,
-                not symbol.name[0].isupper(),
+                symbol.kind == "macro" or not (symbol.name[0].isupper() or language_at(symbol.file).name == "c"),
                 symbol.kind not in _CONTAINERS,
+                symbol.kind != "function",
                 -within[symbol.name],
                 symbol.start_line - symbol.end_line,
                 symbol.file,
@@ -138,17 +152,21 @@ class MainParts:
         said = of_definition(lines, symbol.start_line, symbol.end_line, symbol.docstring, symbol.name)
         return None if said is None else Placed(said.text, named.file, said.start_line, said.end_line, named.text)
 
-    def _documents(self) -> list[Part]:
+    def _documents(self, described: int) -> list[Part]:
         """Return documents as parts, for a folder without code."""
         files = self._files
         prose = [path for path in files.paths if language_named(files.languages[path]).role == "prose"]
         found: list[Part] = []
         for path in sorted(prose, key=lambda path: (path.count("/"), path)):
-            lines = files.lines(path) if len(found) < MAX_DESCRIBED_PARTS else ()
+            lines = files.lines(path) if len(found) < described else ()
             at, title = next(headings(lines), (0, ""))
             said = Placed(title, path, at, at) if at and says_something(title, "") else None
             found.append(Part(path, 1, len(lines), said, (), path, "document"))
         return found
+
+
+def _is_called_like(named: Placed, unit: Unit) -> bool:
+    return _plain_name(named.text) == _plain_name(posixpath.basename(unit.path))
 
 
 def _kind(unit: Unit) -> PartKind:

@@ -164,7 +164,7 @@ def _go_mod(path: str, lines: _Lines) -> Manifest:
         for number, line in enumerate(lines, 1)
         if (found := re.match(r"(?:require\s+|\t)([\w.-]+\.[\w.-]+/\S+)\s+v", line)) and "// indirect" not in line
     ]
-    name = re.sub(r"/v\d+$", "", module).rpartition("/")[2]
+    name = "/".join(re.sub(r"/v\d+$", "", module).split("/")[-2:])
     return Manifest(path, name, dependencies=tuple(needed[:MAX_DEPENDENCIES]))
 
 

@@ -53,7 +53,7 @@ def paragraphs(lines: Sequence[str]) -> Iterator[Paragraph]:
         if heading is not None:
             level, title = heading
             above = [*(kept for kept in above if kept[0] < level), (level, title)]
-        is_prose = heading is None and _is_prose(line) and not _is_rule_of_heading(lines, number)
+        is_prose = heading is None and _is_prose(line, is_first=not held) and not _is_rule_of_heading(lines, number)
         if held and (not is_prose or start + len(held) != number):
             yield Paragraph(start, tuple(held), _titles(above if heading is None else before))
             held, count = [], count + 1
@@ -104,7 +104,7 @@ class _Inside:
     """Tracks the block that the present line of a document belongs to."""
 
     def __init__(self) -> None:
-        self._fenced = self._commented = self._block = False
+        self._fenced = self._commented = self._block = self._paragraph = False
         self._directive = -1
 
     def leaves_out(self, line: str) -> bool:
@@ -119,13 +119,15 @@ class _Inside:
             return True
         indent = len(line) - len(line.lstrip())
         if not line.strip():
-            self._block = False
+            self._block = self._paragraph = False
             return False
         if 0 <= self._directive < indent:
             return True
         self._directive = indent if line.lstrip().startswith("..") else -1
         self._block = self._block or _MARKUP.match(line) is not None or _LIST.match(line) is not None
-        return self._block or indent > 0
+        # An indented line goes on with a paragraph, and begins none.
+        self._paragraph = not self._block and (self._paragraph or indent == 0)
+        return not self._paragraph
 
 
 def _heading(lines: Sequence[str], number: int, underlines: list[str]) -> tuple[int, str] | None:
@@ -140,7 +142,7 @@ def _heading(lines: Sequence[str], number: int, underlines: list[str]) -> tuple[
     if ruled is None or not is_title or _MARKUP.match(line):
         return None
     above = lines[number - 2] if number > 1 else ""
-    if number > 1 and above.strip() and not _UNDERLINE.match(above) and not _LETTER.search(above):
+    if above.lstrip().startswith(("|", "+-")):
         return None
     mark = ruled.group(1)
     if mark not in underlines:
@@ -152,11 +154,12 @@ def _is_rule_of_heading(lines: Sequence[str], number: int) -> bool:
     return _UNDERLINE.match(lines[number - 1]) is not None
 
 
-def _is_prose(line: str) -> bool:
+def _is_prose(line: str, *, is_first: bool) -> bool:
+    """Return whether a line is prose, the first or a further one of its paragraph."""
     if not _LETTER.search(line):
         return False
     told = _QUOTE.sub("", line, count=1) if _QUOTE.match(line) else line
     if any(pattern.match(told) for pattern in (_DIRECTIVE, _MARKUP, _LIST, _ADMONITION)):
         return False
-    # A row of links is no sentence.
-    return _LETTER.search(_LINK.sub("", told[:MAX_LINE_CHARS])) is not None
+    # A row of links is no sentence, but it may go on with one.
+    return not is_first or _LETTER.search(_LINK.sub("", told[:MAX_LINE_CHARS])) is not None

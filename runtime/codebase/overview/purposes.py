@@ -49,8 +49,8 @@ def purposes_of(files: FolderFiles) -> list[Placed]:
 def names_of(files: FolderFiles) -> set[str]:
     """Return what a folder is called: by its metadata, and by its own name."""
     folder = files.codebase.root.name if files.place == "." else posixpath.basename(files.place)
-    names = {folder, folder.rpartition("+")[2], *(manifest.name for manifest in files.manifests_of(files.place))}
-    names |= {name.rpartition("/")[2] for name in names}
+    names = {folder, *(manifest.name for manifest in files.manifests_of(files.place))}
+    names |= {name.replace("+", "/") for name in names} | {re.split(r"[/+]", name)[-1] for name in names}
     names |= {name.removesuffix(ending) for name in names for ending in _ENDINGS}
     return {name for name in names if len(name) > 1}
 

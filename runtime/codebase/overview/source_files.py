@@ -15,10 +15,10 @@ from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.index.records import IndexedFile
 from runtime.codebase.language_registry import language_named
 
-_FIXTURES = frozenset({"__testfixtures__", "__fixtures__", "__test__"})
+_FIXTURES = frozenset({"__testfixtures__", "testfixtures", "__fixtures__", "__test__"})
 # Folders with programs for those who work on the repository.
 _TOOLING = frozenset(
-    {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc"}
+    {"scripts", "script", "ci", "hack", "buildsrc", "build-aux", "packaging", "debian", "extra", "misc", "cmake", "m4"}
 )
 _BUILD_LANGUAGES = frozenset({"make", "makefile", "cmake", "dockerfile", "bazel", "starlark", "gradle", "batch", "nix"})
 

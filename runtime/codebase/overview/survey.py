@@ -14,6 +14,7 @@ from runtime.codebase.overview.purposes import purposes_of
 from runtime.codebase.overview.source_files import Aside
 from runtime.codebase.overview.ways_in import entries_of, reading_of
 
+MAX_DESCRIBED = 12
 MAX_LANGUAGES = 3
 LEAST_SHARE = 0.01
 MAX_DEPENDENCIES = 8
@@ -48,11 +49,14 @@ class Survey:
     reading: tuple[Placed, ...]
 
 
-def survey(codebase: Codebase, place: str = ".") -> Survey:
-    """Survey the folder at a path relative to the root; `.` is the whole repository."""
+def survey(codebase: Codebase, place: str = ".", *, described: int = MAX_DESCRIBED) -> Survey:
+    """Survey the folder at a path relative to the root; `.` is the whole repository.
+
+    `described`: of how many parts, the heaviest first, it is found out what they are.
+    """
     files = FolderFiles(codebase, place)
     main = MainParts(files)
-    parts, purpose = main.parts(), purposes_of(files)
+    parts, purpose = main.parts(described), purposes_of(files)
     if not purpose and parts and parts[0].said is not None and not parts[0].said.about:
         purpose = [parts[0].said]
     entries = entries_of(files, main.units)
@@ -72,9 +76,10 @@ def survey(codebase: Codebase, place: str = ".") -> Survey:
 
 def _languages(files: FolderFiles) -> Iterator[Placed]:
     total = sum(files.sizes.values())
-    for language, lines in files.sources.languages[:MAX_LANGUAGES]:
+    known = sorted(files.sources.languages, key=lambda one: one[0] not in files.own_languages)
+    for language, lines in known[:MAX_LANGUAGES]:
         if lines < total * LEAST_SHARE:
-            return
+            continue
         own = [path for path in files.sizes if files.languages[path] == language]
         largest = max(own, key=lambda path: (files.sizes[path], path))
         yield Placed(language, largest, 1, 1, count=lines)

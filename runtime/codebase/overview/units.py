@@ -7,14 +7,27 @@ other folder is one part, and so is a file that lies beside the parts. Pure func
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 # A part with this share of all lines says too little: its own parts are listed too.
 DOMINANT_SHARE = 0.6
 MAX_DEPTH = 12
-_NO_PARTS = frozenset({"setup.py", "conftest.py", "noxfile.py", "tasks.py", "build.rs", "fabfile.py", "manage.py"})
-_TOOLING = (".config.js", ".config.ts", ".config.mjs", ".config.cjs", ".config.mts", ".conf.js", "file.js", "rc.js")
+_NO_PARTS = frozenset(
+    {
+        "setup.py",
+        "conftest.py",
+        "noxfile.py",
+        "tasks.py",
+        "build.rs",
+        "fabfile.py",
+        "manage.py",
+        "runtests.py",
+        "bench.py",
+    }
+)
+_TOOLING = re.compile(r"(?:\.(?:config|conf)|rc|^(?:gulp|grunt|jake|rake|cake|web)file)\.[cm]?[jt]s$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +61,7 @@ class _Divider:
     def _of_file(self, path: str) -> Unit | None:
         name, lines = posixpath.basename(path), self._sizes[path]
         is_small = lines < self._total * DOMINANT_SHARE / 2
-        if is_small and (name in self._heads or name.lower() in _NO_PARTS or name.lower().endswith(_TOOLING)):
+        if is_small and (name in self._heads or name.lower() in _NO_PARTS or _TOOLING.search(name)):
             return None
         return Unit(path, (path,), lines, is_file=True)
 
@@ -71,8 +84,28 @@ class _Divider:
         return [Unit(folder, rest, sum(self._sizes[path] for path in rest)), *opened]
 
 
+def _with_own_pieces(units: Sequence[Unit]) -> list[Unit]:
+    """Join files to the one whose name theirs go on with: `Depot.Async.cs` is a piece of `Depot.cs`."""
+    by_stem = {posixpath.splitext(unit.path): unit for unit in units if unit.is_file}
+    pieces: dict[str, list[Unit]] = {}
+    for (stem, ending), unit in by_stem.items():
+        head = posixpath.join(posixpath.dirname(stem), posixpath.basename(stem).split(".")[0])
+        owner = by_stem.get((head, ending))
+        pieces.setdefault(unit.path if owner is None else owner.path, []).append(unit)
+    joined = []
+    for unit in units:
+        own = pieces.get(unit.path, ())
+        if not unit.is_file or len(own) == 1:
+            joined.append(unit)
+        elif own:
+            files = tuple(path for piece in own for path in piece.files)
+            joined.append(Unit(unit.path, files, sum(piece.lines for piece in own), is_file=True))
+    return joined
+
+
 def _with_own_heads(units: Sequence[Unit]) -> list[Unit]:
     """Join a file to the folder beside it that bears its name: `assets.rs` speaks for `assets`."""
+    units = _with_own_pieces(units)
     folders = {unit.path: unit for unit in units if not unit.is_file}
     for unit in units:
         folder = folders.get(posixpath.splitext(unit.path)[0]) if unit.is_file else None

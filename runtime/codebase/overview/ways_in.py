@@ -89,8 +89,10 @@ def _exports(files: FolderFiles, manifests: Sequence[Manifest]) -> Iterator[Entr
     candidates = {path for path in (*named, *usual) if path in files.sizes}
     lines = {path: files.lines_below(posixpath.dirname(path)) for path in candidates}
     found: list[str] = []
+    # Below the outermost package a file exports to the rest of the package, not to its users.
+    outermost = min((path.count("/") for path in candidates), default=0)
     for path in sorted(candidates, key=lambda path: (path.count("/"), -lines[path], path)):
-        is_deeper = bool(found) and path.count("/") > found[0].count("/")
+        is_deeper = path.count("/") > outermost
         if len(found) == MAX_EXPORTING_FILES or is_deeper:
             return
         exported = entry_points.exports(path, files.lines(path))

@@ -53,7 +53,7 @@ def describe_folder(codebase: Codebase, path: str = ".", max_parts: int = MAX_PA
     found = found or log.retry("folder_by_name", lambda: _named_like(path, folders), "not_found")
     if not found:
         return log.result("not_found", {"path": path}, [], error=f"no folder {path} in the index")
-    return _Result(codebase, survey(codebase, found[0]), max_parts).result(log)
+    return _Result(codebase, survey(codebase, found[0], described=max_parts), max_parts).result(log)
 
 
 def _folders(codebase: Codebase) -> set[str]:

@@ -299,6 +299,7 @@ async def test_intent_and_planner_are_told_languages_folders_files_and_the_head_
             prompt = request.messages[1].content
             assert "languages (files): python " in prompt
             assert "folders (files): relay " in prompt
+            assert "main part relay" in prompt
             assert "head of README.md:" in prompt
             assert re.search(r"^files of relay: .*van\.py", prompt, re.MULTILINE)
 

@@ -213,3 +213,53 @@ def test_a_file_that_speaks_for_the_folder_beside_it_is_one_part_with_it(describ
     assert parts_of(result) == {"src/shelf": "Keeps boxes on shelves.", "src/wire.rs": ""}
     assert [(row["source"], row["target"]) for row in result.data["edges"]] == [("src/wire.rs", "src/shelf")]
     assert [row["names"] for row in result.data["entries"]] == [["shelf", "wire"]]
+
+
+@pytest.mark.parametrize(
+    ("doc", "expected"),
+    [
+        ("/// <summary>\n/// Holds all boxes.\n/// </summary>\n", "Holds all boxes."),
+        ("/// See the shelf. Holds all boxes.\n", "Holds all boxes."),
+    ],
+    ids=["tags", "pointer"],
+)
+def test_markup_and_pointers_are_not_what_a_part_says(describe: Describe, doc: str, expected: str) -> None:
+    files = {"Depot.cs": f"{doc}public class Depot {{\n}}\n", "Shelf.cs": "public class Shelf {\n}\n"}
+    assert parts_of(describe(files))["Depot.cs"] == expected
+
+
+def test_pieces_of_one_definition_are_one_part(describe: Describe) -> None:
+    piece = "public partial class Depot {\n}\n"
+    files = {"Depot.cs": f"/// Holds all boxes.\n{piece}", "Depot.Async.cs": piece, "Shelf.cs": "class Shelf {\n}\n"}
+    assert parts_of(describe(files)) == {"Depot.cs": "Holds all boxes.", "Shelf.cs": ""}
+
+
+def test_only_the_outermost_package_exports_to_its_users(describe: Describe) -> None:
+    files = {**DEPOT, "depot/__init__.py": "", "depot/net/__init__.py": "from depot.net.wire import Wire\n"}
+    assert [row["kind"] for row in describe(files).data["entries"]] == ["command"]
+
+
+def test_code_in_another_language_than_the_package_comes_behind(describe: Describe) -> None:
+    taken = "".join(f"function f{number}() {{ return {number}; }}\n" for number in range(20))
+    result = describe({**DEPOT, "depot/assets/search.js": taken})
+    assert [row["language"] for row in result.data["languages"]] == ["python", "javascript"]
+    assert next(iter(parts_of(result))) != "depot/assets"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["src/testFixtures/java/Boxes.py", "karma.conf.cjs", "cmake/check.c", "runtests.py", "__testfixtures__/x.js"],
+)
+def test_fixtures_and_tooling_are_no_parts(describe: Describe, path: str) -> None:
+    told = parts_of(describe({**DEPOT, path: "int main(void) { return 0; }\n"}))
+    assert not any(path.startswith(part) for part in told)
+
+
+def test_the_namespace_of_all_files_is_no_name_of_a_part(describe: Describe) -> None:
+    files = {
+        f"lib/depot/part{number}.rb": f"module Depot\n  class Part{number}\n    def go\n    end\n  end\nend\n"
+        for number in range(6)
+    }
+    names = [used["name"] for row in describe(files).data["parts"] for used in row["names"]]
+    assert names
+    assert "Depot" not in names

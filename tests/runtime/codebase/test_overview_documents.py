@@ -69,6 +69,26 @@ def test_sections_of_one_rank_without_a_title_do_not_introduce() -> None:
     assert said("### Colours\n\nIt has colours for all boxes.\n\n### Sizes\n\nIt has sizes as well.\n", "depot") == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<!-- x\n-->\nThe Depot\n=========\n\nA store for all boxes.\n", "A store for all boxes."),
+        (
+            "# Depot\n\nDepot, a store for the boxes\n  that are not in crates.\n",
+            "Depot, a store for the boxes that are not in crates.",
+        ),
+        (
+            "# Depot\n\nDepot is a store (beside\n[crates](https://crates.example)).\n",
+            "Depot is a store (beside [crates](https://crates.example)).",
+        ),
+        ("# Depot\n\nDepot is a **fast** store featuring:\n\n- boxes\n", "Depot is a **fast** store featuring:"),
+    ],
+    ids=["title below a comment", "indented line", "line of a link", "list that follows"],
+)
+def test_the_whole_sentence_is_quoted(text: str, expected: str) -> None:
+    assert said(text, "depot") == expected
+
+
 def test_a_tagline_in_a_quotation_is_quoted_and_a_warning_in_one_is_not() -> None:
     assert said("# Depot\n\n> A store for boxes, written in Go.\n") == "A store for boxes, written in Go."
     assert said("# Depot\n\n> **Warning:** this is not ready for use.\n") == ""

@@ -1,4 +1,4 @@
-"""Describes a repository to a model that plans: languages, folders, files, the head of its README."""
+"""Describes a repository to a model that plans: languages, folders, files, parts, entries, README."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from collections.abc import Mapping
 from actors.capabilities.code_analysis.evidence.claims import plain
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.overview.folder_files import Placed
+from runtime.codebase.overview.main_parts import Part
+from runtime.codebase.overview.survey import Survey, survey
 
 MAX_FOLDERS = 40
 MAX_LANGUAGES = 8
+MAX_PARTS = 12
+MAX_ENTRIES = 6
 MAX_HEAD_CHARS = 1_600
 MAX_LINE_CHARS = 300
 MAX_FILES_CHARS = 8_000
@@ -35,7 +40,32 @@ def overview_of(codebase: Codebase, by_language: Mapping[str, int]) -> list[str]
     languages = [f"{name} {count}" for name, count in Counter(by_language).most_common(MAX_LANGUAGES)]
     lines = [f"languages (files): {', '.join(languages)}"] if languages else []
     lines.append(f"folders (files): {', '.join(_folders(paths))}")
-    return [*lines, *_head(codebase, paths)]
+    return [*lines, *_surveyed(survey(codebase)), *_head(codebase, paths)]
+
+
+def _surveyed(found: Survey) -> list[str]:
+    """Return what the repository says of itself, its main parts and its entry points, each with its lines."""
+    lines = [f"says of itself: {_quoted(one)}" for one in found.purpose]
+    lines += [f"main part {_described(part)}" for part in found.parts[:MAX_PARTS]]
+    lines += [
+        plain(f"entry point: {one.kind} {one.name} ({one.file}:{one.start_line})")
+        for one in found.entries[:MAX_ENTRIES]
+    ]
+    return [_printable(line)[:MAX_LINE_CHARS] for line in lines]
+
+
+def _described(part: Part) -> str:
+    """Return a part with what it, or a definition in it, says of itself, else with the names in it."""
+    sized = f"{plain(part.name)} ({part.files} files)"
+    if part.said is None:
+        names = ", ".join(used.text for used in part.names)
+        return f"{sized}, with {names}" if names else sized
+    defines = f", with {part.said.about}" if part.said.about else ""
+    return f"{sized}{defines}: {_quoted(part.said)}"
+
+
+def _quoted(one: Placed) -> str:
+    return f"{plain(one.text)} ({plain(one.file)}:{one.start_line})"
 
 
 def files_of(codebase: Codebase) -> list[str]:
