@@ -243,6 +243,7 @@ def _draft(synthesis: SynthesisOutput, judged: CritiqueOutput, plan: PlanOutput)
         seen=synthesis.seen or [],
         asked=[call_text(step) for step in plan.steps if not step.top_of],
         hint=_hint_of(judged),
+        confidence=None if judged.judged_hints is msgspec.UNSET else judged.confidence,
     )
 
 

@@ -184,8 +184,9 @@ async def assemble(
     # When nothing was found, name a bound that forbade searching: «not found» would claim too much.
     ended_by = view.ended_by or (None if citations else bound_reached(view))
     is_empty = not citations and not cited_commits(findings)
-    confidence = (0.0 if ended_by is None else None) if is_empty else _confidence(view, collected)
-    is_found = confidence is None or confidence >= ENOUGH
+    confidence = _confidence(view, collected, ended_by, is_empty=is_empty)
+    # Claims that a judge left standing are an answer, however unsure of the whole it is.
+    is_found = confidence is None or confidence >= ENOUGH or (collected.draft is not None and not is_empty)
     if citations and not is_found:
         findings = as_likely(findings)
         citations = ranked_citations(findings)
@@ -217,10 +218,14 @@ async def assemble(
     return output, _turn(context, view, question, findings)
 
 
-def _confidence(view: StageView, collected: Collected) -> float | None:
-    """Return the confidence of the best round of a question in words; None for other questions, or with a model."""
+def _confidence(view: StageView, collected: Collected, ended_by: str | None, *, is_empty: bool) -> float | None:
+    """Return that of a model's judge, or of the rules' best round of a question in words; 0 if nothing was found."""
+    if is_empty:
+        # What a model wrote and its judge struck was looked for, even if rounds or tool calls were used up.
+        is_cut_short = (ended_by if collected.draft is None else view.ended_by) is not None
+        return None if is_cut_short else 0.0
     if collected.draft is not None:
-        return None
+        return collected.draft.confidence
     said = [done.confidence for done in passes_of(view)]
     synthesis = synthesis_if_any(view)
     if not said and synthesis is not None:

@@ -32,7 +32,8 @@ class ModelDraft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Holds what a pass leaves behind whose claims a model wrote: they are the whole answer so far.
 
     `dropped`: its claims that the facts did not bear, by reason; `seen`: the facts that it was shown and that this pass
-    found; `asked`: the tool calls of its plan. `hint`: what the critic wants looked at next.
+    found; `asked`: the tool calls of its plan. `hint`: what the critic wants looked at next. `confidence`: how sure the
+    model that judged the claims is that the answer is right and whole, 0 to 1; None if none judged them.
     """
 
     dropped: dict[str, int] = {}
@@ -41,6 +42,7 @@ class ModelDraft(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seen: list[Fact] = []
     asked: list[str] = []
     hint: str = ""
+    confidence: float | None = None
 
 
 class PassRecord(msgspec.Struct, frozen=True, kw_only=True):
