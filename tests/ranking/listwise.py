@@ -13,8 +13,8 @@ from runtime.codebase.search.features import FEATURES
 from tests.ranking.examples import Example, Numbers
 
 PENALTY = 40.0
-STEPS = 200
-RATE = 0.05
+MAX_STEPS = 30
+LEAST_GAIN, SMALLEST_STEP = 1e-9, 1e-6
 COMMIT_WEIGHT = 0.5
 
 
@@ -25,25 +25,38 @@ def fit(examples: Sequence[Example], names: Collection[str], *, penalty: float =
     rows = np.concatenate([example.rows[:, columns] for example in used])
     deviations = rows.std(axis=0) + 1e-9
     scaled = (rows - rows.mean(axis=0)) / deviations
-    groups = np.repeat(np.arange(len(used)), [len(example.gains) for example in used])
+    starts = np.cumsum([0, *(len(example.gains) for example in used[:-1])])
     targets = np.concatenate([example.gains / example.gains.sum() for example in used])
     shares = np.array([COMMIT_WEIGHT if example.case.kind == "commit" else 1.0 for example in used])
-    weights = _descend(scaled, targets, groups, shares / shares.sum(), penalty / len(used))
+    weights = _least(scaled, targets, starts, shares / shares.sum(), penalty / len(used))
     return {FEATURES[column]: float(weight) for column, weight in zip(columns, weights / deviations, strict=True)}
 
 
-def _descend(scaled: Numbers, targets: Numbers, groups: np.ndarray, shares: Numbers, penalty: float) -> Numbers:
-    """Minimise by Adam over all examples at once."""
-    weights = np.zeros(scaled.shape[1])
-    mean, square = np.zeros_like(weights), np.zeros_like(weights)
-    for step in range(1, STEPS + 1):
+def _least(scaled: Numbers, targets: Numbers, starts: np.ndarray, shares: Numbers, penalty: float) -> Numbers:
+    """Return the weights of the least loss, by Newton's method: the loss is convex. `starts`: of each example."""
+    sizes = np.diff([*starts, len(scaled)])
+    of_row = np.repeat(shares, sizes)
+
+    def loss(weights: Numbers) -> float:
         scores = scaled @ weights
-        tops = np.full(len(shares), -np.inf)
-        np.maximum.at(tops, groups, scores)
-        raised = np.exp(scores - tops[groups])
-        expected = raised / np.bincount(groups, raised, len(shares))[groups]
-        slope = scaled.T @ ((expected - targets) * shares[groups]) + penalty * weights
-        mean = 0.9 * mean + 0.1 * slope
-        square = 0.99 * square + 0.01 * slope**2
-        weights -= RATE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
+        tops = np.maximum.reduceat(scores, starts)
+        sums = np.log(np.add.reduceat(np.exp(scores - np.repeat(tops, sizes)), starts)) + tops
+        return float(shares @ sums - (targets * of_row) @ scores + penalty / 2 * weights @ weights)
+
+    weights = np.zeros(scaled.shape[1])
+    least = loss(weights)
+    for _ in range(MAX_STEPS):
+        scores = scaled @ weights
+        raised = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes))
+        expected = raised / np.repeat(np.add.reduceat(raised, starts), sizes)
+        means = np.add.reduceat(scaled * expected[:, None], starts)
+        slope = scaled.T @ ((expected - targets) * of_row) + penalty * weights
+        curve = (scaled * (expected * of_row)[:, None]).T @ scaled - (means * shares[:, None]).T @ means
+        step = np.linalg.solve(curve + penalty * np.eye(len(weights)), slope)
+        while (found := loss(weights - step)) > least and np.abs(step).max() > SMALLEST_STEP:
+            step /= 2
+        weights = weights - step
+        if least - found < LEAST_GAIN:
+            break
+        least = found
     return weights

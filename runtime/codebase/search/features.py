@@ -46,7 +46,7 @@ BY_WORDS: tuple[str, ...] = (
     "depth",
     "path_depth",
 )
-BY_MEANING: tuple[str, ...] = ("cosine", "cosine_rank", "file_cosine")
+BY_MEANING: tuple[str, ...] = ("cosine", "cosine_rank", "file_cosine", "said")
 FEATURES = BY_WORDS + BY_MEANING
 # Pieces at rank 0 and rank 5 differ as much as those at 5 and infinity.
 RANK_OFFSET = 5
@@ -68,13 +68,14 @@ class Candidate:
     """Joins what is known of a piece: its words, the kind of its symbol, and how well it was named.
 
     `named`: 1 for the only definition of a name in the question, less for one of several. `cosine`: of its vector
-    and the question's; None without a vector.
+    and the question's; None without a vector. `said`: the greatest cosine of the passages in it, None without any.
     """
 
     words: ScoredChunk
     kind: str = ""
     named: float = 0.0
     cosine: float | None = None
+    said: float | None = None
 
 
 def features(asked: Asked, candidates: Sequence[Candidate]) -> list[tuple[float, ...]]:
@@ -171,7 +172,12 @@ def _meanings(candidates: Sequence[Candidate]) -> list[tuple[float, ...]]:
         file = candidate.words.hit.file
         by_file[file] = max(cosine, by_file.get(file, -1.0))
     return [
-        (cosine, 1 / (RANK_OFFSET + rank), by_file[candidate.words.hit.file])
+        (
+            cosine,
+            1 / (RANK_OFFSET + rank),
+            by_file[candidate.words.hit.file],
+            cosine if candidate.said is None else max(cosine, candidate.said),
+        )
         for candidate, cosine, rank in zip(candidates, cosines, _ranks(cosines), strict=True)
     ]
 

@@ -21,6 +21,7 @@ from runtime.codebase.parsing.syntax import VALUE_KINDS
 from runtime.codebase.resolution.symbol_links import symbols_named
 from runtime.codebase.search.features import Asked, Candidate, kind_asked
 from runtime.codebase.search.full_text import FieldWeights, ScoredChunk, score_chunks, weigh_terms
+from runtime.codebase.search.near_passages import NO_PASSAGES, near_passages
 from runtime.codebase.search.query_expansion import related_terms
 
 MAX_BY_WORDS = 100
@@ -47,7 +48,7 @@ class Meaning(Protocol):
     """Compares one question with the chunks of one index; None where nothing can be compared."""
 
     def nearest(self, limit: int, *, passages: bool) -> Sequence[tuple[int, float]] | None:
-        """Return the ids and cosines of the nearest chunks, best first."""
+        """Return the ids and cosines of the nearest chunks, or passages, best first."""
         ...
 
     def cosines(self, chunk_ids: Sequence[int]) -> Mapping[int, float] | None:
@@ -94,6 +95,7 @@ def gather(index: IndexReader, query: str, scope: str | None = None, meaning: Me
     cosines = near | _cosines(meaning, kinds, first)
     by_meaning = _is_enough(cosines, kinds, first)
     always = named.keys() | (near.keys() if by_meaning else set())
+    said = near_passages(index, meaning, kinds) if meaning is not None and by_meaning else NO_PASSAGES
     chosen = first + [chunk for chunk in found[MAX_BY_WORDS:] if chunk.chunk_id in always]
     rest = [chunk.hit for chunk in found[MAX_BY_WORDS:] if chunk.chunk_id not in always and chunk.score]
     symbols = index.symbol_kinds([chunk.hit.symbol_id for chunk in chosen if chunk.hit.symbol_id is not None])
@@ -103,6 +105,7 @@ def gather(index: IndexReader, query: str, scope: str | None = None, meaning: Me
             symbols.get(chunk.hit.symbol_id or 0, ""),
             named.get(chunk.chunk_id, 0.0),
             cosines.get(chunk.chunk_id) if by_meaning else None,
+            said.within(chunk.hit),
         )
         for chunk in chosen
         if chunk.score or chunk.chunk_id in always

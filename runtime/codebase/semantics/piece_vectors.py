@@ -44,6 +44,8 @@ class PieceVectors:
         self._scales: NDArray[np.float32] = np.zeros(0, np.float32)
         self._numbers: Integers = np.zeros((0, DIMENSIONS), np.int8)
         self._missing: dict[bytes, list[int]] = {}
+        # The cosines of the last question: its chunks and its passages are asked for one after the other.
+        self._compared: tuple[tuple[str | None, int, bytes], Vectors] = ((None, 0, b""), np.zeros(0, np.float32))
 
     def ready(self, index: IndexReader) -> float:
         """Return the share of the pieces that have a vector or can get none, 0 to 1; 1 for an index without pieces."""
@@ -62,10 +64,12 @@ class PieceVectors:
         with self._guard:
             self._update(index)
             ids, own_files, scales, numbers = self._ids, self._files, self._scales, self._numbers
-        cosines = np.empty(len(ids), np.float32)
-        for at in range(0, len(ids), _ROWS_AT_ONCE):
-            rows = slice(at, at + _ROWS_AT_ONCE)
-            cosines[rows] = (numbers[rows].astype(np.float32) @ query) * scales[rows]
+            state = (self._generation, self._last_id, query.tobytes())
+            known, cosines = self._compared
+        if known != state:
+            cosines = _cosines(numbers, scales, query)
+            with self._guard:
+                self._compared = (state, cosines)
         usable = (scales > 0) & ((ids < 0) == passages)
         if files is not None:
             usable &= np.isin(own_files, np.asarray(files, np.int64))
@@ -118,3 +122,11 @@ class PieceVectors:
                 # The scale is set last: a search that has begun sees either no vector or all of it.
                 self._numbers[place] = numbers
                 self._scales[place] = scale
+
+
+def _cosines(numbers: Integers, scales: NDArray[np.float32], query: Vectors) -> Vectors:
+    cosines = np.empty(len(numbers), np.float32)
+    for at in range(0, len(numbers), _ROWS_AT_ONCE):
+        rows = slice(at, at + _ROWS_AT_ONCE)
+        cosines[rows] = (numbers[rows].astype(np.float32) @ query) * scales[rows]
+    return cosines

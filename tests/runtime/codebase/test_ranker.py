@@ -18,8 +18,10 @@ from runtime.codebase.index.writer import refresh
 from runtime.codebase.search.features import BY_MEANING, BY_WORDS, FEATURES, Asked, Candidate, features
 from runtime.codebase.search.full_text import ScoredChunk
 from runtime.codebase.search.gathering import MAX_BY_MEANING, Gathered, gather
+from runtime.codebase.search.near_passages import near_passages
 from runtime.codebase.search.ranker import State, ranker, ranker_from, weights_file
 from runtime.codebase.search.ranking import ordered
+from runtime.codebase.semantics.question_meaning import QuestionMeaning
 from runtime.codebase.semantics.vector_cache import VectorCache, WantedIndex
 from runtime.codebase.semantics.vector_maker import VectorMaker
 from runtime.codebase.semantics.vector_semantics import VectorSemantics
@@ -87,6 +89,12 @@ def test_a_piece_without_a_vector_counts_as_average() -> None:
     rows = features(ASKED, [candidate(cosine=0.2), candidate(start=20, cosine=0.6), candidate(start=40)])
     assert [named(row)["cosine"] for row in rows] == pytest.approx([0.2, 0.6, 0.4])
     assert all(named(row)["file_cosine"] == 0.6 for row in rows)
+
+
+@pytest.mark.parametrize(("said", "counts"), [(None, 0.4), (0.3, 0.4), (0.4, 0.4), (0.5, 0.5)])
+def test_a_piece_is_as_near_as_the_nearest_passage_in_it(said: float | None, counts: float) -> None:
+    (row,) = features(ASKED, [replace(candidate(cosine=0.4), said=said)])
+    assert (named(row)["said"], named(row)["cosine"]) == (counts, 0.4)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +184,33 @@ def test_with_few_vectors_words_alone_count(root: Path, index_path: Path, tmp_pa
     assert {hit.ranker for hit in codebase.search_chunks("refund bank")} == {"words"}
     assert {hit.ranker for hit in codebase.search_chunks("refund bank", wait=True)} == {"vectors"}
     codebase.close()
+
+
+def test_passages_near_in_meaning_lift_the_code_around_them(root: Path, index_path: Path, tmp_path: Path) -> None:
+    said = '"""Asks the bank, and the bank again, and the bank."""'
+    files = dict.fromkeys(("src/a.py", "tests/test_a.py"), f"def pay_back(order):\n    {said}\n    return order\n")
+    write_files(root, files | {"src/zoo.py": "def zebra(order):\n    return order\n"})
+    refresh(root, index_path)
+    embedder, cache = Embedder(), VectorCache(tmp_path / "vectors.sqlite")
+    cache.want(WantedIndex(str(index_path), str(root)))
+    maker = VectorMaker(embedder, cache)
+    while maker.step():
+        pass
+    semantics = VectorSemantics(embedder.within, cache)
+    opened = Codebase.open(root, index_path, semantics=semantics)
+    meaning = QuestionMeaning(semantics, opened.index, opened.try_source, "how is an order of the bank paid back")
+    near = near_passages(opened.index, meaning, frozenset())
+    ((start, end, cosine),) = near.spans["src/a.py"]
+    assert (start, end) == (2, 2)
+    assert set(near.spans) == {"src/a.py"}
+    for span, expected in [((1, 2), cosine), ((2, 9), cosine), ((3, 9), None), ((1, 1), None)]:
+        assert near.within(ChunkHit("src/a.py", *span, None, 0.0)) == expected
+    assert "tests/test_a.py" in near_passages(opened.index, meaning, frozenset({"test"})).spans
+    gathered = gather(opened.index, "how is an order of the bank paid back", None, meaning)
+    assert gathered is not None
+    lifted = {found.words.hit.file: found.said for found in gathered.candidates}
+    assert lifted == {"src/a.py": cosine, "tests/test_a.py": None, "src/zoo.py": None}
+    opened.close()
 
 
 def test_at_most_sixty_come_by_meaning_alone(root: Path, opened: Callable[[Path], Codebase]) -> None:
