@@ -1,7 +1,8 @@
 """Answers the questions of the tool `ask`, in the warm system or in a process of its own.
 
-The process starts with the first question, and runs whatever `ray.mode` says: a cluster of its own, the one of `ray.address`, or none. It serves any number
-of questions at once, and is killed with all that it started when the server ends.
+The process starts with the first question, and runs whatever `ray.mode` says: a cluster of its own, the one of
+`ray.address`, or none. It serves any number of questions at once, and is killed with all that it started when the
+server ends.
 """
 
 from __future__ import annotations

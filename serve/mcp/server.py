@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -66,9 +67,12 @@ class ToolServer:
         async def report(done: float, total: float | None, message: str) -> None:
             await context.session.report_progress(done, total, message)
 
-        return _result(await self.answered(tool, params.arguments or {}, report))
+        connection = "" if context.request is None else str(context.request.headers.get(MCP_SESSION_ID_HEADER, ""))
+        return _result(await self.answered(tool, params.arguments or {}, report, connection))
 
-    async def answered(self, tool: McpTool, arguments: Mapping[str, Any], report: Report) -> ToolAnswer:
+    async def answered(
+        self, tool: McpTool, arguments: Mapping[str, Any], report: Report, connection: str = ""
+    ) -> ToolAnswer:
         """Return the answer of a call, whatever happens to it; cancellation alone is passed on."""
         if self._open >= MAX_OPEN_CALLS:
             return refusal(f"{self._open} calls are under way, and more are not taken; send this one again later")
@@ -76,7 +80,7 @@ class ToolServer:
         try:
             _check(tool.name, arguments)
             parameters = tool.read(arguments)
-            call = described(tool.name, arguments)
+            call = described(tool.name, arguments, connection)
             refused = await self._gate.permits(call)
             answer = refused or await tool.run(parameters, report)
             if refused is None:
