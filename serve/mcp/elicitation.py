@@ -1,8 +1,9 @@
 """Asks the person at a client, where the client offers that.
 
-The model that calls the tools cannot answer. The question belongs to the call that is under way, which a context variable carries to where it is asked. Since the
-protocol of 2026-07-28 a server sends no requests: the call ends with the question, and the client sends it again with
-the answer. So a question must come before what it decides, and what was done before it must stand being repeated.
+The model that calls the tools cannot answer. The question belongs to the call that is under way, which a context
+variable carries to where it is asked. Since the protocol of 2026-07-28 a server sends no requests: the call ends with
+the question, and the client sends it again with the answer. So a question must come before what it decides, and what
+was done before it must stand being repeated.
 """
 
 from __future__ import annotations

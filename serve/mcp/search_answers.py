@@ -12,6 +12,10 @@ from serve.mcp.plain_text import lines_of, numbered
 from serve.mcp.toolset import ShownLines, ToolAnswer
 
 MAX_ERROR_CHARS = 1_000
+# Of an answer among several: its name in the text and in the data, and what that takes.
+MAX_NAME_CHARS = 60
+JOINED_TOKENS = 80
+MAX_JOINED_ERROR_CHARS = 300
 
 # Statuses of a call that could not be served; one that found nothing is an answer.
 _ERRORS = frozenset({"error", "denied", "timeout", "unsupported"})
@@ -125,7 +129,10 @@ def joined(answers: Mapping[str, ToolAnswer]) -> ToolAnswer:
     """Return the answers of several calls as one, each under its name; an error only if all are errors."""
     if len(answers) == 1:
         return next(iter(answers.values()))
-    text = "\n\n".join(f"# {name}\n{answer.text}" for name, answer in answers.items())
-    data = {"searches": [{"pattern": name, **answer.data} for name, answer in answers.items()]}
+    answers = {
+        name: refusal(each.text[:MAX_JOINED_ERROR_CHARS]) if each.is_error else each for name, each in answers.items()
+    }
+    text = "\n\n".join(f"# {name[:MAX_NAME_CHARS]}\n{answer.text}" for name, answer in answers.items())
+    data = {"searches": [{**answer.data, "pattern": name[:MAX_NAME_CHARS]} for name, answer in answers.items()]}
     shown = tuple(lines for answer in answers.values() for lines in answer.shown)
     return ToolAnswer(text, data, all(answer.is_error for answer in answers.values()), shown)

@@ -18,7 +18,7 @@ from runtime.errors import JeevesError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
 from serve.mcp import search_parameters as parameters
-from serve.mcp.search_answers import answer_of, joined
+from serve.mcp.search_answers import JOINED_TOKENS, answer_of, joined
 from serve.mcp.toolset import Kind, McpTool, Report, Run, ToolAnswer
 
 
@@ -219,7 +219,7 @@ class SearchHost:
         patterns = list(dict.fromkeys(given["patterns"]))
         each = [{**arguments, "pattern": pattern} for pattern in patterns]
         results = await asyncio.gather(*(calls.call(tool.code_tool, one, report) for one in each))
-        room = max_tokens // len(patterns)
+        room = max_tokens // len(patterns) - JOINED_TOKENS
         answers = [answer_of(tool.code_tool, result, arguments, room) for result in results]
         return joined(dict(zip(patterns, answers, strict=True)))
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -68,13 +69,16 @@ class ToolServer:
         async def report(done: float, total: float | None, message: str) -> None:
             await context.session.report_progress(done, total, message)
 
+        connection = "" if context.request is None else str(context.request.headers.get(MCP_SESSION_ID_HEADER, ""))
         with asking(context.session, context.request_id, params.input_responses):
             try:
-                return _result(await self.answered(tool, params.arguments or {}, report))
+                return _result(await self.answered(tool, params.arguments or {}, report, connection))
             except QuestionOpenError as asked:
                 return asked.result
 
-    async def answered(self, tool: McpTool, arguments: Mapping[str, Any], report: Report) -> ToolAnswer:
+    async def answered(
+        self, tool: McpTool, arguments: Mapping[str, Any], report: Report, connection: str = ""
+    ) -> ToolAnswer:
         """Return the answer of a call, whatever happens to it; cancellation alone is passed on."""
         if self._open >= MAX_OPEN_CALLS:
             return refusal(f"{self._open} calls are under way, and more are not taken; send this one again later")
@@ -82,7 +86,7 @@ class ToolServer:
         try:
             _check(tool.name, arguments)
             parameters = tool.read(arguments)
-            call = described(tool.name, arguments)
+            call = described(tool.name, arguments, connection)
             refused = await self._gate.permits(call)
             answer = refused or await tool.run(parameters, report)
             if refused is None:

@@ -37,11 +37,15 @@ class ToolAnswer(msgspec.Struct, frozen=True):
 
 
 class ToolCall(NamedTuple):
-    """Describes one call: the tool, its arguments, and those of them that name what it is about."""
+    """Describes one call: the tool, its arguments, and those of them that name what it is about.
+
+    `connection`: the session of an HTTP client that keeps one; empty on standard input, which has one client.
+    """
 
     tool: str
     arguments: Mapping[str, Any]
     targets: tuple[str, ...]
+    connection: str = ""
 
 
 Report = Callable[[float, float | None, str], Awaitable[None]]
@@ -140,10 +144,10 @@ class Toolset:
         return Toolset(tool for tool in self if tool.kind in kinds)
 
 
-def described(tool: str, arguments: Mapping[str, Any]) -> ToolCall:
+def described(tool: str, arguments: Mapping[str, Any], connection: str = "") -> ToolCall:
     """Return the description of a call, for a gate."""
     targets: list[str] = []
     for name in _TARGETS:
         value = arguments.get(name)
         targets += [str(each) for each in value] if isinstance(value, list) else [str(value)] if value else []
-    return ToolCall(tool, arguments, tuple(targets))
+    return ToolCall(tool, arguments, tuple(targets), connection)

@@ -11,7 +11,7 @@ from runtime.tools.result import ToolResult
 from serve.mcp.ask_tool import answer_of_document
 from serve.mcp.fitting import compact, fitted, size_tokens
 from serve.mcp.plain_text import as_text, place_of
-from serve.mcp.search_answers import MAX_ERROR_CHARS, answer_of, joined, refusal
+from serve.mcp.search_answers import JOINED_TOKENS, MAX_ERROR_CHARS, answer_of, joined, refusal
 from serve.mcp.toolset import ShownLines, ToolAnswer
 
 
@@ -204,4 +204,18 @@ def test_several_searches_are_one_answer_and_fail_only_together() -> None:
     assert [search["pattern"] for search in both.data["searches"]] == ["a+", "("]
     assert not both.is_error
     assert joined({"(": bad}) is bad
+
+
+def test_eight_searches_of_long_patterns_stay_within_the_budget() -> None:
+    patterns = [f"{number}{'x' * 2_000}" for number in range(8)]
+    room = 4_000 // 8 - JOINED_TOKENS
+    found = {
+        pattern: answer_of("grep_search", ToolResult("ok", {"pattern": pattern, "hits": rows(50)}), {}, room)
+        for pattern in patterns
+    }
+    assert whole_size(joined(found)) <= 4_000
+    nothing = {pattern: answer_of("grep_search", ToolResult("empty"), {}, room) for pattern in patterns}
+    assert whole_size(joined(nothing)) <= 4_000
+    assert whole_size(joined({pattern: refusal("no regular expression: " + pattern) for pattern in patterns})) <= 4_000
+    bad = refusal("no regular expression")
     assert joined({"(": bad, ")": bad}).is_error
