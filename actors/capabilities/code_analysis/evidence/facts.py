@@ -14,6 +14,7 @@ import msgspec
 
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, note_of
 from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
+from actors.capabilities.code_analysis.evidence.values import ValueNote, value_notes
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.search.excerpts import Excerpt
@@ -44,6 +45,7 @@ FactKind = Literal[
     "trace",
     "change",
     "together",
+    "value",
 ]
 
 # The role of a commit: it wrote the cited lines; changed the subject of the fact; introduced its name; is the end of a
@@ -61,7 +63,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     two files changed together, or of definitions with the same name. `branch`: the first and last line of the code for
     the case that the question asks about. `by_name`: only its name identifies the callee of a call. `unproven`: for a
     definition, how many calls of its name may mean it without a proof, and how many of these are in tests.
-    `excerpt`: the lines that speak of the query.
+    `excerpt`: the lines that speak of the query. `value`: what a name is by default, and how that is proven.
     """
 
     kind: FactKind
@@ -87,6 +89,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     purpose: Purpose | None = None
     also_for: tuple[Purpose, ...] = ()
     excerpt: Excerpt | None = None
+    value: ValueNote | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -147,7 +150,7 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
         key = (
             fact.kind,
             fact.place,
-            fact.name if fact.commit is not None else fact.symbol_kind if fact.kind == "test" else "",
+            _own_key(fact),
         )
         first = kept.setdefault(key, fact)
         again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
@@ -156,6 +159,13 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
             also = {"also_by": (*first.also_by, *again), "also_for": _each_once((*first.also_for, *fact.purposes))}
             kept[key] = msgspec.structs.replace(first, **also, count=count)
     return list(kept.values())
+
+
+def _own_key(fact: Fact) -> str:
+    """Return what tells facts of one kind at one place apart."""
+    if fact.value is not None:
+        return f"{fact.text} {fact.value.conditions}"
+    return fact.name if fact.commit is not None else fact.symbol_kind if fact.kind == "test" else ""
 
 
 def _each_once(purposes: Iterable[Purpose]) -> tuple[Purpose, ...]:
@@ -184,14 +194,17 @@ def _located(result: ToolResult) -> Iterator[Fact]:
 
 def _said(result: ToolResult) -> Iterator[Fact]:
     """Yield the passages that speak of the query; `symbol_kind` is that of the passage, `text` its sentences."""
-    rows = result.data.get("passages", ())
-    for row, citation in zip(rows, result.citations[len(result.data["results"]) :], strict=True):
+    rows, first = result.data.get("passages", ()), len(result.data["results"])
+    for row, citation in zip(rows, result.citations[first : first + len(rows)], strict=True):
         yield Fact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"])
 
 
 def _found(result: ToolResult) -> Iterator[Fact]:
     yield from _located(result)
     yield from _said(result)
+    for note, share in value_notes(result):
+        text = f"{note.name} = {note.value}" if note.value is not None else note.name
+        yield Fact("value", note.steps[0], name=note.name, text=text, score=share, value=note)
 
 
 def _is_test(citation: Citation, symbol: str | None) -> bool:
