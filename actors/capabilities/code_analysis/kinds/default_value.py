@@ -7,6 +7,7 @@ from actors.capabilities.code_analysis.question.kinds import QuestionKind, never
 
 KIND = QuestionKind(
     name="default_value",
+    meaning="what it is when nothing is given",
     wordings=wordings(
         790,
         r"\bwhat (?:is|are|was) (?:\w+ ){0,3}defaults?\b(?! (?:behaviou?r|constructor|export|implementation))",
