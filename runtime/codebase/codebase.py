@@ -51,6 +51,7 @@ from runtime.codebase.resolution.default_values.value_chains import ValueChain, 
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
+from runtime.codebase.search.asked_values import AskedValue, asked_values
 from runtime.codebase.search.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
@@ -263,6 +264,23 @@ class Codebase:
         with self.proofs.reading() as store:
             scopes = ValueScopes(store, self._text)
             return ValueChains(scopes).of(name, scopes.files_with(name))
+
+    def asked_values(
+        self, question: str, places: Sequence[tuple[str, int, int]], names: Sequence[str] = ()
+    ) -> list[AskedValue]:
+        """Return the values that a question asks for, each with its proof; empty if it asks for none.
+
+        `places`: the best places for the question as (file, first line, last line); `names`: what passages about it
+        name.
+        """
+
+        def ranked(text: str) -> Sequence[tuple[str, int, int]]:
+            if text == question:
+                return places
+            return [(hit.file, hit.start_line, hit.end_line) for hit in self.search_chunks(text, len(places) or 1)]
+
+        with self.proofs.reading() as store:
+            return asked_values(self.index, store, self.try_source, question, ranked, names)
 
     def _text(self, path: str) -> str | None:
         source = self.try_source(path)

@@ -3,7 +3,8 @@
 A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, which
 also weigh names and paths, and one for values alone (constants, fields …) by their names. If nothing is found, the
 search is broadened once, then moved up from its scope; a search for values alone is never broadened.
-The citations are those of `data["results"]` and then those of `data["passages"]`, in order, one for each row.
+The citations are those of `data["results"]` and then those of `data["passages"]`, in order, one for each row;
+those of the steps of `data["values"]` follow.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.search.passages import Passage
 from runtime.codebase.search.report import MAX_REPORT_CHARS
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
+from runtime.codebase.tool_parts.passage_rows import passage_row
+from runtime.codebase.tool_parts.value_rows import add_values
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
 from runtime.primitives.dotted_names import last_part
@@ -52,12 +55,13 @@ _Located = tuple[dict[str, Any], Citation]
 
 
 class Locate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where is it? `query`: a name or a question; `scope`: a file or folder to look in."""
+    """Where is it? `query`: a name or a question; `scope`: a file or folder; `values`: prove the values it asks for."""
 
     query: Text
     max_results: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
     kinds: list[str] | None = None
     scope: Path | None = None
+    values: bool = False
 
 
 def locate(
@@ -69,6 +73,7 @@ def locate(
     *,
     join: bool = False,
     wait: bool = False,
+    values: bool = False,
 ) -> ToolResult:
     """Find the places that match a name or a question, best first, at most `max_results`.
 
@@ -81,8 +86,9 @@ def locate(
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
     first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that
-    could be compared by meaning, 0 to 1, None if words alone count. Status `empty` if nothing matches, `denied` if the
-    scope leads outside the root.
+    could be compared by meaning, 0 to 1, None if words alone count; `values`, only with that argument: the values
+    that the query asks for (`add_values`). Status `empty` if nothing matches, `denied` if the scope leads outside the
+    root.
     """
     log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()
@@ -109,7 +115,10 @@ def locate(
         "meaning": codebase.meaning,
         "passages": [row for row, _ in passages],
     }
-    return log.result("ok" if found else "empty", data, [citation for _, citation in (*found, *passages)])
+    citations = [citation for _, citation in (*found, *passages)]
+    if values and not kinds:
+        citations += add_values(codebase, data, len(citations))
+    return log.result("ok" if found else "empty", data, citations)
 
 
 class _Search:
@@ -162,7 +171,7 @@ class _Search:
             return []
         found = self._codebase.passages(self._query, MAX_PASSAGES, wait=self._wait)
         rows = ((passage, self._passage_citation(passage)) for passage in found if passage.sentences)
-        return [(_passage_row(passage), citation) for passage, citation in rows if citation is not None]
+        return [(passage_row(passage), citation) for passage, citation in rows if citation is not None]
 
     def _passage_citation(self, passage: Passage) -> Citation | None:
         first, last = passage.sentences[0], passage.sentences[-1]
@@ -334,19 +343,6 @@ class _Search:
             "source": "text",
         }
         return row, citation
-
-
-def _passage_row(passage: Passage) -> dict[str, Any]:
-    return {
-        "file": passage.file,
-        "start_line": passage.sentences[0].start_line,
-        "end_line": passage.sentences[-1].end_line,
-        "kind": passage.kind,
-        "heading": passage.heading,
-        "text": " ".join(sentence.text for sentence in passage.sentences),
-        "names": [tie.definition.qualified_name for tie in passage.ties if tie.definition is not None],
-        "score": round(passage.score, 6),
-    }
 
 
 def _symbol_row(symbol: SymbolRecord, score: float, source: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ ONE_OF_EACH = {
     "changes_with": "What else changes with decide?",
     "tested": "Which tests cover decide?",
     "configured": "Where is the port configured?",
+    "default_value": "What is the default port?",
     "extend": "How do I add a tool?",
     "compare": "Compare LocalRuntime and RayRuntime",
     "list_all": "List all errors",
@@ -35,7 +36,7 @@ ONE_OF_EACH = {
 
 # Those that are asked in words here have the goal of an answer, and the relations that they ask for besides.
 GOALS_IN_WORDS = {
-    **dict.fromkeys(("where", "how", "what_happens", "why", "configured", "extend"), ("answer",)),
+    **dict.fromkeys(("where", "how", "what_happens", "why", "configured", "default_value", "extend"), ("answer",)),
     "changes_with": ("answer", "together"),
 }
 

@@ -52,7 +52,7 @@ WORDINGS = [
     ("configured", "Where is the port configured?"),
     ("configured", "How is the port configured?"),
     ("configured", "How do I configure the port?"),
-    ("configured", "What is the default value of max_hops?"),
+    ("default_value", "What is the default value of max_hops?"),
     ("configured", "What environment variables are read?"),
     ("extend", "How do I add a tool?"),
     ("extend", "How to register a plugin"),

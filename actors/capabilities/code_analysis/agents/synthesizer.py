@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from actors.capabilities.code_analysis.answers.by_aspect import claims_for
-from actors.capabilities.code_analysis.answers.confidence import confidence_in, features_of
+from actors.capabilities.code_analysis.answers.confidence import confidence_in, features_of, features_of_values
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
 from actors.capabilities.code_analysis.evidence.claims import Claim, read_claims
 from actors.capabilities.code_analysis.evidence.facts import Fact
@@ -56,6 +56,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     seen = _places_of_earlier_rounds(view)
     best = [entity.as_document() for entity in evidence.entities[:MAX_RELATED]]
     features = features_of(in_answer_order(evidence.facts)) if "answer" in question.aspects else {}
+    features |= features_of_values(evidence.facts) if features else {}
     output = SynthesisOutput(
         entities=msgspec.convert(best, list[PlaceNote]),
         key_flows=[claim.text for claims in hints.values() for claim in claims if claim.role == "step"],

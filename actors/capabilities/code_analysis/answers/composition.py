@@ -25,6 +25,7 @@ from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.run.goals import Goal
 
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
+    ("value", ""),
     ("lead", ""),
     ("said", ""),
     ("point", ""),
@@ -69,6 +70,9 @@ _NOT_USED = "Its history cannot be told: git's data of this folder leads out of 
 _NO_ORIGIN = "The commit that brought it in was not found."
 _NOT_COMMITTED = "Its history cannot be told: it is not committed to git."
 _SHALLOW = "Its history cannot be told: the clone is shallow and has no commit that changed it."
+
+# What stands ahead of all that the kind of question brings to the front.
+_AHEAD: frozenset[ClaimRole] = frozenset({"value", "lead"})
 
 NOT_FOUND = "I did not find this. Likely places:"
 MAX_LIKELY = 5
@@ -228,7 +232,7 @@ def _is_led_by_document(claims: Sequence[Claim]) -> bool:
 def _headings(question: Question) -> Sequence[tuple[ClaimRole, str]]:
     """The sections in order: what the question asks for first, right behind what it is."""
     asked = kind_of(question).first_roles
-    return sorted(_HEADINGS, key=lambda section: section[0] != "lead" and section[0] not in asked)
+    return sorted(_HEADINGS, key=lambda section: section[0] not in _AHEAD and section[0] not in asked)
 
 
 def _list_heading(question: Question, role: ClaimRole, claims: Sequence[Claim]) -> str:

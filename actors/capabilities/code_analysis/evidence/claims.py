@@ -15,6 +15,7 @@ from actors.capabilities.code_analysis.evidence.commits import CommitNote, print
 from runtime.codebase.citation import Citation
 
 ClaimRole = Literal[
+    "value",
     "lead",
     "said",
     "point",

@@ -15,6 +15,7 @@ import msgspec
 from actors.capabilities.code_analysis.evidence.commits import CommitNote, note_of
 from actors.capabilities.code_analysis.evidence.overview_fields import overview_fields
 from actors.capabilities.code_analysis.evidence.steps import Purpose, Step
+from actors.capabilities.code_analysis.evidence.values import ValueNote, value_notes
 from runtime.codebase.citation import Citation, ToolResult
 from runtime.codebase.files.path_kinds import kind_of_path, kind_of_place
 from runtime.codebase.search.excerpts import Excerpt
@@ -56,6 +57,7 @@ FactKind = Literal[
     "dependency",
     "reading",
     "aside",
+    "value",
 ]
 
 # The role of a commit: it wrote the cited lines; changed the subject of the fact; introduced its name; is the end of a
@@ -75,6 +77,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     the case that the question asks about. `by_name`: only its name identifies the callee of a call. `unproven`: for a
     definition, how many calls of its name may mean it without a proof, and how many of these are in tests.
     `excerpt`: the lines that speak of the query. `of`: how many there are of what is listed, or counted, in all.
+    `value`: what a name is by default, and how that is proven.
     """
 
     kind: FactKind
@@ -101,6 +104,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
     also_for: tuple[Purpose, ...] = ()
     excerpt: Excerpt | None = None
     of: int = 0
+    value: ValueNote | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -170,6 +174,7 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
             else fact.symbol_kind
             if fact.kind == "test"
             else "",
+            _own_key(fact),
         )
         first = kept.setdefault(key, fact)
         again = tuple(step for step in (fact.step, *fact.also_by) if step and step not in (first.step, *first.also_by))
@@ -178,6 +183,13 @@ def distinct(facts: Iterable[Fact]) -> list[Fact]:
             also = {"also_by": (*first.also_by, *again), "also_for": _each_once((*first.also_for, *fact.purposes))}
             kept[key] = msgspec.structs.replace(first, **also, count=count)
     return list(kept.values())
+
+
+def _own_key(fact: Fact) -> str:
+    """Return what tells facts of one kind at one place apart."""
+    if fact.value is not None:
+        return f"{fact.text} {fact.value.conditions}"
+    return fact.name if fact.commit is not None else fact.symbol_kind if fact.kind == "test" else ""
 
 
 def _each_once(purposes: Iterable[Purpose]) -> tuple[Purpose, ...]:
@@ -206,14 +218,17 @@ def _located(result: ToolResult) -> Iterator[Fact]:
 
 def _said(result: ToolResult) -> Iterator[Fact]:
     """Yield the passages that speak of the query; `symbol_kind` is that of the passage, `text` its sentences."""
-    rows = result.data.get("passages", ())
-    for row, citation in zip(rows, result.citations[len(result.data["results"]) :], strict=True):
+    rows, first = result.data.get("passages", ()), len(result.data["results"])
+    for row, citation in zip(rows, result.citations[first : first + len(rows)], strict=True):
         yield Fact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"])
 
 
 def _found(result: ToolResult) -> Iterator[Fact]:
     yield from _located(result)
     yield from _said(result)
+    for note, share in value_notes(result):
+        text = f"{note.name} = {note.value}" if note.value is not None else note.name
+        yield Fact("value", note.steps[0], name=note.name, text=text, score=share, value=note)
 
 
 def _is_test(citation: Citation, symbol: str | None) -> bool:

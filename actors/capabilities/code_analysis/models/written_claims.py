@@ -49,6 +49,7 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "test": "test",
     "module": "module",
     "trace": "step",
+    "value": "value",
 }
 
 _NAMED = re.compile(r"`([^`]+)`|([A-Za-z_][\w.]*)")

@@ -14,6 +14,7 @@ from actors.capabilities.code_analysis.question.kinds import PlanRequest
 from actors.capabilities.code_analysis.question.parts import asking_parts
 from actors.capabilities.code_analysis.ranking.answer_order import PART
 from runtime.codebase.files.words import index_terms
+from runtime.codebase.search.value_questions import value_parts
 
 LOCATED_PER_STEP = 20
 MAX_NAMED = 4
@@ -39,7 +40,10 @@ def locate(
 def answer_steps(request: PlanRequest, goal: str) -> list[Step]:
     """Build steps that search for the whole question, its parts, its names and its documents, and read the best."""
     question, goals = request.question, (goal,)
-    searches = [locate("answer", "answer", question.text, goals, ANSWERING_PLACES)]
+    whole = locate("answer", "answer", question.text, goals, ANSWERING_PLACES)
+    if value_parts(question.text):
+        whole = msgspec.structs.replace(whole, arguments={**whole.arguments, "values": True})
+    searches = [whole]
     for number, part in enumerate(asking_parts(question.text)[:MAX_PARTS]):
         searches.append(locate(f"{PART}{number}", "part", part, goals, ANSWERING_PLACES))
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):

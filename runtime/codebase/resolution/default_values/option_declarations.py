@@ -18,10 +18,11 @@ from runtime.codebase.resolution.default_values.value_expressions import (
 from runtime.codebase.resolution.default_values.value_tokens import Token, split_at, text_between, tokens_of
 
 _KEYWORDS = frozenset({"default", "default_value", "defaultValue", "Default", "default_factory", "dflt"})
-_FIRST = frozenset({"Option", "Setting", "option", "setting"})
+_FIRST = frozenset({"Option", "Setting"})
 _FLAG = re.compile(
     r"(?:Bool|U?[Ii]nt(?:8|16|32|64)?|Float(?:32|64)|String|Duration|Uint(?:64)?|Count)(?:Slice)?(Var)?(P)?"
 )
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 _LONG = re.compile(r"--(?:\[?no-?\]?)?([A-Za-z][\w\-]*)")
 _MARKED = re.compile(r"\bdefault(?:_value(?:_t|s_t)?)?\s*=\s*(.+)", re.DOTALL)
 _CLAP = re.compile(r"\.long\(\s*\"([\w\-]+)\"|\bArg::new\(\s*\"([\w\-]+)\"")
@@ -29,8 +30,11 @@ _CLAP_DEFAULT = re.compile(r"\.default_(?:missing_)?value(?:_t)?\s*\((.*)\)$", r
 _FACTORIES = {"list": "[]", "dict": "{}", "set": "set()", "tuple": "()"}
 
 
-def default_in(text: str, reading: Reading) -> Value | None:
-    """Return the default that a call declares for what it is assigned to; None for other expressions."""
+def default_in(text: str, reading: Reading, *, takes_first: bool = True) -> Value | None:
+    """Return the default that a call declares for what it is assigned to; None for other expressions.
+
+    `takes_first`: the first argument of `Option(80, type=int)` is the default.
+    """
     called = _called(text, reading)
     if called is None:
         return None
@@ -41,7 +45,7 @@ def default_in(text: str, reading: Reading) -> Value | None:
             said = text_between(text, argument[2:])
             return Value(_FACTORIES[said]) if said in _FACTORIES else read_value(said, reading)
     last = (path_of(callee) or ("",))[-1]
-    if last in _FIRST and given and given[0] and not (len(given[0]) > 1 and given[0][1].text == "="):
+    if takes_first and last in _FIRST and given and given[0] and not (len(given[0]) > 1 and given[0][1].text == "="):
         found = read_value(text_between(text, given[0]), reading)
         return found if found is not None and found.is_literal else None
     return None
@@ -60,7 +64,9 @@ def declared_option(text: str, reading: Reading) -> tuple[tuple[str, ...], Value
     callee, given = called
     strings = [(at, _plain(one[0].text)) for at, one in enumerate(given) if len(one) == 1 and one[0].kind == "string"]
     names = [name for _, said in strings for name in _LONG.findall(said)]
-    value = default_in(text, reading)
+    value = default_in(text, reading, takes_first=False)
+    if not names and value is not None and strings[:1] and _NAME.fullmatch(strings[0][1]):
+        names = [strings[0][1]]
     if names and value is not None:
         return tuple(dict.fromkeys(names)), value
     last = (path_of(callee) or ("",))[-1]

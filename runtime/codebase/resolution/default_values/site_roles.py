@@ -25,7 +25,8 @@ _MAKERS = words("new default defaults init initialize initialise create make bui
 _OWN_OBJECT = words("self this cls")
 # Literals by which code says that there is no value yet.
 NOTHING = frozenset({"None", "null", "nil", "undefined", "NULL", "nullptr", "{}", "[]", '""', "''"})
-_ONLY_CAPITALS = re.compile(r"[A-Z][A-Z\d_]*")
+_CONSTANT_NAME = re.compile(r"[A-Z][A-Z\d_]+|k[A-Z]\w+")
+_FIXED = re.compile(r"\b(?:const|constexpr|final|readonly|Final)\b")
 
 
 def role_of(site: Site, syntax: ValueSyntax) -> Role:
@@ -43,7 +44,7 @@ def role_of(site: Site, syntax: ValueSyntax) -> Role:
     if site.form in {"entry", "keyword"}:
         return "default" if _is_entry_of_defaults(site, syntax) else "set"
     if not site.around.depth:
-        return "constant"
+        return "default" if site.around.owner and not _is_fixed(site) else "constant"
     if site.value is not None and site.value.has_fallback and (len(site.path) > 1 or _falls_back_for_own(site)):
         return "default"
     is_member = len(site.path) > 1 or _is_bare_member(site, syntax)
@@ -69,9 +70,9 @@ def is_filled_in(site: Site) -> bool:
     return absent is not None and path_of(absent)[-2:] == site.path[-2:]
 
 
-def is_constant_name(name: str) -> bool:
-    """Return True for a name in capitals."""
-    return _ONLY_CAPITALS.fullmatch(name) is not None and len(name) > 1
+def _is_fixed(site: Site) -> bool:
+    """Return True for a member that is a constant, by its name or its declaration."""
+    return _CONSTANT_NAME.fullmatch(site.name) is not None or _FIXED.search(site.text) is not None
 
 
 def _is_entry_of_defaults(site: Site, syntax: ValueSyntax) -> bool:

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 400
 MAX_CONDITION_CHARS = 100
+# The holder of entries that what is spread behind them overrides: `{ port: 80, ...options }`.
+OVERRIDDEN = "<defaults>"
 # The holder of what a module gives as a whole.
 EXPORTS = "module.exports"
+NO_NAMES = frozenset({OVERRIDDEN, EXPORTS})
 # The condition of what stands in a module of tests.
 TESTS = "in tests"
 
@@ -63,6 +66,8 @@ _NAMED = words(
     """
 )
 _TYPED = words("composite_literal struct_expression object_creation_expression")
+_LITERALS = frozenset({"object", "dictionary", "hash"})
+_SPREADS = frozenset({"spread_element", "dictionary_splat", "hash_splat_argument"})
 _INCLUDE_GUARD = re.compile(r"_H(?:PP|H|XX)?_*$|INCLUDED|_INC$|^__cplusplus$")
 _CALLED = re.compile(r"[\w$:~.]+(?=\s*\()")
 
@@ -99,8 +104,8 @@ def surroundings_of(node: Node, path: tuple[str, ...]) -> Surroundings:
             owner = owner or _type_name(parent)
         elif (not function or kind == "mod_item") and (condition := _condition(parent, child)):
             conditions.append(condition)
-        if not function and not depth:
-            holders += _holder(parent, node)
+        if not function:
+            holders += _holder(parent, child, node)
         child, parent = parent, parent.parent
     attribute = node.prev_named_sibling
     if attribute is not None and attribute.type == "attribute_item" and text_of(attribute).startswith("#[cfg"):
@@ -184,8 +189,10 @@ def _test_of(node: Node) -> Node | None:
     return test
 
 
-def _holder(node: Node, site: Node) -> list[str]:
+def _holder(node: Node, child: Node, site: Node) -> list[str]:
     """Return the names that a literal around a site bears: its key, its variable, its type."""
+    if node.type in _LITERALS and _is_overridden(node, child):
+        return [OVERRIDDEN]
     if node.type in _ENTRIES or (node.type in _NAMED and node != site):
         return list(_name_in(node))
     if node.type == "export_statement" and text_of(node)[:20].startswith("export default"):
@@ -194,6 +201,15 @@ def _holder(node: Node, site: Node) -> list[str]:
         named = node.child_by_field_name("type") or node.child_by_field_name("name")
         return [".".join(path_of(text_of(named)[:120]))] if named is not None else []
     return []
+
+
+def _is_overridden(literal: Node, entry: Node) -> bool:
+    return any(
+        other.type in _SPREADS
+        and other.start_byte > entry.start_byte
+        and not text_of(other).lower().endswith("defaults")
+        for other in literal.named_children
+    )
 
 
 def _name_in(node: Node) -> list[str]:

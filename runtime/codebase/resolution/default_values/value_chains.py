@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from runtime.codebase.resolution.default_values.site_roles import NOTHING, Role, conditions_of, role_of
-from runtime.codebase.resolution.default_values.site_surroundings import EXPORTS, TESTS
+from runtime.codebase.resolution.default_values.site_surroundings import NO_NAMES, TESTS
+from runtime.codebase.resolution.default_values.value_expressions import path_of
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import Site, key_of
 from runtime.codebase.resolution.default_values.value_syntax import SYNTAX
@@ -72,7 +73,8 @@ class ValueChains:
     def of(self, name: str, files: Iterable[str] = ()) -> list[ValueChain]:
         """Return the chains of a name in some files, defaults before constants, each place once.
 
-        Without any default or constant, the places that set it follow, without values.
+        Defaults that are not proven are among them, without a value; without any default or constant, the places that
+        set the name.
         """
         found = [
             site
@@ -83,8 +85,12 @@ class ValueChains:
         ]
         again = _bound_again(found)
         chains = [chain for site in found for chain in self.at(site, is_known=(site.file, site.line) not in again)]
-        proven = [chain for chain in chains if chain.role != "set" and chain.value is not None]
-        kept = proven or [chain for chain in chains if chain.role != "set"] or chains
+        told = [chain for chain in chains if chain.role != "set"]
+        proven = [chain for chain in told if chain.value is not None]
+        unproven = [chain for chain in told if chain.value is None and not _passes_on(chain)]
+        if unproven and all(chain.value in NOTHING for chain in proven):
+            proven = []
+        kept = [*proven, *unproven] or told or chains
         return whole(sorted(kept, key=lambda chain: chain.role == "constant"))[:MAX_CHAINS]
 
     def at(self, site: Site, *, is_known: bool = True) -> list[ValueChain]:
@@ -92,7 +98,7 @@ class ValueChains:
         language = self.scopes.language(site.file)
         role = role_of(site, SYNTAX[language]) if language in SYNTAX else "set"
         around = site.around
-        holders = [one for one in around.holders if one not in {site.name, EXPORTS}]
+        holders = [one for one in around.holders if one not in NO_NAMES and one != site.name]
         owner = around.owner or (holders[0] if holders and site.form in {"entry", "keyword"} else "")
         first, conditions = _step(site), conditions_of(site)
         ends = self._ends(site, (), 0) if role != "set" and is_known else []
@@ -149,6 +155,13 @@ class ValueChains:
 
 def _step(site: Site) -> ChainStep:
     return ChainStep(site.file, site.line, site.text, site.name)
+
+
+def _passes_on(chain: ValueChain) -> bool:
+    """Return whether a place only hands on a value of the same name: `self.size = size`, `size: options.size`."""
+    _, _, given = chain.steps[0].text.rpartition("=" if chain.form == "binding" else ":")
+    path = path_of(given.strip(" ,;"))
+    return bool(path) and key_of(path[-1]) == key_of(chain.name)
 
 
 def _bound_again(sites: Sequence[Site]) -> set[tuple[str, int]]:

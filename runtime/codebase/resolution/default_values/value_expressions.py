@@ -49,7 +49,7 @@ _TYPES = words(
     u64 i8 i16 i32 i64 f32 f64 uint ulong ushort const boolean
     """
 )
-_ENDINGS = words("freeze into to_string to_owned to_vec as_str as_bytes to_sym unwrap")
+_ENDINGS = words("freeze into to_string to_owned to_vec as_str as_bytes to_sym to_i to_f to_s unwrap")
 _UNITS = words("second seconds minute minutes hour hours day days milliseconds megabytes kilobytes")
 # Calls of these read a value under a name and return the second argument if there is none.
 _LOOKUPS = words(
@@ -212,14 +212,23 @@ def _call(text: str, tokens: list[Token], reading: Reading, nesting: int) -> Val
         return _with_fallback(text, subject, _read(text, _body(given[0]), reading, nesting + 1))
     if before:
         return None
-    is_lookup = last in _LOOKUPS or "env" in callee.lower()
-    if is_lookup and len(given) in {2, 3} and given[-2] and given[-2][-1].kind == "string":
-        return _with_fallback(text, given[-2][-1].text, _read(text, given[-1], reading, nesting + 1))
+    key = _looked_up(callee, last, given)
+    if key:
+        return _with_fallback(text, key, _read(text, given[-1], reading, nesting + 1))
     if last in _CONVERSIONS and len(given) == 1 and given[0]:
         inner = _read(text, given[0], reading, nesting + 1)
         if inner is not None and inner.has_fallback:
             return inner
     return None
+
+
+def _looked_up(callee: str, last: str, given: Sequence[Sequence[Token]]) -> str:
+    """Return the literal key of a lookup whose last argument is its fallback; empty for other calls."""
+    is_of_environment = "env" in callee.lower()
+    if len(given) not in {2, 3} or not (is_of_environment or last in _LOOKUPS):
+        return ""
+    key = given[0] if is_of_environment and given[0] and given[0][-1].kind == "string" else given[-2]
+    return key[-1].text if key and key[-1].kind == "string" else ""
 
 
 def closes_at_end(tokens: Sequence[Token], at: int) -> bool:

@@ -15,6 +15,7 @@ from runtime.codebase.files.words import index_terms
 from runtime.codebase.language_parts.type_facts import FileFacts
 from runtime.codebase.language_registry import language_named
 from runtime.codebase.resolution.default_values.site_roles import conditions_of, is_filled_in, role_of
+from runtime.codebase.resolution.default_values.site_surroundings import NO_NAMES
 from runtime.codebase.resolution.default_values.value_expressions import path_of
 from runtime.codebase.resolution.default_values.value_sites import FileValues, Site
 from runtime.codebase.resolution.default_values.value_syntax import SYNTAX
@@ -22,7 +23,7 @@ from runtime.codebase.resolution.default_values.word_sets import words
 from runtime.codebase.resolution.facts_store import FactsStore
 
 MAX_IMPORT_HOPS = 4
-MAX_CACHED_FILES = 64
+MAX_CACHED_FILES = 60
 MAX_FILE_CHARS = 1_500_000
 MAX_SHARED_FILES = 40
 MAX_FOUND = 200
@@ -210,7 +211,10 @@ class ValueScopes:
             if not one.around.depth
             and (
                 (one.around.owner == owner and one.form in {"binding", "member"})
-                or (one.form == "entry" and one.around.holders[:1] == (owner,))
+                or (
+                    one.form == "entry"
+                    and owner in [holder for holder in one.around.holders if holder not in NO_NAMES][:1]
+                )
             )
         ]
 

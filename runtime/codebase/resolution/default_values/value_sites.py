@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING, NamedTuple
 
+from runtime.codebase.files.words import index_terms
 from runtime.codebase.language_parts.facts_walker import text_of
-from runtime.codebase.language_registry import load_grammar
+from runtime.codebase.language_registry import language_named, load_grammar
 from runtime.codebase.resolution.default_values.option_declarations import declared_option, default_in, marked_default
 from runtime.codebase.resolution.default_values.site_surroundings import Surroundings, surroundings_of
 from runtime.codebase.resolution.default_values.value_expressions import Value, path_of, read_value
@@ -30,6 +31,7 @@ _KEYS_OF_DEFAULTS = frozenset({"default", "value", "defaultvalue", "defaulttext"
 # The description of an option, whose own entry tells the default.
 _HAS_DEFAULT = re.compile(r"\{[^{}]*?[\"']?default(?:Value)?[\"']?\s*:", re.DOTALL)
 _WRAPPING = frozenset({"parenthesized_expression", "parenthesized_statements"})
+_NAMING = frozenset({"key", "keys", "name", "names", "dest", "option"})
 _LOGICAL = words(
     """
     unary_expression binary_expression boolean_operator not_operator comparison_operator binary unary
@@ -93,9 +95,10 @@ class FileValues:
         self.file = file
         self.syntax: ValueSyntax = SYNTAX[language]
         parser, queries = _parser(language)
-        self._data = text.encode("utf-8", "replace")
-        self._tree = parser.parse(self._data)
+        data, prepare = text.encode("utf-8", "replace"), language_named(language).before_parsing
+        self._tree = parser.parse(prepare(data) if prepare is not None else data)
         self._matches: list[_Match] = []
+        self._terms: dict[str, frozenset[str]] = {}
         self._by_key: dict[str, list[int]] = {}
         self._sites: dict[int, tuple[Site, ...]] = {}
         for form, query in queries:
@@ -114,6 +117,17 @@ class FileValues:
         """Return the sites that begin in a range of lines, inclusive."""
         places = [at for at, match in enumerate(self._matches) if first <= match.site.start_point[0] + 1 <= last]
         return [site for place in places for site in self._sites_at(place)]
+
+    def names_with(self, one: Set[str], other: Set[str]) -> list[str]:
+        """Return the names with a word of each of two sets of terms."""
+        found: dict[str, None] = {}
+        for match in self._matches:
+            named = text_of(match.name)[:120] if match.name is not None else ""
+            terms = self._terms.setdefault(named, frozenset(index_terms(named).split())) if named else frozenset()
+            if not (terms.isdisjoint(one) or terms.isdisjoint(other)):
+                path = path_of(named.strip("\"'"))
+                found |= {path[-1]: None} if path else {}
+        return list(found)
 
     def _add(self, match: _Match) -> None:
         place = len(self._matches)
@@ -143,7 +157,7 @@ class FileValues:
         elif form != "fallback":
             value = self._value(match)
             own = path_of(name)
-            path = _path_of_entry(match, name) if form == "entry" else own
+            path = _path_of_entry(match, name) if form in {"entry", "keyword"} else own
             if path and not (form == "entry" and _HAS_DEFAULT.match(text_of(match.value)[:400])):
                 declared = default_in(_paired(match), self.syntax.reading)
                 yield self._site(match, path, declared or value, declares=declared is not None or path != own)
@@ -203,7 +217,7 @@ def _keys(match: _Match) -> Iterator[str]:
         path = path_of(text_of(match.name)[:200])
         if path:
             yield key_of(path[-1])
-            if match.form == "entry" and key_of(path[-1]) in _KEYS_OF_DEFAULTS:
+            if match.form in {"entry", "keyword"} and key_of(path[-1]) in _KEYS_OF_DEFAULTS:
                 yield from (key_of(part) for part in _path_of_entry(match, path[-1])[-1:])
     if match.form in {"call", "mark", "fallback"} or match.form in {"binding", "parameter", "entry", "keyword"}:
         text = text_of(match.site if match.form == "mark" else match.value)[:400]
@@ -221,6 +235,9 @@ def _path_of_entry(match: _Match, name: str) -> tuple[str, ...]:
     if not path or key_of(path[-1]) not in _KEYS_OF_DEFAULTS:
         return path
     holder = match.site.parent
+    if match.form == "keyword":
+        keys = _keys_beside(match.site)
+        return (keys[0],) if keys else path
     beside = _NAME_BESIDE.search(text_of(holder)[:2000]) if holder is not None else None
     if beside is not None:
         return (beside.group(1),)
@@ -228,6 +245,16 @@ def _path_of_entry(match: _Match, name: str) -> tuple[str, ...]:
     if above is not None and above.type == "pair" and key_of(path[-1]).startswith("default"):
         return path_of(text_of(above.child_by_field_name("key"))) or path
     return path
+
+
+def _keys_beside(keyword: Node) -> list[str]:
+    """Return the names that an option gets by other named arguments: `keys=["max_size"], default=3`."""
+    found: list[str] = []
+    for other in keyword.parent.named_children if keyword.parent is not None else ():
+        named = other.child_by_field_name("name")
+        if other.type == "keyword_argument" and text_of(named) in _NAMING:
+            found += re.findall(r"[\"']([A-Za-z_][\w\-]{0,80})[\"']", text_of(other)[:400])
+    return found
 
 
 def _paired(match: _Match) -> str:

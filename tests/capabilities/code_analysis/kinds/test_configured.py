@@ -35,7 +35,6 @@ async def asked(desk: AnalysisHarness, question: str) -> str:
     [
         "Where is the port configured?",
         "How is the port configured?",
-        "What is the default value of max_hops?",
         "What environment variables are read?",
         "Where is `depth` set?",
     ],

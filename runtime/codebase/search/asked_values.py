@@ -1,0 +1,393 @@
+"""Finds the values that a question asks for: the names it means, and the proof of what each is.
+
+Names come from the question itself, from constants, fields and options whose names share its words, from the places and
+the passages that rank best for it. A name is asserted only if what is said of it - its words, its owner, its comment or
+help text - covers the subject of the question, if its value is of the kind that is asked for, and if no other name fits
+about as well. All others are left out: a value of the wrong name would be a false answer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import msgspec
+
+from runtime.codebase.files.path_kinds import kind_of_path
+from runtime.codebase.files.source_text import SourceText
+from runtime.codebase.files.words import index_terms, query_terms, split_identifier
+from runtime.codebase.index.reader import IndexReader
+from runtime.codebase.resolution.default_values.site_roles import role_of
+from runtime.codebase.resolution.default_values.site_surroundings import TESTS
+from runtime.codebase.resolution.default_values.value_chains import ValueChain, ValueChains
+from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
+from runtime.codebase.resolution.default_values.value_sites import Site, key_of
+from runtime.codebase.resolution.default_values.value_syntax import SYNTAX
+from runtime.codebase.resolution.facts_store import FactsStore
+from runtime.codebase.search.named_values import VALUES, values_for
+from runtime.codebase.search.query_expansion import other_words
+from runtime.codebase.search.value_questions import Measure, ValuePart, value_parts
+
+MAX_NAMES = 12
+MAX_PLACES = 12
+MAX_VALUES = 15
+MAX_SITES = 600
+MAX_SAID_LINES = 12
+MAX_ASKED = 3
+MAX_PASSAGES = 6
+OWNER_WEIGHT, SAID_WEIGHT, TOLD_WEIGHT, CONTEXT_WEIGHT = 0.7, 0.55, 0.45, 0.2
+# What each word of a name costs that the question does not have.
+FURTHER_WORD_COST = 0.12
+# What a constant that is not called a default counts where a default is asked for.
+OF_CONSTANT = 0.85
+UNLIKELY = 0.7
+MAX_NAMED = 6
+MAX_PAIRED, MAX_FORMS, MAX_PAIR_FILES = 4, 4, 8
+# The least shares of the subject's weight that what is said of a name and the name alone cover, and how far behind the
+# next name must be.
+# The more of the subject the name itself has, the less must be said of it besides.
+LEAST_SHARES = ((0.6, 0.4), (0.5, 0.5))
+LEAST_OF_RIVAL = 0.25
+LEAST_MARGIN = 1.12
+MAX_TIED, WHOLE_NAME = 3, 0.9
+NEAR_SHARE = 0.85
+
+_GENERAL = frozenset(index_terms("default defaults num number count value use option opt time k const").split())
+_WORDS_OF_CODE = {
+    "wait": ("timeout", "delay", "interval", "sleep"),
+    "paus": ("interval", "delay", "wait"),
+    "maximum": ("max", "limit"),
+    "limit": ("max", "maximum"),
+    "most": ("max",),
+    "bound": ("max", "limit"),
+    "try": ("retry", "attempt"),
+    "again": ("retry",),
+    "attempt": ("retry", "try"),
+    "answ": ("response", "reply"),
+    "siz": ("length", "bytes", "chunk"),
+    "piec": ("chunk", "block"),
+    "wid": ("width",),
+    "process": ("worker", "workers", "job"),
+    "thread": ("workers", "threads"),
+    "address": ("addr",),
+    "develop": ("dev",),
+    "buff": ("buf",),
+    "paramet": ("param", "params"),
+    "messag": ("msg",),
+}
+_TIMES = frozenset(
+    index_terms("timeout interval delay wait period ttl duration seconds expires age lifetime grace").split()
+)
+_OF_MEASURE: dict[Measure, frozenset[str]] = {
+    "time": _TIMES,
+    "count": frozenset(index_terms("max maximum limit").split()),
+}
+_SIZES = frozenset(index_terms("size length len bytes width capacity").split())
+_BIG = re.compile(r"\b(?:big|large|long|much|deep|wide|size)\b", re.IGNORECASE)
+_DURATION = re.compile(r"[Ss]econd|[Mm]inute|[Hh]our|Duration|timedelta|from_|\bms\b|Millis")
+_QUOTED = re.compile(r"`([A-Za-z_][\w.:\-]{1,100})`")
+_NUMBER = re.compile(r"(?:^|[\s(])-?(?:\d|\.\d|0x)|Infinity|MAX|inf\b|Duration|seconds|timedelta")
+_BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
+
+Read = Callable[[str], SourceText | None]
+Place = tuple[str, int, int]
+
+
+class AskedValue(msgspec.Struct, frozen=True):
+    """Represents a value that a question asks for: the name as asked, and all places that say what it is.
+
+    `share`: the part of the question's weight that what is said of the name covers; `part`: the part of the question.
+    """
+
+    part: str
+    name: str
+    share: float
+    chains: tuple[ValueChain, ...]
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """Represents a name that a question may mean: the share of the subject that is said of it, and its proofs."""
+
+    name: str
+    share: float
+    of_name: float
+    chains: tuple[ValueChain, ...]
+
+
+def asked_values(
+    index: IndexReader,
+    store: FactsStore,
+    read: Read,
+    question: str,
+    ranked: Callable[[str], Sequence[Place]],
+    named: Iterable[str] = (),
+) -> list[AskedValue]:
+    """Return the values that a question asks for, in the order of its parts; empty if it asks for none.
+
+    `ranked` gives the best places for a text; `named`: names that passages about the question write as code.
+    """
+    parts = value_parts(question)
+    if not parts:
+        return []
+    search = ValueSearch(index, store, read)
+    written = tuple(dict.fromkeys((*_QUOTED.findall(question), *query_terms(question).identifiers)))
+    places = list(ranked(question)[:MAX_PLACES])
+    found: list[AskedValue] = []
+    for part in parts:
+        near = places + ([] if part.text == question else list(ranked(part.text)[:MAX_PLACES]))
+        best = search.of_names(written) or clear_best(search.candidates(part, near, tuple(named)))
+        found += [
+            AskedValue(part.text, one.name, one.share, one.chains)
+            for one in best
+            if all(one.name != other.name for other in found)
+        ]
+    return found[:MAX_ASKED]
+
+
+def clear_best(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidate that covers the subject clearly better than all others; none if there is no such one.
+
+    Two that cover it about as well are both returned, and three if their names have all of it: each says of which thing
+    it is the value. A constant that the proof of another one leads through is no other one.
+    """
+    inner = {key_of(step.name) for one in candidates for chain in one.chains for step in chain.steps[1:]}
+    named = [one for one in candidates if one.of_name >= LEAST_OF_RIVAL and not _is_link(one, inner)]
+    if not named or not is_covering(named[0]):
+        return []
+    tied = [named[0], *(one for one in named[1:] if named[0].share < LEAST_MARGIN * one.share)]
+    most = MAX_TIED if all(one.of_name >= WHOLE_NAME for one in tied) else 2
+    return tied if len(tied) <= most and all(map(is_covering, tied)) else []
+
+
+def _is_link(candidate: Candidate, inner: Collection[str]) -> bool:
+    """Return whether a name is a constant that the proof of another one leads through."""
+    return key_of(candidate.name) in inner and all(chain.role == "constant" for chain in candidate.chains)
+
+
+def is_covering(candidate: Candidate) -> bool:
+    """Return whether enough of the subject is said of a name."""
+    return any(candidate.share >= share and candidate.of_name >= own for share, own in LEAST_SHARES)
+
+
+class ValueSearch:
+    """Finds the names that the parts of a question mean."""
+
+    def __init__(self, index: IndexReader, store: FactsStore, read: Read) -> None:
+        self._index = index
+        self._read = read
+        self._scopes = ValueScopes(store, self._text)
+        self._chains = ValueChains(self._scopes)
+        self._pieces = max(2, index.chunk_count())
+        self._rarities: dict[str, float] = {}
+
+    def of_names(self, names: Sequence[str]) -> list[Candidate]:
+        """Return the first of the names that a question writes as code which gets a value, proven or not."""
+        for name in names:
+            owner, _, last = name.replace("::", ".").rpartition(".")
+            chains = self._chains.of(last, self._scopes.files_with(last))
+            if owner:
+                chains = [chain for chain in chains if key_of(chain.owner).endswith(key_of(owner))]
+            if chains:
+                return [Candidate(chains[0].name, 1.0, 1.0, tuple(chains))]
+        return []
+
+    def candidates(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> list[Candidate]:
+        """Return the names with a proven value of the kind asked for, those first of which most is said."""
+        sites: dict[tuple[str, int, str], Site] = {}
+        for site in self._sites(part, places, named):
+            if len(sites) < MAX_SITES and fits(site, part.measure):
+                sites.setdefault((site.file, site.line, site.name), site)
+        by_name: dict[str, list[tuple[float, float, Site]]] = {}
+        for site in sites.values():
+            share, of_name = self.share(site, part, "")
+            by_name.setdefault(key_of(site.name), []).append((share, of_name, site))
+        rough = sorted(by_name.values(), key=lambda known: -max(share for share, _, _ in known))
+        found = [self._proven(part, known) for known in rough[:MAX_NAMES]]
+        return sorted((one for one in found if one is not None), key=lambda one: -one.share)
+
+    def _proven(self, part: ValuePart, known: list[tuple[float, float, Site]]) -> Candidate | None:
+        """Return a name with its proofs and with what documents say of it; None without a proof.
+
+        Of several things of that name those count of which about as much of the question is said.
+        """
+        documents = self._documents_on(known[0][2].name)
+        rated = [(*self.share(site, part, documents), site) for _, _, site in known]
+        best_share, of_name, best = max(rated, key=lambda one: one[0])
+        near = {(site.file, site.line) for share, _, site in rated if share >= NEAR_SHARE * best_share}
+        chains = self._chains.of(best.name, list(dict.fromkeys(site.file for _, _, site in known)))
+        kept = [
+            chain
+            for chain in chains
+            if chain.place in near and chain.value is not None and measures(chain.value, part.measure)
+        ]
+        if not kept:
+            return None
+        factor = _likelihood(best.name, [chain.value or "" for chain in kept], part.measure)
+        if part.says_default and all(chain.role == "constant" for chain in kept) and "default" not in _words(best.name):
+            factor *= OF_CONSTANT
+        owners = {chain.owner for chain in kept}
+        unproven = [
+            chain for chain in chains if chain.value is None and chain.role == "default" and chain.owner in owners
+        ]
+        return Candidate(best.name, factor * best_share, of_name, (*kept, *unproven))
+
+    def _sites(self, part: ValuePart, places: Sequence[Place], named: tuple[str, ...]) -> Iterable[Site]:
+        yield from self._with_words(part)
+        for file, first, last in places:
+            values = self._scopes.values(file) if kind_of_path(file) == "source" else None
+            for site in values.within(first, last) if values is not None else ():
+                if self._says_value(site):
+                    yield site
+        terms = " ".join((*part.terms, *part.context))
+        for symbol, _ in values_for(self._index, self._read, terms or part.text, VALUES, MAX_VALUES):
+            if kind_of_path(symbol.file) == "source":
+                yield from self._named(symbol.file, symbol.name)
+        for name in named[:MAX_NAMED]:
+            for file in self._scopes.files_with(name)[:MAX_NAMED]:
+                yield from self._named(file, name)
+
+    def _with_words(self, part: ValuePart) -> Iterable[Site]:
+        """Yield the sites whose names have two words of the subject, in the files where these stand side by side."""
+        terms = [term for term in part.terms if term.isalnum()][:MAX_PAIRED]
+        forms = [[term, *other_words(term), *_WORDS_OF_CODE.get(term, ())][:MAX_FORMS] for term in terms]
+        for place, one in enumerate(forms):
+            for other in forms[place + 1 :]:
+                pairs = " OR ".join(f'NEAR("{a}" "{b}", 2)' for a in one for b in other if a != b)
+                for file in self._files(pairs) if pairs else ():
+                    values = self._scopes.values(file)
+                    for name in values.names_with(set(one), set(other)) if values is not None else ():
+                        yield from self._named(file, name)
+
+    def _files(self, pairs: str) -> list[str]:
+        sql = """SELECT f.path FROM
+            (SELECT rowid, bm25(chunk_text) AS score FROM chunk_text WHERE chunk_text MATCH ? ORDER BY score LIMIT 60) t
+            JOIN chunks c ON c.id = t.rowid JOIN files f ON f.id = c.file_id ORDER BY t.score"""
+        found = dict.fromkeys(path for (path,) in self._index.rows(sql, (f"body : ({pairs})",)))
+        return [path for path in found if kind_of_path(path) == "source"][:MAX_PAIR_FILES]
+
+    def _named(self, file: str, name: str) -> Iterable[Site]:
+        values = self._scopes.values(file)
+        return [site for site in (values.named(name) if values is not None else ()) if self._says_value(site)]
+
+    def _says_value(self, site: Site) -> bool:
+        return TESTS not in site.around.conditions and role_of(site, SYNTAX[self._scopes.language(site.file)]) != "set"
+
+    def share(self, site: Site, part: ValuePart, documents: str) -> tuple[float, float]:
+        """Return the share of the subject that a name and what is said of it cover, and that of the name alone.
+
+        The words of other parts of the question stand in for the subject where the part has hardly any of its own. A
+        name that says more than the question loses for each further word.
+        """
+        name = _words(site.name)
+        owner = _words(
+            " ".join((site.around.owner, site.around.function, *site.around.holders, _file_words(site.file)))
+        )
+        said, told = frozenset(index_terms(self.said(site)).split()), frozenset(documents.split())
+        own = part.terms if len(part.terms) > 1 else (*part.terms, *part.context)
+        met = of_name = total = 0.0
+        asked: set[str] = set()
+        for term in own:
+            weight, forms = self._rarity(term), _forms(term)
+            in_name = _met(forms, name)
+            asked |= forms.keys()
+            of_name += weight * in_name
+            others = (
+                OWNER_WEIGHT * _met(forms, owner),
+                SAID_WEIGHT * _met(forms, said),
+                TOLD_WEIGHT * _met(forms, told),
+            )
+            met += weight * max(in_name, *others)
+            total += weight
+        if not total:
+            return 0.0, 0.0
+        around = [max(_met(_forms(term), name | owner), _met(_forms(term), said)) for term in part.context]
+        more = CONTEXT_WEIGHT * sum(around) / len(around) if around and len(part.terms) > 1 else 0.0
+        free = (
+            _GENERAL | _OF_MEASURE.get(part.measure, frozenset()) | (_SIZES if _BIG.search(part.text) else frozenset())
+        )
+        further = len(name - asked - free - frozenset(part.context))
+        if len(own) == 1 and further:
+            return 0.0, 0.0
+        return max(0.0, met / total + more - FURTHER_WORD_COST * further), of_name / total
+
+    def _rarity(self, term: str) -> float:
+        if term not in self._rarities:
+            count = self._index.document_counts([term]).get(term, 0)
+            self._rarities[term] = math.log(1 + self._pieces / (1 + count)) if count else 1.0
+        return self._rarities[term]
+
+    def _documents_on(self, name: str) -> str:
+        """Return the terms of what documents and declarations of a name of two words or more say of it."""
+        terms = index_terms(name).split()
+        if len(terms) < 3:
+            return ""
+        declared = self._index.symbols("s.name = ? AND s.docstring <> ''", (name,), MAX_PASSAGES)
+        sql = """SELECT body || ' ' || heading FROM passage_text WHERE passage_text MATCH ?
+            ORDER BY bm25(passage_text) LIMIT ?"""
+        passages = [text for (text,) in self._index.rows(sql, (f'"{terms[0]}"', MAX_PASSAGES))]
+        return " ".join((*passages, *(index_terms(symbol.docstring) for symbol in declared)))
+
+    def said(self, site: Site) -> str:
+        """Return what is said of a place: the comment above or behind it, and its own lines."""
+        source = self._read(site.file)
+        if source is None:
+            return ""
+        lines = source.lines
+        first = site.start_line - 1
+        above: list[str] = []
+        for number in range(first - 1, max(-1, first - 1 - MAX_SAID_LINES), -1):
+            line = lines[number].strip() if number < len(lines) else ""
+            if not line.startswith(("#", "//", "*", "/*", "--", "@")) and not line.endswith("*/"):
+                break
+            above.append(line)
+        own = lines[first : min(site.end_line, site.start_line + MAX_SAID_LINES)]
+        return "\n".join((*reversed(above), *own))
+
+    def _text(self, file: str) -> str | None:
+        source = self._read(file)
+        return None if source is None else source.text
+
+
+def fits(site: Site, measure: Measure) -> bool:
+    """Return whether the value of a site can be of the kind that is asked for."""
+    text = site.value.text if site.value is not None else ""
+    if measure == "flag":
+        return bool(_BOOLEAN.fullmatch(text)) or (site.value is not None and bool(site.value.names))
+    if measure in {"time", "count"}:
+        named = site.value is not None and bool(site.value.names)
+        return named or bool(_NUMBER.search(text)) or site.value is None
+    return True
+
+
+def _likelihood(name: str, values: Sequence[str], measure: Measure) -> float:
+    """Return how well a name and its values fit to what is asked for: a time, or a number of things."""
+    is_time = not _TIMES.isdisjoint(_words(name)) or any(map(_DURATION.search, values))
+    if measure not in {"time", "count"}:
+        return 1.0
+    is_number = any(map(_NUMBER.search, values))
+    return 1.0 if is_number and is_time == (measure == "time") else UNLIKELY
+
+
+def measures(value: str, measure: Measure) -> bool:
+    """Return whether a proven value is of the kind that is asked for."""
+    if measure == "flag":
+        return _BOOLEAN.fullmatch(value) is not None
+    return measure == "any" or _NUMBER.search(value) is not None or value in {"None", "null", "nil"}
+
+
+def _forms(term: str) -> dict[str, float]:
+    return {term: 1.0, **other_words(term), **dict.fromkeys(_WORDS_OF_CODE.get(term, ()), 0.8)}
+
+
+def _met(forms: dict[str, float], words: frozenset[str]) -> float:
+    return max((factor for form, factor in forms.items() if form in words), default=0.0)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(term for part in split_identifier(text) for term in index_terms(part).split())
+
+
+def _file_words(file: str) -> str:
+    parts = file.rsplit("/", 2)[-2:]
+    return " ".join(part.partition(".")[0] for part in parts)

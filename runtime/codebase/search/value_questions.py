@@ -1,0 +1,129 @@
+"""Recognises the parts of a question that ask for a value, and what kind of value each asks for.
+
+`value_parts` returns a part for «what is the default …», «how many …», «how long …», «which port …», «is it on by
+default», with the words that it speaks of. Pure text analysis.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from runtime.codebase.files.words import query_terms, stem
+
+# `time`: how long; `count`: how many, how much; `flag`: whether it is on; `text`: a name, a path, a port; `any`.
+Measure = Literal["time", "count", "flag", "any"]
+
+MAX_PARTS = 4
+
+_NONE_GIVEN = (
+    r"\b(?:(?:if|when|unless|where|as long as) "
+    r"(?:i|you|we|one|nobody|none|no|nothing|it|they|the (?:user|caller|option)s?)"
+    r"(?: (?:is|are|do|does|did|have|has))?(?: not|n't| never)? ?"
+    r"(?:say|said|set|sets|give|given|gives|configur\w*|specif\w*|restrict\w*|pass\w*|tell|told|choose|chosen|"
+    r"chang\w*|provid\w*|ask\w*|touch\w*|limit\w*|mention\w*)"
+    r"|when none is given|if none is given|without (?:any |a |further |special )*"
+    r"(?:saying|setting|settings|configur\w*|"
+    r"preparation|specif\w*|giving|options?|arguments?)|out of the box|standard settings?|(?:left|leave) (?:it )?alone|"
+    r"configure nothing|say nothing|gave only|not (?:set|given|specified|configured|passed|provided)|"
+    r"by itself|unless told|unless configured)\b"
+)
+_DEFAULT = re.compile(rf"\bdefaults?\b|\bdefault(?:s|ed)? to\b|{_NONE_GIVEN}", re.IGNORECASE)
+_TIME = re.compile(
+    r"\b(?:how (?:long|often|soon|late|old)|for how long|how (?:much time|many (?:milli)?seconds|many minutes)|"
+    r"(?:which|what) (?:\w+ ){0,2}(?:timeout|interval|delay|period|wait|pause|lifetime|expir\w+|ttl|duration)|"
+    r"how (?:quickly|fast))\b",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(
+    r"\b(?:how (?:many|much|big|large|far|deep|high|small|wide)|at most how|"
+    r"(?:what|which) (?:\w+ ){0,3}(?:limit|maximum|minimum|size|number|count|port|length|level|depth|bound)"
+    r"|up to how)\b|\bis there (?:a|any) (?:\w+ )?(?:limit|bound|maximum)\b",
+    re.IGNORECASE,
+)
+_OF_TIME = re.compile(
+    r"\b(?:time|timeouts?|intervals?|delays?|durations?|periods?|lifetimes?|seconds|pauses?)\b", re.IGNORECASE
+)
+_FLAG = re.compile(
+    r"^\W*(?:(?:and|but) )?(?:is|are|was|were|does|do|will) .{1,160}\bby default\b"
+    r"|\b(?:on|off|enabled|disabled) by default\b",
+    re.IGNORECASE,
+)
+# «What is the default …», «to what does it default», «which … is used by default».
+_ASKS_DEFAULT = re.compile(
+    r"\b(?:what|which)\b.{0,60}\b(?:defaults?\b(?! (?:behaviou?r|constructor|export|implementation)))|"
+    r"\bset to by default\b|"
+    r"\b(?:what|which) .{1,80}\b(?:is|are|does) .{0,80}\bby default\b|\b(?:what|which) \w+ is used (?:when|if)\b|"
+    r"\bdefaults? (?:value )?(?:of|for)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(
+    r"(?<=[.?!;])\s+|,\s+(?:and|but|or)\s+"
+    r"(?=(?:how|what|where|which|who|why|when|does|do|is|are|can|in which|by how|for how)\b)"
+    r"|\s+(?:and|but)\s+(?=(?:how|what|where|which|why|is there|by how|for how)\b)|,\s+(?=(?:how|what|which|by how)\b)",
+    re.IGNORECASE,
+)
+# «URLs» would be read as two words.
+_ACRONYMS = re.compile(r"\b([A-Z]{2,})s\b")
+_FILES = re.compile(r"\bfiles?\b", re.IGNORECASE)
+_ASKING_WORDS = frozenset(
+    query_terms(
+        """default defaults defaulted value values long many much often set sets setting settings configure configured
+        configuration nothing say saying said anything given give gives none unless without option options standard
+        there take takes taken allow allowed happen time times number change changed raise raised keep kept knob knobs
+        specify specified pass passed provide tell told want know far big large until own made make makes
+        """
+    ).counts
+)
+_SWITCHED = frozenset(query_terms("enabled disabled active activated switched turned allowed").counts)
+
+
+class ValuePart(msgspec.Struct, frozen=True):
+    """Represents a part of a question that asks for a value: its terms, and what kind of value it is.
+
+    `context`: terms of the other parts, which help to tell the subject. `says_default`: it asks for what holds when
+    nothing is given.
+    """
+
+    text: str
+    measure: Measure
+    terms: tuple[str, ...]
+    context: tuple[str, ...]
+    says_default: bool
+
+
+def value_parts(question: str) -> list[ValuePart]:
+    """Return the parts of a question that ask for a value, in order; empty for any other question."""
+    says_default = _DEFAULT.search(question) is not None
+    pieces = [piece.strip() for piece in _SENTENCE.split(question[:4000]) if piece and piece.strip()]
+    found: list[ValuePart] = []
+    for place, piece in enumerate(pieces):
+        measure = _measure(piece)
+        if measure is None:
+            continue
+        own = tuple(term for term in _subject_terms(piece) if measure != "flag" or term not in _SWITCHED)
+        others = [term for at, other in enumerate(pieces) if at != place for term in _subject_terms(other)]
+        context = tuple(term for term in dict.fromkeys(others) if term not in own)
+        found.append(ValuePart(piece, measure, own, context, says_default))
+    return found[:MAX_PARTS]
+
+
+def _measure(piece: str) -> Measure | None:
+    if _TIME.search(piece):
+        return "time"
+    counted = _COUNT.search(piece)
+    if counted:
+        is_of_time = "many" not in counted.group().lower() and _OF_TIME.search(piece) is not None
+        return "time" if is_of_time else "count"
+    if _FLAG.search(piece):
+        return "flag"
+    return "any" if _ASKS_DEFAULT.search(piece) else None
+
+
+def _subject_terms(text: str) -> tuple[str, ...]:
+    spelt = _ACRONYMS.sub(lambda found: found.group(1).lower(), text)
+    terms = [term for term in query_terms(spelt).counts if term not in _ASKING_WORDS]
+    # In most questions a file is any place of the code, here it is what is counted.
+    return (*terms, *(stem("file") for _ in _FILES.findall(text)[:1]))

@@ -1,0 +1,157 @@
+"""Which questions ask for a value, which name they mean, and when nothing is asserted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.resolution.default_values.secret_values import is_secret
+from runtime.codebase.search.value_questions import MAX_PARTS, value_parts
+from runtime.codebase.tools.locate import locate
+from tests.runtime.codebase.sample_repository import write_files
+
+HARBOUR = {
+    "harbour/options.py": "MAX_SHIPS = 12\n\n\nclass Harbour:\n"
+    "    def __init__(self, mooring_timeout=30.0, signal_interval=None, tug_count=MAX_SHIPS, lit=True):\n"
+    "        self.mooring_timeout = mooring_timeout\n"
+    "        self.signal_interval = signal_interval or 5\n"
+    "        self.tug_count = tug_count\n        self.lit = lit\n        self.crew = self.hire()\n",
+    "harbour/crane.py": "class Crane:\n    hoist_limit = 40\n    load_limit = 70\n\n"
+    "    def __init__(self, grip_delay=2):\n"
+    "        self.grip_delay = grip_delay\n\n\nclass Winch:\n    def __init__(self, grip_delay=9):\n"
+    "        self.grip_delay = grip_delay\n",
+    "harbour/door.py": "API_TOKEN = 'hunter2hunter2'\nPASSWORD = 'change-me-please'\n"
+    "parser.add_argument('--listen-port', type=int, default=4711, help='where ships report')\n",
+    "tests/test_harbour.py": "MOORING_TIMEOUT = 1\n",
+}
+
+
+@pytest.fixture
+def harbour(root: Path, opened: Callable[[Path], Codebase]) -> Codebase:
+    write_files(root, HARBOUR)
+    return opened(root)
+
+
+def told(codebase: Codebase, question: str) -> list[tuple[str, str | None]]:
+    rows = values_in(codebase, question)
+    return [(f"{chain['owner']}.{chain['name']}", chain["value"]) for row in rows for chain in row["chains"]]
+
+
+def values_in(codebase: Codebase, question: str) -> list[dict[str, Any]]:
+    result = locate(codebase, question, 12, values=True)
+    for row in result.data["values"]:
+        for chain in row["chains"]:
+            for step in chain["steps"]:
+                citation = result.citations[step["citation"]]
+                assert (citation.file, citation.start_line) == (step["file"], step["line"])
+                assert step["text"] in codebase.read_lines(step["file"], step["line"], step["line"])[0]
+    return list(result.data["values"])
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What is the default mooring timeout?", [("Harbour.mooring_timeout", "30.0")]),
+        ("How long is the mooring timeout if I set nothing?", [("Harbour.mooring_timeout", "30.0")]),
+        ("How many tugs are used by default?", [("Harbour.tug_count", "12")]),
+        ("How often is the signal sent by default?", [("Harbour.signal_interval", "5")]),
+        ("Which port does it listen on by default?", [(".listen-port", "4711")]),
+        ("What is the default of `--listen-port`?", [(".listen-port", "4711")]),
+        ("What is the default of `Winch.grip_delay`?", [("Winch.grip_delay", "9")]),
+        ("Is the harbour lit by default?", [("Harbour.lit", "True")]),
+        ("What is the default grip delay?", [("Crane.grip_delay", "2"), ("Winch.grip_delay", "9")]),
+    ],
+)
+def test_the_value_that_a_question_asks_for_is_told(
+    harbour: Codebase, question: str, expected: list[tuple[str, str | None]]
+) -> None:
+    assert told(harbour, question) == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the default anchor weight?",
+        "How many lighthouses are there by default?",
+        "How long does the pilot sleep by default?",
+        "What is the default limit?",
+        "Which database is used by default?",
+    ],
+)
+def test_nothing_is_told_of_what_is_not_there_or_not_clear(harbour: Codebase, question: str) -> None:
+    assert told(harbour, question) == []
+
+
+def test_a_name_without_a_proven_value_is_told_as_set(harbour: Codebase) -> None:
+    assert told(harbour, "What is the default of `crew`?") == [("Harbour.crew", None)]
+
+
+def test_each_part_of_a_question_gets_its_own_value(harbour: Codebase) -> None:
+    question = "What is the default mooring timeout, and which port does it listen on by default?"
+    assert told(harbour, question) == [("Harbour.mooring_timeout", "30.0"), (".listen-port", "4711")]
+
+
+def test_the_text_of_a_secret_is_left_out_and_its_lines_are_cited(harbour: Codebase) -> None:
+    (row,) = values_in(harbour, "What is the default of `API_TOKEN`?")
+    (chain,) = row["chains"]
+    assert (chain["value"], chain["is_secret"], chain["steps"][0]["text"]) == (None, True, "")
+    assert "hunter2" not in str(locate(harbour, "What is the default of `API_TOKEN`?", 12, values=True).data["values"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("API_KEY", "'abcdef0123'", True),
+        ("password", '"correct horse"', True),
+        ("password", "'change-me'", False),
+        ("password", "None", False),
+        ("token", "'abcde'", False),
+        ("token", "'abcdef'", True),
+        ("sort_key", "'created_at'", False),
+        ("timeout", "'abcdef0123'", False),
+    ],
+)
+def test_a_secret_is_a_literal_text_under_the_name_of_one(name: str, value: str, expected: bool) -> None:
+    assert is_secret(name, value) is expected
+
+
+def test_values_are_searched_for_only_where_they_are_asked_for(harbour: Codebase) -> None:
+    assert "values" not in locate(harbour, "What is the default mooring timeout?").data
+    assert locate(harbour, "Where is the crane?", values=True).data["values"] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "measures"),
+    [
+        ("What is the default timeout?", ["any"]),
+        ("How long does it wait by default?", ["time"]),
+        ("How many retries are made if I say nothing?", ["count"]),
+        ("Which port does it listen on?", ["count"]),
+        ("Is compression on by default?", ["flag"]),
+        ("What is the maximum wait time by default?", ["time"]),
+        ("How many are there, and how long does each live?", ["count", "time"]),
+        ("What timeout is used when none is given?", ["time"]),
+        ("Where is the lease decided?", []),
+        ("What is the default behaviour of the merge?", []),
+        ("Why does it retry?", []),
+        ("", []),
+    ],
+)
+def test_a_question_that_asks_for_a_value_is_recognised(question: str, measures: list[str]) -> None:
+    assert [part.measure for part in value_parts(question)] == measures
+
+
+@given(st.text(max_size=400))
+def test_any_text_can_be_searched_for_parts(text: str) -> None:
+    assert len(value_parts(text)) <= MAX_PARTS
+
+
+def test_a_long_text_is_read_in_little_time() -> None:
+    assert len(value_parts("what is the default " * 20_000)) <= MAX_PARTS
+    assert len(value_parts("how many, and " * 20_000)) <= MAX_PARTS
