@@ -34,6 +34,7 @@ ClaimRole = Literal[
     "difference",
     "example",
     "hook",
+    "aside",
 ]
 
 # Roles that commits alone can back; all others need lines of a file.

@@ -44,6 +44,7 @@ FactKind = Literal[
     "trace",
     "change",
     "together",
+    "aside",
 ]
 
 # The role of a commit: it wrote the cited lines; changed the subject of the fact; introduced its name; is the end of a
@@ -185,13 +186,22 @@ def _located(result: ToolResult) -> Iterator[Fact]:
 def _said(result: ToolResult) -> Iterator[Fact]:
     """Yield the passages that speak of the query; `symbol_kind` is that of the passage, `text` its sentences."""
     rows = result.data.get("passages", ())
-    for row, citation in zip(rows, result.citations[len(result.data["results"]) :], strict=True):
+    first = len(result.data["results"])
+    for row, citation in zip(rows, result.citations[first : first + len(rows)], strict=True):
         yield Fact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"])
+
+
+def _aside(result: ToolResult) -> Iterator[Fact]:
+    """Yield the lines that mention a word of the query which occurs only aside; `name` is the word."""
+    rows = result.data.get("absence", {}).get("aside", [])
+    for row, citation in zip(rows, result.citations[len(result.citations) - len(rows) :], strict=True):
+        yield Fact("aside", citation, name=row["word"])
 
 
 def _found(result: ToolResult) -> Iterator[Fact]:
     yield from _located(result)
     yield from _said(result)
+    yield from _aside(result)
 
 
 def _is_test(citation: Citation, symbol: str | None) -> bool:
