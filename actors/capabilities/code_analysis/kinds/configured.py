@@ -12,11 +12,10 @@ from actors.capabilities.code_analysis.answers.settings import configuration, is
 from actors.capabilities.code_analysis.answers.wording import setting_line_claim
 from actors.capabilities.code_analysis.evidence.claims import Claim
 from actors.capabilities.code_analysis.evidence.facts import Fact
-from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.question.action import says_it_sets
 from actors.capabilities.code_analysis.question.analysis import Question
-from actors.capabilities.code_analysis.question.kinds import GivesWay, PlanRequest, QuestionKind, TakesOver, wordings
+from actors.capabilities.code_analysis.question.kinds import GivesWay, QuestionKind, TakesOver, wordings
 from actors.capabilities.code_analysis.ranking.relevance import VALUES, precision, speaks_of_settings
 from runtime.primitives.dotted_names import last_part
 
@@ -29,11 +28,6 @@ _HOW_CONFIGURED = re.compile(
 )
 # «Where is `depth` set?»: the lines that give it a value.
 _ASSIGNED = re.compile(r"^\W*where\b.*\b(?:set|assigned|initiali[sz]ed)\b\s*+\??\s*+$", re.IGNORECASE)
-
-
-def plan(request: PlanRequest) -> list[Step]:
-    """Build the shared steps, with the uses of words in the place of a name."""
-    return steps_by_aspect(request, names_used=request.question.perhaps_names)
 
 
 def _definition(evidence: Evidence) -> list[Claim]:
@@ -57,6 +51,7 @@ def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mappi
 
 KIND = QuestionKind(
     name="configured",
+    meaning="where it is set",
     wordings=wordings(
         800, r"\b(?:configur\w*|settings?|environment variables?|env vars?|defaults? (?:value )?(?:of|for))\b"
     ),
@@ -69,5 +64,5 @@ KIND = QuestionKind(
     leads_outside_tests=True,
     writers={"definition": _definition, "configuration": functools.partial(configuration, is_all=True)},
     first_roles=("setting",),
-    plan=plan,
+    plan=steps_by_aspect,
 )

@@ -58,6 +58,7 @@ def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mappi
 
 KIND = QuestionKind(
     name="extend",
+    meaning="how to add to it",
     wordings=wordings(
         700,
         r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b",

@@ -27,7 +27,7 @@ def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mappi
 
 
 def _does_it(question: Question, fact: Fact) -> bool:
-    """True for a method of the class that the question says does something, where it gives what the question names.
+    """Return whether it is a method of the class that the question says does something, and gives what that names.
 
     «How does Shop make a Receipt?»: a method of `Shop` with `Receipt` ahead of its name or parameters.
     """
@@ -45,6 +45,7 @@ def _does_it(question: Question, fact: Fact) -> bool:
 
 KIND = QuestionKind(
     name="how",
+    meaning="how it works",
     wordings=wordings(1400, r"\bhow\b|\bexplain\b|\bdescribe\b|\bmechanism\b"),
     is_default=True,
     aspects=("definition", "mechanism", "usage"),

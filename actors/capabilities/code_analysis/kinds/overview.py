@@ -7,6 +7,7 @@ from actors.capabilities.code_analysis.question.kinds import THIS_PROJECT, Quest
 
 KIND = QuestionKind(
     name="overview",
+    meaning="the repository as a whole",
     wordings=wordings(
         100,
         rf"\b(?:what (?:is|does)|explain|describe|summari[sz]e|overview of) {THIS_PROJECT}\b|^\W*overview",

@@ -27,6 +27,7 @@ def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mappi
 
 KIND = QuestionKind(
     name="what_happens",
+    meaning="what follows from something",
     wordings=(
         *wordings(900, r"\b(?:flow of|call (?:chain|graph|tree)|control flow|step by step)\b|^\W*(?:trace|draw)\b"),
         # Wider than the wordings of a list and of a reason, which have smaller places.

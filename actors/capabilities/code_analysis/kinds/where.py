@@ -14,6 +14,7 @@ def _asks_for_deed(question: Question) -> bool:
 
 KIND = QuestionKind(
     name="where",
+    meaning="place of a thing",
     wordings=wordings(
         1300, r"^\W*where\b|\b(?:find|locate)\b|\bin which file\b|\bwhich (?:file|module|class|function)\b"
     ),

@@ -19,6 +19,7 @@ from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.question.aspects import Aspect
+from runtime.errors import SettingsError
 
 if TYPE_CHECKING:
     from actors.capabilities.code_analysis.question.analysis import Question
@@ -112,10 +113,11 @@ def _is_short(question: Question) -> bool:
 class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
     """Declares a kind of question: how it is recognised, what it asks for, and how that is found and told.
 
-    `imperative` words the user's intent; it may hold `{subject}`.
+    `imperative` words the user's intent; it may hold `{subject}`. `meaning` is what models are told of the kind.
     """
 
     name: str
+    meaning: str = ""
     imperative: str
 
     # Recognition; `is_default`: the kind of a question that is worded like none.
@@ -192,12 +194,23 @@ def wordings(place: int, *patterns: str) -> tuple[Wording, ...]:
 
 @functools.cache
 def question_kinds() -> Mapping[str, QuestionKind]:
-    """Return every kind by its name, in the order in which their first wordings are tried."""
+    """Return every kind by its name, in the order in which their first wordings are tried.
+
+    SettingsError for a module of the package that declares none.
+    """
     package = importlib.import_module(_PACKAGE)
     modules = (importlib.import_module(f"{_PACKAGE}.{found.name}") for found in pkgutil.iter_modules(package.__path__))
-    declared: list[QuestionKind] = [module.KIND for module in modules]
+    declared = [_declared_in(module) for module in modules]
     ordered = sorted(declared, key=lambda kind: (min(wording.place for wording in kind.wordings), kind.name))
     return {kind.name: kind for kind in ordered}
+
+
+def _declared_in(module: object) -> QuestionKind:
+    kind = getattr(module, "KIND", None)
+    if not isinstance(kind, QuestionKind):
+        name = getattr(module, "__name__", module)
+        raise SettingsError(f"the module {name} declares no kind of question; give it KIND, a QuestionKind")
+    return kind
 
 
 @functools.cache

@@ -29,7 +29,6 @@ from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.question.listing_scope import kinds_listed
 from runtime.codebase.citation import Citation
-from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms, split_identifier, stem
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.query_expansion import other_words
@@ -38,8 +37,6 @@ from runtime.codebase.search.query_expansion import other_words
 # for settings finds whatever speaks of settings: there names say as much.
 LOCATED_WEIGHT = 2.0
 NAMED_BONUS = 4.0
-# A word of the language that something is called exactly like.
-PERHAPS_NAMED_BONUS = 2.5
 OWNER_BONUS = 0.4
 OTHER_FINDS, MAX_OTHER_FINDS = 0.25, 3
 SHARED_SCALE = 0.6
@@ -86,7 +83,6 @@ _ALIKE = (
 _ALIKE_OF = {stem: frozenset(group) - {stem} for group in _ALIKE for stem in group}
 
 _CONFIGURING = frozenset(index_terms("config configuration settings option options opts env environment").split())
-_ABSTRACT_OWNER = re.compile(r"(?:^|\.)(?:Abstract|Base|I)[A-Z]\w*$|(?:ABC|Base|Interface|Protocol)$")
 VALUES = frozenset({"constant", "variable", "key", "field", "property", "attribute"})
 DOING = frozenset({"function", "method", "constructor"})
 
@@ -257,8 +253,6 @@ def _entity(
     score = located * first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, weights, question)
     score += _named_bonus(best.name, question)
     code = _code_of(best.citation, codes)
-    if _is_perhaps_named(best, code, question):
-        score += PERHAPS_NAMED_BONUS
     if deed is not None:
         done = does_all(deed, partial(_met_by, place=best))
         score += DEED_BONUS * done + CALLED_BONUS * (done > 0 and is_called(deed, best.name))
@@ -298,15 +292,6 @@ def _named_bonus(name: str, question: Question) -> float:
     if is_owned and met == 1.0:
         return NAMED_BONUS + MEMBER_BONUS
     return OWNER_BONUS + MEMBER_BONUS * met
-
-
-def _is_perhaps_named(fact: Fact, code: Fact | None, question: Question) -> bool:
-    """True for code that is called like a word in the place of a name: no example of its use, and not abstract."""
-    if fact.symbol_kind == "module" or fact.name.rpartition(".")[2] not in question.perhaps_names:
-        return False
-    is_marked = code is not None and re.match(r"\s*@(?:\w+\.)?abstract", code.text) is not None
-    is_abstract = is_marked or _ABSTRACT_OWNER.search(fact.name.rpartition(".")[0]) is not None
-    return not is_abstract and kind_of_path(fact.citation.file) == "source"
 
 
 def _place(citation: Citation) -> tuple[str, int, int]:
