@@ -42,13 +42,17 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Nugget(msgspec.Struct, frozen=True):
-    """Names one thing that an answer must say, by the places that show it."""
+    """Names one thing that an answer must say, by the texts and places of which any shows it."""
 
     any_place: tuple[Place, ...] = ()
+    any_text: tuple[str, ...] = ()
 
 
 class Case(msgspec.Struct, frozen=True):
-    """Holds a question, the places at which an answer should begin, and what else it must show."""
+    """Holds a question, the places at which an answer should begin, and what else it must show.
+
+    A question about what is not there has no places; `form`, if given, says how it puts its subject.
+    """
 
     id: str
     repo: str
@@ -57,6 +61,7 @@ class Case(msgspec.Struct, frozen=True):
     base_commit: str = ""
     lead: tuple[Place, ...] = ()
     nuggets: tuple[Nugget, ...] = ()
+    form: str = ""
 
     @property
     def folder(self) -> str:
@@ -64,10 +69,11 @@ class Case(msgspec.Struct, frozen=True):
         return self.repo.replace("/", "+")
 
 
-def read_cases(path: Path) -> list[Case]:
-    """Return the cases of a file that have an answer in their repository."""
+def read_cases(path: Path, *, unanswerable: bool = False) -> list[Case]:
+    """Return the cases of a file that have an answer in their repository; with `unanswerable` the others as well."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [case for case in (msgspec.json.decode(line, type=Case) for line in lines if line.strip()) if case.lead]
+    cases = (msgspec.json.decode(line, type=Case) for line in lines if line.strip())
+    return [case for case in cases if case.lead or unanswerable]
 
 
 def commit_cases(clone: Path, repo: str) -> list[Case]:

@@ -215,6 +215,11 @@ class IndexReader:
         match = " OR ".join(f'"{" ".join(phrase)}"' for phrase in phrases)
         return bool(match and self.rows("SELECT 1 FROM chunk_text WHERE chunk_text MATCH ? LIMIT 1", (match,)))
 
+    def has_pair(self, pair: tuple[str, str]) -> bool:
+        """Return whether two terms stand within eight words of each other in any piece of code or prose."""
+        sql, near = "SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT 1", f'NEAR("{pair[0]}" "{pair[1]}", 8)'
+        return any(self.rows(sql.format(table=table), (near,)) for table in ("chunk_text", "passage_text"))
+
     def has_name_with(self, part: str) -> bool:
         """Return whether the path of a file, read or not, or the name of a symbol holds a lower-case text."""
         asked = (("files", "path"), ("symbols", "name"))

@@ -33,6 +33,8 @@ LEAST_REST_CHARS = 3
 LEAST_LONG_CHARS = 6
 LEAST_BEGINNING = 0.6
 MAX_CONTINUED = 40
+MAX_PAIRS = 16
+MOST_APART = 3
 # A word in more places than these is spoken of, wherever they are.
 MAX_ASIDE = 12
 # Fewer words that every English text has, and a text is in another language.
@@ -59,15 +61,19 @@ class Mention(msgspec.Struct, frozen=True):
 class Absence(msgspec.Struct, frozen=True):
     """Holds the distinctive words of a question that occur nowhere, and those that occur only aside.
 
-    Words are as written. `share`: of the question's informative words the part that occurs nowhere, distinctive or not,
-    0 to 1. `files`: how many were searched whole; `in_part`: how many others that can be read were not.
+    Words are as written. `unknown`: of the question's informative words the share that occurs nowhere, distinctive or
+    not; `together`: of those that stand together in it the share that stand near each other in some piece; both 0 to 1.
+    `files`: how many were searched whole; `in_part`: how many others that can be read were not; `pieces`: how many
+    pieces the index has.
     """
 
     nowhere: tuple[str, ...] = ()
     aside: tuple[Mention, ...] = ()
-    share: float = 0.0
+    unknown: float = 0.0
+    together: float = 1.0
     files: int = 0
     in_part: int = 0
+    pieces: int = 0
 
 
 def absence_of(index: IndexReader, question: str, own_name: str = "") -> Absence:
@@ -75,7 +81,6 @@ def absence_of(index: IndexReader, question: str, own_name: str = "") -> Absence
 
     `own_name`: that of the repository, which decides nothing.
     """
-    share = unknown_share(index, question)
     nowhere: list[str] = []
     aside: list[Mention] = []
     asked_for = kinds_asked_for(question)
@@ -88,14 +93,39 @@ def absence_of(index: IndexReader, question: str, own_name: str = "") -> Absence
         elif (mention := _only_aside(index, word, asked_for)) is not None:
             aside.append(mention)
     files, in_part = _searched(index) if nowhere else (0, 0)
-    return Absence(tuple(nowhere), tuple(aside), share, files, in_part)
+    unknown, together = unknown_share(index, question), together_share(index, question)
+    return Absence(tuple(nowhere), tuple(aside), unknown, together, files, in_part, index.chunk_count())
 
 
 def unknown_share(index: IndexReader, question: str) -> float:
-    """Return the part of a question's informative words, 0 to 1, of which no piece of the repository has the stem."""
+    """Return the share of a question's informative words, 0 to 1, that no piece of the repository has.
+
+    An abbreviation or a common synonym of a word stands for it.
+    """
     terms = list(query_terms(question[:MAX_QUESTION_CHARS]).counts)
     known = index.document_counts(terms)
-    return round(1 - len(known) / len(terms), 4) if terms else 0.0
+    known_otherwise = sum(index.has_term(sorted(abbreviations(term))) for term in terms if term not in known)
+    return round(1 - (len(known) + known_otherwise) / len(terms), 4) if terms else 0.0
+
+
+def together_share(index: IndexReader, question: str) -> float:
+    """Return the share of a question's neighbouring words, 0 to 1, that are near each other in a piece; 1 if none."""
+    pairs = _neighbours(question)[:MAX_PAIRS]
+    return round(sum(map(index.has_pair, pairs)) / len(pairs), 4) if pairs else 1.0
+
+
+def _neighbours(question: str) -> list[tuple[str, str]]:
+    """Return the pairs of informative words, as terms, with at most two others between them, each once, in order."""
+    pairs: dict[tuple[str, str], None] = {}
+    last: tuple[int, str] | None = None
+    for at, match in enumerate(_WORD.finditer(question[:MAX_QUESTION_CHARS])):
+        term = next(iter(query_terms(_SHORTENED.sub("", match.group())).counts), "")
+        if not term:
+            continue
+        if last is not None and at - last[0] <= MOST_APART and last[1] != term:
+            pairs[last[1], term] = None
+        last = (at, term)
+    return list(pairs)
 
 
 def subjects(question: str) -> list[str]:

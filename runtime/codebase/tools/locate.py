@@ -3,8 +3,8 @@
 A name is looked up in the symbol index, then in the text; a question in words is answered by the ranked chunks, which
 also weigh names and paths, and one for values alone (constants, fields …) by their names. If nothing is found, the
 search is broadened once, then moved up from its scope; a search for values alone is never broadened.
-The citations are those of `data["results"]` and then those of `data["passages"]`, in order, one for each row;
-those of the steps of `data["values"]` follow.
+The citations are those of `data["results"]`, of `data["passages"]` and of `data["absence"]["aside"]`, in order, one for
+each row; those of the steps of `data["values"]` follow.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.branches import Branch, Case, branch_for, case_of
 from runtime.codebase.search.excerpts import excerpt_of, informative_terms
 from runtime.codebase.search.named_values import VALUES, values_for
-from runtime.codebase.search.passages import Passage
 from runtime.codebase.search.report import MAX_REPORT_CHARS
+from runtime.codebase.tool_parts.absent_words import absent_words
+from runtime.codebase.tool_parts.cited_passages import cited_passages
 from runtime.codebase.tool_parts.citing import cite, cite_chunk, cite_symbol
-from runtime.codebase.tool_parts.passage_rows import passage_row
 from runtime.codebase.tool_parts.value_rows import add_values
 from runtime.codebase.tool_registry import CodeTool, Path, Text, by_fields
 from runtime.errors import RepositoryError
@@ -39,7 +39,6 @@ MAX_RESULTS = 100
 MAX_QUERY_CHARS = MAX_REPORT_CHARS
 MAX_COUNTED = 5_000
 MAX_EXCERPTS = 12
-MAX_PASSAGES = 8
 ALL_OF_KINDS = "*"
 # A branch that matches the whole case gains this share of the best score.
 BRANCH_WEIGHT = 0.6
@@ -86,9 +85,9 @@ def locate(
     `definitions`: for a name or for kinds, the number of definitions in source files, including those beyond the
     results; `passages`: for a question in words, what documents, documentation strings and comments say of it, best
     first, [{file, start_line, end_line, kind, heading, text, names, score}]; `meaning`: the share of the pieces that
-    could be compared by meaning, 0 to 1, None if words alone count; `values`, only with that argument: the values
-    that the query asks for (`add_values`). Status `empty` if nothing matches, `denied` if the scope leads outside the
-    root.
+    could be compared by meaning, 0 to 1, None if words alone count; `absence`: what of a question in words occurs
+    nowhere or only aside (`absence.Absence`); `values`, only with that argument: the values that the query asks for
+    (`add_values`). Status `empty` if nothing matches, `denied` if the scope leads outside the root.
     """
     log = AttemptLog(codebase.max_retries)
     query = query[:MAX_QUERY_CHARS].strip()
@@ -106,7 +105,9 @@ def locate(
         place = parent or None
         found = log.retry(f"parent:{parent or '.'}", lambda: search.everything(place))
     rows = search.with_excerpts([row for row, _ in found])
-    passages = search.passages() if scope in (None, "", ".") else []
+    is_of_all = search.is_open and scope in (None, "", ".")
+    passages = cited_passages(codebase, query, wait=wait) if is_of_all else []
+    absence, asides = absent_words(codebase, query) if is_of_all else ({}, [])
     data = {
         "query": query,
         "scope": place,
@@ -114,8 +115,9 @@ def locate(
         "definitions": search.definitions,
         "meaning": codebase.meaning,
         "passages": [row for row, _ in passages],
+        **({"absence": absence} if absence else {}),
     }
-    citations = [citation for _, citation in (*found, *passages)]
+    citations = [*(citation for _, citation in (*found, *passages)), *asides]
     if values and not kinds:
         citations += add_values(codebase, data, len(citations))
     return log.result("ok" if found else "empty", data, citations)
@@ -143,6 +145,11 @@ class _Search:
         """True for a question in words whose kinds are all values; it is not broadened."""
         return not self._is_name and bool(self._kinds) and self._kinds <= VALUES
 
+    @property
+    def is_open(self) -> bool:
+        """True for a question in words about code of any kind."""
+        return not self._is_name and not self._kinds and bool(self._query)
+
     def first(self, log: AttemptLog, scope: str | None) -> list[_Located]:
         """Find a name's definitions and then its other occurrences, or a question's ranked chunks."""
         if not self._query:
@@ -164,19 +171,6 @@ class _Search:
         # For an identifier, its occurrences are the best matches; a plain word's mere occurrence is weak evidence.
         others = [texts, ranked] if looks_like_identifier(self._query) else [ranked, texts]
         return _merged([named, *others], self._limit)
-
-    def passages(self) -> list[_Located]:
-        """Find what documents, documentation strings and comments say of a question in words."""
-        if self._is_name or self._kinds or not self._query:
-            return []
-        found = self._codebase.passages(self._query, MAX_PASSAGES, wait=self._wait)
-        rows = ((passage, self._passage_citation(passage)) for passage in found if passage.sentences)
-        return [(passage_row(passage), citation) for passage, citation in rows if citation is not None]
-
-    def _passage_citation(self, passage: Passage) -> Citation | None:
-        first, last = passage.sentences[0], passage.sentences[-1]
-        start, end, telling = first.start_line, last.end_line, first.start_line
-        return cite(self._codebase, passage.file, start, end, why="speaks of the question", telling_line=telling)
 
     def with_excerpts(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Add to the first rows of a question in words the lines that speak most of it."""

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actors.capabilities.code_analysis.answers.composition import MAX_LIKELY, NOT_FOUND
-from actors.capabilities.code_analysis.answers.confidence import ENOUGH, WEIGHTS, confidence_in, features_of
+from actors.capabilities.code_analysis.answers.confidence import (
+    ENOUGH,
+    FEATURES,
+    HIGH,
+    PIECES_OF_HALF,
+    confidence_in,
+    features_of,
+    level,
+)
 from actors.capabilities.code_analysis.answers.open_answer import MAX_DOCUMENTS, MAX_POINTS, answer_claims
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import Purpose
@@ -21,6 +30,7 @@ from actors.capabilities.code_analysis.ranking.answer_order import (
     first_of_each_part,
     in_answer_order,
 )
+from runtime.codebase.search.absence import Absence, Mention
 from runtime.codebase.search.excerpts import Excerpt
 from runtime.codebase.search.sentences import Sentence, holds
 from serve.answer_document import EXIT_ANSWERED, EXIT_NOTHING_FOUND, exit_status
@@ -108,25 +118,57 @@ def test_places_of_which_no_lines_were_chosen_are_named() -> None:
     ]
 
 
-features = st.fixed_dictionaries({name: st.floats(0, 1) for name in WEIGHTS})
+features = st.fixed_dictionaries({name: st.floats(0, 1) for name in FEATURES})
 
 
-@given(features, st.sampled_from(sorted(WEIGHTS)), st.floats(0, 1))
+@given(features, st.sampled_from(FEATURES), st.floats(0, 1))
 def test_confidence_does_not_fall_with_any_feature(values: dict[str, float], name: str, more: float) -> None:
     raised = {**values, name: min(1.0, values[name] + more)}
     assert 0.0 <= confidence_in(values) <= confidence_in(raised) <= 1.0
 
 
 def test_nothing_found_has_no_confidence_and_the_best_has_nearly_all() -> None:
-    assert features_of([]) == dict.fromkeys(WEIGHTS, 0.0)
-    assert confidence_in(features_of([])) == 0.0
-    assert ENOUGH < confidence_in(dict.fromkeys(WEIGHTS, 1.0)) <= 1.0
+    assert features_of([], None) == dict.fromkeys(FEATURES, 0.0)
+    assert confidence_in(features_of([], Absence(("kafka",)))) == 0.0
+    assert HIGH < confidence_in(dict.fromkeys(FEATURES, 1.0)) <= 1.0
+
+
+@given(features)
+@example(dict.fromkeys(FEATURES, 1.0))
+def test_what_is_about_something_that_occurs_nowhere_is_not_trusted(values: dict[str, float]) -> None:
+    assert confidence_in({**values, "present": 0.0}) < ENOUGH
+
+
+@pytest.mark.parametrize(
+    ("confidence", "expected"),
+    [(0.0, "low"), (0.49, "low"), (ENOUGH, "medium"), (0.74, "medium"), (HIGH, "high"), (1.0, "high")],
+)
+def test_confidence_in_a_word(confidence: float, expected: str) -> None:
+    assert level(confidence) == expected
 
 
 def test_what_counts_is_the_best_of_the_first_three_places() -> None:
     shares = [0.2, 0.3, 0.4, 0.9]
     facts = [found(f"{n}.py", 1, 1 - n / 10, excerpt=excerpt(1, 5, share)) for n, share in enumerate(shares)]
-    assert features_of(in_answer_order(facts)) == {"top_share": 0.4}
+    assert features_of(in_answer_order(facts), None)["top_share"] == 0.4
+
+
+@pytest.mark.parametrize(
+    ("absence", "expected"),
+    [
+        (None, {"present": 1.0, "known": 1.0, "together": 1.0}),
+        (Absence(unknown=0.25, together=0.5), {"present": 1.0, "known": 1.0, "together": 1.0}),
+        (
+            Absence(unknown=0.25, together=0.5, pieces=PIECES_OF_HALF),
+            {"present": 1.0, "known": 0.875, "together": 0.75},
+        ),
+        (Absence(("kafka",)), {"present": 0.0, "known": 1.0, "together": 1.0}),
+        (Absence(aside=(Mention("kafka", "CHANGELOG.md", 1, 2),)), {"present": 0.0, "known": 1.0, "together": 1.0}),
+    ],
+)
+def test_what_occurs_nowhere_counts(absence: Absence | None, expected: dict[str, float]) -> None:
+    told = features_of(in_answer_order([found("a.py", 1, 1.0, excerpt=excerpt(1, 5, 0.4))]), absence)
+    assert told == {"top_share": 0.4, **expected}
 
 
 QUESTIONS = (
@@ -184,6 +226,57 @@ async def test_below_one_half_likely_places_are_listed_and_nothing_is_claimed(re
     assert "«" not in document["answer"]
     assert exit_status(document) == EXIT_NOTHING_FOUND
     assert document["open_goals"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How does the depot send parcels to Kafka?",
+        "Which setting of a depot holds the address of the kafka broker?",
+        "kafka",
+        "Where is KAFKA?",
+        "List all Kafka consumers",
+        "Who calls `KafkaSink`?",
+        "Wie nimmt ein Depot Pakete per GraphQL an?",
+    ],
+)
+async def test_a_subject_that_occurs_nowhere_is_not_found(relay: AnalysisHarness, question: str) -> None:
+    document = await relay.ask(question)
+    assert (document["status"], exit_status(document)) == ("not_found", EXIT_NOTHING_FOUND)
+    assert document["confidence"] < ENOUGH
+    assert mark_faults(document["answer"], document["citations"]) == []
+
+
+async def test_the_words_that_occur_nowhere_are_told_with_what_was_searched(relay: AnalysisHarness) -> None:
+    document = await relay.ask("How does the depot send each parcel to Kafka, and with which protobuf?")
+    head = document["answer"].split("\n")[0]
+    assert head.startswith("I did not find this. `Kafka` and `protobuf` occur nowhere in this repository (searched: ")
+    assert head.endswith("Likely places:")
+    assert f"Confidence: low ({document['confidence']:.2f})." in document["answer"]
+
+
+async def test_a_word_of_a_changelog_alone_is_quoted_from_there(own_root: Path, tmp_path: Path) -> None:
+    changes = "# Changes\n\n- Removed the memcached store of parcels.\n"
+    (own_root / "CHANGELOG.md").write_text(changes, encoding="utf-8")
+    desk = await AnalysisHarness.open(own_root, tmp_path / "state")
+    document = await desk.ask("How does the depot keep parcels in memcached?")
+    assert document["status"] == "not_found"
+    told = "`memcached` is mentioned only in a changelog: «- Removed the memcached store of parcels.». [CHANGELOG.md:3]"
+    assert told in document["answer"]
+
+
+@pytest.mark.parametrize(
+    "question", ["the of and", "?", "如何", "Where is (.*parcel[a-z]+)? kept", "parcel " * 4_000, "Kafka " * 4_000]
+)
+async def test_any_question_is_answered(relay: AnalysisHarness, question: str) -> None:
+    document = await relay.ask(question)
+    assert mark_faults(document["answer"], document["citations"]) == []
+
+
+async def test_an_answer_that_is_not_certain_tells_its_confidence(relay: AnalysisHarness) -> None:
+    document = await relay.ask("How does a depot accept a parcel?")
+    said = f"Confidence: {level(document['confidence'])} ({document['confidence']:.2f})."
+    assert (said in document["answer"]) is (document["confidence"] < HIGH)
 
 
 async def test_an_answer_that_was_not_found_is_not_remembered(relay: AnalysisHarness) -> None:

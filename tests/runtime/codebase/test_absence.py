@@ -157,13 +157,28 @@ def test_what_was_searched_is_counted(root: Path, opened: Open) -> None:
 
 
 def test_the_share_of_words_that_occur_nowhere(built: Codebase) -> None:
-    assert absence_of(built.index, "depot retry kafka zoology").share == 0.5
-    assert absence_of(built.index, "").share == 0.0
+    assert absence_of(built.index, "depot retry kafka zoology").unknown == 0.5
+    assert absence_of(built.index, "").unknown == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "share"),
+    [
+        ("", 1.0),
+        ("depot", 1.0),
+        ("the depot's retry", 1.0),
+        ("quick memcached", 0.0),
+        ("retry of the depot; quick memcached", 0.3333),
+        ("depot " * 300, 1.0),
+    ],
+)
+def test_the_share_of_neighbouring_words_that_are_near_each_other(built: Codebase, question: str, share: float) -> None:
+    assert absence_of(built.index, question).together == share
 
 
 def test_a_repository_without_a_word_has_nothing(root: Path, opened: Open) -> None:
     write_files(root, {"blank.txt": "\n"})
-    assert absence_of(opened(root).index, "Where is kafka used?") == Absence(("kafka",), share=1.0, files=1)
+    assert absence_of(opened(root).index, "Where is kafka used?") == Absence(("kafka",), unknown=1.0, files=1)
 
 
 @given(st.text(max_size=300))

@@ -190,7 +190,8 @@ async def assemble(
     if citations and not is_found:
         findings = as_likely(findings)
         citations = ranked_citations(findings)
-    answer = _composed(view, question, findings, perceived.stats.skipped, ended_by, collected, is_found=is_found)
+    skipped = perceived.stats.skipped
+    answer = _composed(view, question, findings, skipped, ended_by, collected, confidence, is_found=is_found)
     claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
     unread += await context.run_blocking(not_read, codebase, question.text, claims_text)
@@ -240,6 +241,7 @@ def _composed(
     skipped: Mapping[str, int],
     ended_by: str | None,
     collected: Collected,
+    confidence: float | None,
     *,
     is_found: bool,
 ) -> str:
@@ -247,7 +249,13 @@ def _composed(
     draft, failure = collected.draft, failure_in(view)
     if draft is None:
         reasons = missing_reasons(view)
-        return compose(question, findings, skipped, ended_by, remarks(view), reasons, failure, is_found=is_found)
+        execution = execution_if_any(view)
+        return compose(
+            *(question, findings, skipped, ended_by, remarks(view), reasons, failure),
+            is_found=is_found,
+            confidence=confidence,
+            absence=None if execution is None else execution.absence,
+        )
     claims = in_order(findings)
     ended = [f"This answer is partial: {failure}."] if failure is not None else []
     ended += [f"This answer is partial: the run was ended by a bound ({ended_by})."] if ended_by is not None else []

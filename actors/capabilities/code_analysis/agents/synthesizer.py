@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis.answers.absent_subject import is_nowhere
 from actors.capabilities.code_analysis.answers.by_aspect import claims_for
 from actors.capabilities.code_analysis.answers.confidence import confidence_in, features_of, features_of_values
 from actors.capabilities.code_analysis.answers.evidence import Evidence, evidence_of
@@ -28,6 +29,7 @@ from actors.capabilities.code_analysis.ranking.relevance import (
     is_named,
 )
 from runtime.agents.capability import StageContext, StageInput, StageResult
+from runtime.codebase.search.absence import Absence
 from runtime.run.stage_view import StageView
 
 MAX_RELATED = 6
@@ -40,6 +42,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
         {
             "question": intent_of(view).question,
             "facts": execution_of(view).facts,
+            "absence": execution_of(view).absence,
             "target_goals": plan_of(view).target_goals,
         }
     )
@@ -55,7 +58,9 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
     places |= {(commit.hash, 0) for claim in made for commit in claim.commits}
     seen = _places_of_earlier_rounds(view)
     best = [entity.as_document() for entity in evidence.entities[:MAX_RELATED]]
-    features = features_of(in_answer_order(evidence.facts)) if "answer" in question.aspects else {}
+    absence = msgspec.convert(given.facts.get("absence"), Absence | None)
+    is_told = "answer" in question.aspects or is_nowhere(question.identifiers, absence)
+    features = features_of(in_answer_order(evidence.facts), absence) if is_told else {}
     features |= features_of_values(evidence.facts) if features else {}
     output = SynthesisOutput(
         entities=msgspec.convert(best, list[PlaceNote]),

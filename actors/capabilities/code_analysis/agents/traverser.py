@@ -41,12 +41,15 @@ from actors.capabilities.code_analysis.session import recall
 from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
+from runtime.codebase.search.absence import Absence
 from runtime.codebase.tool_registry import remembered_of
 from runtime.run.stage_view import StageView
 
 MAX_FACTS_PER_STEP = 60
 CODE_CHARS_PER_TOKEN = 4
 MAX_RETRIES_PER_STEP = 2
+# Purposes of steps that search for all of the question.
+WHOLE_QUESTION = frozenset({"answer", "listing", "find"})
 
 
 class StepRun(msgspec.Struct):
@@ -92,6 +95,7 @@ async def traverse(context: StageContext, view: StageView) -> StageResult:
         },
         total_time_ms=int((time.perf_counter() - started_s) * 1000),
         meaning=_meaning(result.data.get("meaning") for result in results),
+        absence=_absence(done.values()),
     )
     return StageResult(written(output))
 
@@ -136,6 +140,7 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
         attempt_history=dict(sorted(attempts, key=lambda tried: place[tried[0]])),
         total_time_ms=sum(group.total_time_ms for group in groups),
         meaning=_meaning(group.meaning for group in groups),
+        absence=next((group.absence for group in groups if group.absence is not None), None),
     )
     return StageResult(written(output))
 
@@ -143,6 +148,13 @@ async def gather_groups(context: StageContext, view: StageView) -> StageResult:
 def _meaning(shares: Iterable[float | None]) -> float | None:
     """Return the least share of the pieces that a search could compare by meaning; None if none did."""
     return min((share for share in shares if share is not None), default=None)
+
+
+def _absence(runs: Iterable[StepRun]) -> Absence | None:
+    """Return what the search for the whole question found to be nowhere; None without such a search."""
+    found = (run.results[0].data.get("absence") for run in runs if run.step.purpose in WHOLE_QUESTION and run.results)
+    absence = next(filter(None, found), None)
+    return None if absence is None else msgspec.convert(absence, Absence)
 
 
 def _calls(step: Step, question: Question, done: dict[str, StepRun]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from actors.capabilities.code_analysis.answers.absent_subject import aside_claims
 from actors.capabilities.code_analysis.answers.default_value import value_claims
 from actors.capabilities.code_analysis.answers.definition import definition
 from actors.capabilities.code_analysis.answers.document_claims import document_claims
@@ -25,12 +26,13 @@ def answer(evidence: Evidence) -> list[Claim]:
     places = in_answer_order(evidence.facts)
     values = value_claims(evidence.facts)
     claims = answer_claims(places, first_of_each_part(evidence.facts, places))
+    asides = aside_claims(evidence.facts)
     if not claims:
-        return [*values, *document_claims(evidence.facts, "lead")]
+        return [*values, *document_claims(evidence.facts, "lead"), *asides]
     lead, *others = claims
     said = document_claims(evidence.facts)
     # Passages are chosen sentence by sentence; sections that the search for code found are quoted in their absence.
-    return [*values, lead, *said, *(claim for claim in others if claim.role != "said" or not said)]
+    return [*values, lead, *said, *(claim for claim in others if claim.role != "said" or not said), *asides]
 
 
 def listing(evidence: Evidence) -> list[Claim]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_analysis.answers.absent_subject import nowhere_sentence
+from actors.capabilities.code_analysis.answers.confidence import level
 from actors.capabilities.code_analysis.answers.diagram import call_diagram, part_diagram
 from actors.capabilities.code_analysis.answers.listing import MAX_ITEMS
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole, code_span, plain, render
@@ -22,6 +24,7 @@ from runtime.codebase.citation import Citation
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.git.git_settings import REFUSED, WOULD_WAIT
 from runtime.codebase.resolution.symbol_links import normal_name
+from runtime.codebase.search.absence import Absence
 from runtime.run.goals import Goal
 
 _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
@@ -49,6 +52,7 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
     ("importer", "**Imported by**"),
     ("test", "**Tests**"),
     ("item", ""),
+    ("only_aside", ""),
     ("related", "**See also**"),
 )
 
@@ -74,7 +78,8 @@ _SHALLOW = "Its history cannot be told: the clone is shallow and has no commit t
 # What stands ahead of all that the kind of question brings to the front.
 _AHEAD: frozenset[ClaimRole] = frozenset({"value", "lead"})
 
-NOT_FOUND = "I did not find this. Likely places:"
+DID_NOT_FIND, LIKELY = "I did not find this.", "Likely places:"
+NOT_FOUND = f"{DID_NOT_FIND} {LIKELY}"
 MAX_LIKELY = 5
 _NOTHING_YET = "Nothing worth citing had been found when the run was ended."
 ROUNDS_ENDED = "This answer may be incomplete, with goals left open: {because}."
@@ -153,12 +158,15 @@ def compose(
     failure: str | None = None,
     *,
     is_found: bool = True,
+    confidence: float | None = None,
+    absence: Absence | None = None,
 ) -> str:
     """The answer as Markdown; says plainly what was not found, and why it may be incomplete.
 
     `remarks`: what it must say of its own making; left out of an answer without claims and of one that a bound ended.
     `reasons`: aspect → why nothing was found for it. `failure`: the stage that failed for good and why, in words.
-    Unless it `is_found`, the claims are listed as likely places (`as_likely`).
+    Unless it `is_found`, the claims are listed as likely places (`as_likely`). `absence`: what of the question occurs
+    nowhere. A `confidence` that is not high is told.
     """
     was_cut = ended_by is not None or failure is not None
     claims = _each_once([claim for finding in findings for claim in finding.claims])
@@ -168,9 +176,10 @@ def compose(
     if not claims and not was_cut and findings and all(aspect_of(f.goal) in (reasons or {}) for f in findings):
         parts += missing
     elif not claims:
-        parts.append(_NOTHING_YET if was_cut else _nothing_found(question))
+        parts.append(_NOTHING_YET if was_cut else _nothing_found(question, absence))
+    told = _told_confidence(confidence) if claims and not was_cut else []
     if claims and not is_found:
-        return "\n\n".join((_likely(claims), *_endings(skipped, remarks, failure, ended_by)))
+        return "\n\n".join((_likely(claims, absence), *told, *_endings(skipped, remarks, failure, ended_by)))
     for role, heading in _headings(question):
         of_role = [claim for claim in claims if claim.role == role]
         if of_role:
@@ -183,16 +192,21 @@ def compose(
         parts.append(_NO_ORIGIN)
     if claims:
         parts += [*_not_there(question, claims), *([] if _is_led_by_document(claims) else missing)]
-    return "\n\n".join((*parts, *_endings(skipped, remarks if claims else (), failure, ended_by)))
+    return "\n\n".join((*parts, *told, *_endings(skipped, remarks if claims else (), failure, ended_by)))
 
 
 def as_likely(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings whose claims name a place and say nothing of it: each place once, at most five in all."""
+    """Return findings whose claims name a place and say nothing of it: each place once, at most five in all.
+
+    Mentions aside stay as they are, ahead of the places.
+    """
     seen: set[tuple[str, int, int]] = set()
     reduced: list[Finding] = []
     for finding in findings:
-        kept: list[Claim] = []
+        kept = [claim for claim in finding.claims if claim.role == "only_aside"]
         for claim in finding.claims:
+            if claim.role == "only_aside":
+                continue
             place = next(((c.file, c.start_line, c.end_line) for c in claim.citations), None)
             if place is not None and place not in seen and len(seen) < MAX_LIKELY:
                 seen.add(place)
@@ -202,8 +216,18 @@ def as_likely(findings: Sequence[Finding]) -> list[Finding]:
     return reduced
 
 
-def _likely(claims: Sequence[Claim]) -> str:
-    return "\n".join((NOT_FOUND, "", *(f"- {render(claim)}" for claim in claims)))
+def _likely(claims: Sequence[Claim], absence: Absence | None) -> str:
+    told = [nowhere_sentence(absence), *(render(claim) for claim in claims if claim.role == "only_aside")]
+    places = [f"- {render(claim)}" for claim in claims if claim.role != "only_aside"]
+    if not places:
+        return " ".join(filter(None, (DID_NOT_FIND, *told)))
+    return "\n".join((" ".join(filter(None, (DID_NOT_FIND, *told, LIKELY))), "", *places))
+
+
+def _told_confidence(confidence: float | None) -> list[str]:
+    if confidence is None or level(confidence) == "high":
+        return []
+    return [f"Confidence: {level(confidence)} ({confidence:.2f})."]
 
 
 def _endings(
@@ -250,7 +274,7 @@ def _counted(heading: str, claims: Sequence[Claim]) -> str:
 
 
 def _section(role: ClaimRole, heading: str, claims: list[Claim]) -> str:
-    if role in {"lead", "said", "code", "module", "caveat", "aside"}:
+    if role in {"lead", "said", "code", "module", "caveat", "aside", "only_aside"}:
         return "\n\n".join(render(claim) for claim in claims)
     lines = "\n".join(f"- {render(claim)}" for claim in claims)
     return f"{heading}\n\n{lines}" if heading else lines
@@ -277,11 +301,12 @@ def _not_there(question: Question, claims: Sequence[Claim]) -> list[str]:
     return [plain(f"Nothing named {' or '.join(map(code_span, names))} was found; {rest}.")]
 
 
-def _nothing_found(question: Question) -> str:
+def _nothing_found(question: Question, absence: Absence | None) -> str:
     looked_for = ", ".join(f"`{name}`" for name in (*question.identifiers, *question.paths)[:6])
     words = ", ".join(question.terms[:8])
     what = looked_for or words or "anything in the question"
+    nowhere = nowhere_sentence(absence)
     return plain(
         f"Nothing in this repository answers that: a search for {what} in symbols, text and file names found no place "
-        "worth citing. Naming a function, class, file or setting usually helps."
+        f"worth citing. {nowhere or 'Naming a function, class, file or setting usually helps.'}"
     )

@@ -1,37 +1,64 @@
-"""Estimates how far an answer in words can be trusted, 0 to 1, from what its places have of the question.
+"""Estimates how far an answer in words can be trusted, 0 to 1, from its places and from what occurs nowhere.
 
-Fitted by logistic regression on 175 questions about 25 repositories whose right places people marked, seven of them
-about what is not there (docs/answers.md): the value is the share of such answers that told at least a third of what
-they had to, or led to the deciding place.
+The estimate is a product: the probability that the repository has what is asked about, and the probability that the
+answer then tells some of it or leads to it. Both are logistic models over features, all of which raise the confidence;
+tests/ranking/confidence.py fits them, and docs/answers.md says on what and how well.
 """
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
 
 from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.ranking.answer_order import Place
+from runtime.codebase.search.absence import Absence
 
 # Below this an answer begins with «I did not find this».
 ENOUGH = 0.5
+# From this on an answer does not speak of its confidence.
+HIGH = 0.75
 TOP_PLACES = 3
+# The most that is given where a distinctive word of the question occurs nowhere.
+MOST_IF_ABSENT = 0.45
+# A word that is missing tells half as much in a repository of so many pieces as in one without end.
+PIECES_OF_HALF = 10
+FILE = Path(__file__).parent / "confidence.json"
+# The features of each model.
+THERE = ("present", "known", "together")
+HELPS = ("top_share",)
+FEATURES = (*HELPS, *THERE)
 
-# The share that the lead or a sentence covers, and how far the first place is ahead, told nothing more in the fit.
 # The least confidence of an answer that proves the value of a name which covers what the question asks for.
 WITH_PROVEN_VALUE = 0.8
 PROVEN_VALUE = "proven_value"
-INTERCEPT = -1.08
-WEIGHTS: Mapping[str, float] = {"top_share": 4.51}
+
+Weights = Mapping[str, Mapping[str, float]]
 
 
-def features_of(places: Sequence[Place]) -> dict[str, float]:
-    """Return the features of the places of an answer; all 0 without places.
+def features_of(places: Sequence[Place], absence: Absence | None) -> dict[str, float]:
+    """Return the features of an answer, each 0 to 1; all 0 without places.
 
-    `top_share`: the most of the question's weight that one of the first three places covers, 0 to 1.
+    `top_share`: the most of the question's weight that one of the first three places covers; `present`: 0 if a
+    distinctive word of the question occurs nowhere, or only aside; `known`: the share of its informative words that
+    occur; `together`: the share of its neighbouring words that occur near each other. The last two count less in a
+    small repository, which lacks many words of English.
     """
+    if not places:
+        return dict.fromkeys(FEATURES, 0.0)
+    size = absence.pieces / (absence.pieces + PIECES_OF_HALF) if absence is not None else 0.0
     excerpts = [place.fact.excerpt for place in places[:TOP_PLACES] if place.fact.excerpt is not None]
-    return {"top_share": max((excerpt.share for excerpt in excerpts), default=0.0)}
+    absence = absence or Absence()
+    return {
+        "top_share": max((excerpt.share for excerpt in excerpts), default=0.0),
+        "present": float(not absence.nowhere and not absence.aside),
+        "known": 1 - size * absence.unknown,
+        "together": 1 - size * (1 - absence.together),
+    }
 
 
 def features_of_values(facts: Sequence[Fact]) -> dict[str, float]:
@@ -39,10 +66,32 @@ def features_of_values(facts: Sequence[Fact]) -> dict[str, float]:
     return {PROVEN_VALUE: 1.0} if any(fact.value is not None and fact.value.is_proven for fact in facts) else {}
 
 
-def confidence_in(features: Mapping[str, float]) -> float:
-    """Return the confidence that features give, 0 to 1, on two digits."""
+def confidence_in(features: Mapping[str, float], weights: Weights | None = None) -> float:
+    """Return the confidence that features give, 0 to 1, on two digits; 0 without places.
+
+    `weights`: those of both models; by default the fitted ones.
+    """
     if not any(features.values()):
         return 0.0
-    fitted = INTERCEPT + sum(WEIGHTS.get(name, 0.0) * value for name, value in features.items())
-    least = WITH_PROVEN_VALUE if features.get(PROVEN_VALUE) else 0.0
-    return max(least, round(1 / (1 + math.exp(-fitted)), 2))
+    weights = weights or weights_of_models()
+    value = _probability(weights["there"], features) * _probability(weights["helps"], features)
+    if features.get("present", 1.0) < 1:
+        return round(min(value, MOST_IF_ABSENT), 2)
+    return round(max(value, WITH_PROVEN_VALUE) if features.get(PROVEN_VALUE) else value, 2)
+
+
+@functools.cache
+def weights_of_models() -> Weights:
+    """Return the weights of both models: `there` and `helps`, each with an `intercept`."""
+    found: Weights = json.loads(FILE.read_text(encoding="utf-8"))["weights"]
+    return found
+
+
+def level(confidence: float) -> Literal["low", "medium", "high"]:
+    """Return a confidence in a word."""
+    return "low" if confidence < ENOUGH else "medium" if confidence < HIGH else "high"
+
+
+def _probability(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+    total = sum(weight * features.get(name, 1.0) for name, weight in weights.items())
+    return 1 / (1 + math.exp(-total))

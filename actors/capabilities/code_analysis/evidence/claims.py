@@ -41,6 +41,7 @@ ClaimRole = Literal[
     "aside",
     "entry",
     "start",
+    "only_aside",
 ]
 
 # Roles that commits alone can back; all others need lines of a file.

@@ -58,6 +58,7 @@ FactKind = Literal[
     "reading",
     "aside",
     "value",
+    "only_aside",
 ]
 
 # The role of a commit: it wrote the cited lines; changed the subject of the fact; introduced its name; is the end of a
@@ -164,7 +165,7 @@ _NAMED_APART: frozenset[FactKind] = frozenset({"edge", "part_name", "entry", "re
 
 def distinct(facts: Iterable[Fact]) -> list[Fact]:
     """Merge facts of one kind at one place: the first one stays, with the steps that found it again."""
-    kept: dict[tuple[str, tuple[str, int, int], str], Fact] = {}
+    kept: dict[tuple[str, tuple[str, int, int], str, str], Fact] = {}
     for fact in facts:
         key = (
             fact.kind,
@@ -223,12 +224,20 @@ def _said(result: ToolResult) -> Iterator[Fact]:
         yield Fact("passage", citation, symbol_kind=row["kind"], text=row["text"], score=row["score"])
 
 
+def _aside(result: ToolResult) -> Iterator[Fact]:
+    """Yield the lines that mention a word of the query which occurs only aside; `name` is the word."""
+    rows = result.data.get("absence", {}).get("aside", [])
+    for row, citation in zip(rows, result.citations[len(result.citations) - len(rows) :], strict=True):
+        yield Fact("only_aside", citation, name=row["word"])
+
+
 def _found(result: ToolResult) -> Iterator[Fact]:
     yield from _located(result)
     yield from _said(result)
     for note, share in value_notes(result):
         text = f"{note.name} = {note.value}" if note.value is not None else note.name
         yield Fact("value", note.steps[0], name=note.name, text=text, score=share, value=note)
+    yield from _aside(result)
 
 
 def _is_test(citation: Citation, symbol: str | None) -> bool:

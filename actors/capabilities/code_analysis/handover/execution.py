@@ -8,6 +8,7 @@ from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.facts import Fact, ProducedRange
 from actors.capabilities.code_analysis.evidence.steps import StepReport, purpose_of_old
 from actors.capabilities.code_analysis.handover.reading import optional, required
+from runtime.codebase.search.absence import Absence
 from runtime.run.stage_view import StageView
 from runtime.tools.result import Attempt
 
@@ -31,6 +32,7 @@ class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
     """Defines the output of a traverser, and of the stage that merges the outputs of several.
 
     `meaning`: the share of the pieces that searches could compare by meaning; None if they went by words alone.
+    `absence`: what of a question in words occurs nowhere or only aside; None if nothing was searched for it.
     """
 
     results: list[StepReport]
@@ -44,6 +46,7 @@ class ExecutionOutput(msgspec.Struct, frozen=True, kw_only=True):
     attempt_history: dict[str, list[Attempt]] = {}
     total_time_ms: int = 0
     meaning: float | None = None
+    absence: Absence | None = None
 
 
 class TraversedOutput(msgspec.Struct, frozen=True, kw_only=True):

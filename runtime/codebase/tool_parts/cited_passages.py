@@ -1,0 +1,38 @@
+"""Cites the passages of documents, documentation strings and comments that speak of a question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.codebase.citation import Citation
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.search.passages import Passage
+from runtime.codebase.tool_parts.citing import cite
+
+MAX_PASSAGES = 8
+
+
+def cited_passages(codebase: Codebase, question: str, *, wait: bool) -> list[tuple[dict[str, Any], Citation]]:
+    """Return the best passages as rows, each with the citation of its sentences; `wait` as for `Codebase.passages`."""
+    found = codebase.passages(question, MAX_PASSAGES, wait=wait)
+    rows = ((passage, _citation(codebase, passage)) for passage in found if passage.sentences)
+    return [(_row(passage), citation) for passage, citation in rows if citation is not None]
+
+
+def _citation(codebase: Codebase, passage: Passage) -> Citation | None:
+    first, last = passage.sentences[0], passage.sentences[-1]
+    start, end, telling = first.start_line, last.end_line, first.start_line
+    return cite(codebase, passage.file, start, end, why="speaks of the question", telling_line=telling)
+
+
+def _row(passage: Passage) -> dict[str, Any]:
+    return {
+        "file": passage.file,
+        "start_line": passage.sentences[0].start_line,
+        "end_line": passage.sentences[-1].end_line,
+        "kind": passage.kind,
+        "heading": passage.heading,
+        "text": " ".join(sentence.text for sentence in passage.sentences),
+        "names": [tie.definition.qualified_name for tie in passage.ties if tie.definition is not None],
+        "score": round(passage.score, 6),
+    }
