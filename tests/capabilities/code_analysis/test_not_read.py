@@ -58,6 +58,35 @@ async def test_a_route_that_the_answer_has_is_no_path_outside(desk: AnalysisHarn
     assert len(not_read(of(desk), "Who serves /parcels/new?", "nothing")) == 1
 
 
+@pytest.mark.parametrize(
+    ("question", "cited", "is_told"),
+    [
+        ("Why is /console refused?", ["relay/routes.py"], False),
+        ("Why is /health refused?", ["relay/routes.py"], False),
+        ("Why is /console refused?", ["relay/van.py", "relay/nowhere.py"], True),
+        ("Why is /cons refused?", ["relay/routes.py"], True),
+        ("Read ../console", ["relay/routes.py"], True),
+    ],
+    ids=["in double quotes", "in single quotes", "not in a cited file", "a part of it", "not absolute"],
+)
+async def test_a_route_that_stands_in_quotes_in_a_file_that_the_answer_cites_is_no_path_outside(
+    tmp_path: Path, question: str, cited: list[str], is_told: bool
+) -> None:
+    routes = 'CONSOLE = "/console"\nHEALTH = \'/health\'\nUP = "../console"\n'
+    write_files(tmp_path / "repo", {**FILES, "relay/routes.py": routes})
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    assert bool(not_read(of(desk), question, "", cited)) is is_told
+
+
+async def test_a_question_that_names_a_route_is_answered_without_a_word_on_paths_outside(tmp_path: Path) -> None:
+    routes = 'CONSOLE = "/console"\n\n\ndef refuse_console() -> int:\n    """Refuse a host."""\n    return 400\n'
+    write_files(tmp_path / "repo", {**FILES, "relay/routes.py": routes})
+    desk = await AnalysisHarness.open(tmp_path / "repo", tmp_path / "state")
+    answer = (await desk.ask("Where is refuse_console, for /console?"))["answer"]
+    assert "relay/routes.py:4" in answer
+    assert OUTSIDE not in answer
+
+
 @pytest.mark.parametrize("count", [MAX_REPORTED - 1, MAX_REPORTED, MAX_REPORTED + 1])
 async def test_at_most_so_many_paths_are_told(desk: AnalysisHarness, count: int) -> None:
     question = " ".join(f"../x{number}" for number in range(count))

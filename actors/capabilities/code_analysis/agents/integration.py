@@ -194,7 +194,7 @@ async def assemble(
     answer = _composed(view, question, findings, skipped, ended_by, collected, confidence, is_found=is_found)
     claims_text = "\n".join(render(claim) for finding in findings for claim in finding.claims)
     unread = folders_not_read(perceived.stats.notes)
-    unread += await context.run_blocking(not_read, codebase, question.text, claims_text)
+    unread += await context.run_blocking(not_read, codebase, question.text, claims_text, [c.file for c in citations])
     if unread:
         answer = "\n\n".join((answer, *unread))
     commits = [commit_document(commit) for commit in cited_commits(findings)]

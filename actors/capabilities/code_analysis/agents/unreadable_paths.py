@@ -6,7 +6,7 @@ An answer states this in a sentence, so that its silence is not taken to mean th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from actors.capabilities.code_analysis.evidence.claims import code_span, plain
@@ -41,23 +41,34 @@ def folders_not_read(notes: Iterable[object]) -> list[str]:
     return [plain(f"Not all folders were read: {'; '.join([*said[:MAX_REPORTED], *more])}.")] if said else []
 
 
-def not_read(codebase: Codebase, question: str, claims: str) -> list[str]:
+def not_read(codebase: Codebase, question: str, claims: str, cited: Iterable[str] = ()) -> list[str]:
     """Return a sentence for each unreadable path in a question, at most MAX_REPORTED.
 
-    A word that only looks like an outside path, such as the route of a service, is ignored when `claims` has it.
+    A word that only looks like an outside path, such as the route of a service, is ignored when `claims` has it or when
+    one of the files `cited` has it in quotes.
     """
     words = dict.fromkeys(word.rstrip(".?!:") for word in _WORD.findall(question) if len(word) <= _MAX_PATH_CHARS)
     paths = [word for word in words if "." in word or "/" in word][:MAX_LOOKED_UP]
-    found = (_sentence_about(codebase, path, claims) for path in paths)
+    files = tuple(dict.fromkeys(cited))
+    found = (_sentence_about(codebase, path, claims, files) for path in paths)
     said = dict.fromkeys(sentence for sentence in found if sentence is not None)
     return list(said)[:MAX_REPORTED]
 
 
-def _sentence_about(codebase: Codebase, path: str, claims: str) -> str | None:
+def _sentence_about(codebase: Codebase, path: str, claims: str, cited: Sequence[str]) -> str | None:
     if _leads_outside(codebase, path):
-        return None if path in claims else _sentence(path, "is no path of this repository; nothing outside it is read")
+        if path in claims or _is_quoted(codebase, path, cited):
+            return None
+        return _sentence(path, "is no path of this repository; nothing outside it is read")
     skipped = _skipped(codebase.files(), path)
     return None if skipped is None or skipped.note not in _WHY else _sentence(skipped.path, _WHY[skipped.note])
+
+
+def _is_quoted(codebase: Codebase, path: str, files: Sequence[str]) -> bool:
+    if not path.startswith("/") or ".." in path:
+        return False
+    sources = filter(None, map(codebase.try_source, files))
+    return any(f"{quote}{path}{quote}" in line for source in sources for line in source.lines for quote in "\"'")
 
 
 def _leads_outside(codebase: Codebase, path: str) -> bool:
