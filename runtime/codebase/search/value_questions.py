@@ -17,6 +17,8 @@ from runtime.codebase.files.words import query_terms, stem
 Measure = Literal["time", "count", "flag", "any"]
 
 MAX_PARTS = 4
+# What is longer is a report, of which only the beginning may ask.
+MAX_READ_CHARS = 4_000
 
 _NONE_GIVEN = (
     r"\b(?:(?:if|when|unless|where|as long as) "
@@ -96,8 +98,9 @@ class ValuePart(msgspec.Struct, frozen=True):
 
 def value_parts(question: str) -> list[ValuePart]:
     """Return the parts of a question that ask for a value, in order; empty for any other question."""
-    says_default = _DEFAULT.search(question) is not None
-    pieces = [piece.strip() for piece in _SENTENCE.split(question[:4000]) if piece and piece.strip()]
+    read = question[:MAX_READ_CHARS]
+    says_default = _DEFAULT.search(read) is not None
+    pieces = [piece.strip() for piece in _SENTENCE.split(read) if piece and piece.strip()]
     found: list[ValuePart] = []
     for place, piece in enumerate(pieces):
         measure = _measure(piece)

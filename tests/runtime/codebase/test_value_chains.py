@@ -174,8 +174,27 @@ def test_a_chain_is_followed_for_at_most_six_steps(root: Path, opened: Opened, d
     assert proven(chains_of(opened(root), "C0")) == expected
 
 
+@pytest.mark.long
 def test_ten_thousand_assignments_of_one_name_take_no_long_time(root: Path, opened: Opened) -> None:
     write_files(root, {"a.py": "".join(f"class C{n}:\n    depth = {n}\n" for n in range(10_000))})
+    codebase = opened(root)
+    started_s = time.monotonic()
+    assert len(chains_of(codebase, "depth")) <= 12
+    assert time.monotonic() - started_s < 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "const options = {" + "depth: {default: 1, value: 2}, " * 10_000 + "...given };\n",
+        "function f(x) { switch (x) { case 1:\n" + "depth = depth || 3;\n" * 10_000 + "} }\n",
+        "const depth = " + "(" * 5_000 + "1" + ")" * 5_000 + ";\n",
+        "const depth = " + "depth || " * 5_000 + "1;\n",
+    ],
+    ids=["one long line", "one long branch", "brackets", "fallbacks"],
+)
+def test_files_made_to_be_slow_take_no_long_time(root: Path, opened: Opened, text: str) -> None:
+    write_files(root, {"a.js": text})
     codebase = opened(root)
     started_s = time.monotonic()
     assert len(chains_of(codebase, "depth")) <= 12

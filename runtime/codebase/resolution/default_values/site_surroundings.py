@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 400
 MAX_CONDITION_CHARS = 100
+# A longer branch is named by its kind: its text would be copied for each place in it.
+MAX_BRANCH_BYTES = 100_000
 # The holder of entries that what is spread behind them overrides: `{ port: 80, ...options }`.
 OVERRIDDEN = "<defaults>"
 # The holder of what a module gives as a whole.
@@ -158,7 +160,8 @@ def _condition(node: Node, child: Node) -> str:
     if kind == "mod_item" and text_of(node.child_by_field_name("name")) in {"test", "tests"}:
         return TESTS
     if kind in _HANDLERS:
-        return _short(text_of(node).split("\n", 1)[0])
+        is_long = node.end_byte - node.start_byte > MAX_BRANCH_BYTES
+        return kind.replace("_", " ") if is_long else _short(text_of(node).split("\n", 1)[0])
     if kind in _ELSE:
         above = node.parent
         told = text_of(_test_of(above)) if above is not None else ""
@@ -195,7 +198,7 @@ def _holder(node: Node, child: Node, site: Node) -> list[str]:
         return [OVERRIDDEN]
     if node.type in _ENTRIES or (node.type in _NAMED and node != site):
         return list(_name_in(node))
-    if node.type == "export_statement" and text_of(node)[:20].startswith("export default"):
+    if node.type == "export_statement" and node.child_count > 1 and node.children[1].type == "default":
         return [EXPORTS]
     if node.type in _TYPED:
         named = node.child_by_field_name("type") or node.child_by_field_name("name")
@@ -204,12 +207,10 @@ def _holder(node: Node, child: Node, site: Node) -> list[str]:
 
 
 def _is_overridden(literal: Node, entry: Node) -> bool:
-    return any(
-        other.type in _SPREADS
-        and other.start_byte > entry.start_byte
-        and not text_of(other).lower().endswith("defaults")
-        for other in literal.named_children
-    )
+    last = literal.named_child(literal.named_child_count - 1) if literal.named_child_count else None
+    if last is None or last == entry or last.type not in _SPREADS:
+        return False
+    return not text_of(last).lower().endswith("defaults")
 
 
 def _name_in(node: Node) -> list[str]:

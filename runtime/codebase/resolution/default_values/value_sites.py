@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
 MAX_SITES = 60_000
+MAX_NAMED, MAX_WITHIN = 300, 400
 MAX_LINE_CHARS = 160
+# The text of a longer literal is not looked through for the name of an option.
+MAX_LITERAL_BYTES = 4_000
 
 _SEPARATORS = re.compile(r"[\W_]+")
 _KEYS_OF_DEFAULTS = frozenset({"default", "value", "defaultvalue", "defaulttext"})
@@ -110,13 +113,13 @@ class FileValues:
     def named(self, name: str) -> list[Site]:
         """Return the sites of a name, by line."""
         wanted = key_of(name)
-        found = [site for place in self._by_key.get(wanted, ()) for site in self._sites_at(place)]
+        found = [site for place in self._by_key.get(wanted, ())[:MAX_NAMED] for site in self._sites_at(place)]
         return sorted((site for site in found if key_of(site.name) == wanted), key=lambda site: site.start_line)
 
     def within(self, first: int, last: int) -> list[Site]:
         """Return the sites that begin in a range of lines, inclusive."""
         places = [at for at, match in enumerate(self._matches) if first <= match.site.start_point[0] + 1 <= last]
-        return [site for place in places for site in self._sites_at(place)]
+        return [site for place in places[:MAX_WITHIN] for site in self._sites_at(place)]
 
     def names_with(self, one: Set[str], other: Set[str]) -> list[str]:
         """Return the names with a word of each of two sets of terms."""
@@ -238,7 +241,8 @@ def _path_of_entry(match: _Match, name: str) -> tuple[str, ...]:
     if match.form == "keyword":
         keys = _keys_beside(match.site)
         return (keys[0],) if keys else path
-    beside = _NAME_BESIDE.search(text_of(holder)[:2000]) if holder is not None else None
+    is_short = holder is not None and holder.end_byte - holder.start_byte <= MAX_LITERAL_BYTES
+    beside = _NAME_BESIDE.search(text_of(holder)) if is_short else None
     if beside is not None:
         return (beside.group(1),)
     above = None if holder is None else holder.parent
