@@ -1,4 +1,4 @@
-"""The guides to a provider, a part of the store and a metric hold as written, in a copy of the source tree.
+"""The guides to a provider, a part of the store, a metric and a kind of question hold as written, in a copy.
 
 A fenced block of a file has its path behind the language; of kind `diff` it changes that file. A block of commands
 (`console`) has what they print below each, with `…` for what is left out.
@@ -18,6 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("runtime", "actors", "serve", "configs", "docs", "pyproject.toml", "tests/doors/test_metric_table.py")
+# What the harness needs that answers a question in one process.
+HARNESS = ("tests/capabilities/code_analysis/support.py", "tests/repositories.py", "tests/fixtures/repositories")
 COMMANDS = {"jeeves": [sys.executable, "-c", "from serve.cli.main import main; main()"], "python": [sys.executable]}
 
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -38,7 +40,7 @@ class Guide:
 
     def follow(self, folder: Path, *, without: str = "") -> list[str]:
         """Take every step but one in a copy of the tree; which commands did not print what is told."""
-        for name in COPIED:
+        for name in (*COPIED, *HARNESS):
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             copy(ROOT / name, folder / name)
@@ -80,12 +82,13 @@ def write(folder: Path, path: str, text: str) -> None:
 PROVIDER = Guide("add-a-provider.md")
 STORE = Guide("add-a-store.md")
 METRIC = Guide("add-a-metric.md")
-GUIDES = {"provider": PROVIDER, "store": STORE, "metric": METRIC}
+KIND = Guide("add-a-question-kind.md")
+GUIDES = {"provider": PROVIDER, "store": STORE, "metric": METRIC, "kind": KIND}
 STEPS = [(name, path) for name, guide in GUIDES.items() for path in guide.steps]
 
 
 def test_the_guides_have_steps_and_commands() -> None:
-    assert [(len(guide.steps), len(guide.commands)) for guide in GUIDES.values()] == [(3, 2), (3, 5), (4, 2)]
+    assert [(len(guide.steps), len(guide.commands)) for guide in GUIDES.values()] == [(3, 2), (3, 5), (4, 2), (3, 1)]
 
 
 @pytest.mark.parametrize("name", GUIDES)

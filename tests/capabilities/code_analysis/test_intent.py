@@ -192,7 +192,6 @@ async def test_not_all_goals_are_dropped_at_once() -> None:
     ("question", "ambiguities"),
     [
         ("Where is RunTable?", []),
-        ("How does load work?", ["`load` may be a name or a word"]),
         ("Who calls it?", ["it refers back, and nothing that was asked before tells to what"]),
         ("How do `load` and `dump` work?", ["it names 2 things; the first is looked at first"]),
         ("Compare `load` and `dump`", []),

@@ -157,7 +157,7 @@ def test_a_repository_of_one_file_is_that_file(describe: Describe) -> None:
     result = describe({"depot.py": '"""Stores boxes."""\n\n\nclass Depot:\n    pass\n'})
     assert parts_of(result) == {"depot.py": "Stores boxes."}
     assert [row["text"] for row in result.data["purpose"]] == ["Stores boxes."]
-    assert [row["why"] for row in result.data["reading"]] == ["largest"]
+    assert [row["reason"] for row in result.data["reading"]] == ["largest"]
 
 
 def test_a_repository_of_documents_has_documents_as_parts(describe: Describe) -> None:

@@ -118,7 +118,7 @@ async def by_rules(context: StageContext, view: StageView, given: StageInput) ->
 
 def _ambiguities(question: Question) -> list[str]:
     """List the ambiguities that the question's words show."""
-    said = [f"`{name}` may be a name or a word" for name in question.perhaps_names]
+    said: list[str] = []
     if question.refers_back:
         said.append("it refers back, and nothing that was asked before tells to what")
     if len(question.identifiers) > 1 and not kind_of(question).of_several and not question.further:

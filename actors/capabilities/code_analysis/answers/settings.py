@@ -38,7 +38,7 @@ def configuration(evidence: Evidence, *, is_all: bool = False) -> list[Claim]:
     places = {(claim.citations[0].file, claim.citations[0].start_line) for claim in set_at}
     fresh = [entity for entity in found if (entity.citation.file, entity.citation.start_line) not in places]
     if set_at:
-        names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
+        names = evidence.question.identifiers
         fresh = [entity for entity in fresh if is_named(entity.name, names)]
     claims = [*set_at, *map(setting_claim, fresh)][:MAX_SETTINGS]
     is_lead_alone = not claims and is_all and not is_answered_by_lines(evidence)
@@ -51,7 +51,7 @@ def settings_by_name(evidence: Evidence, *, of_fields: bool) -> list[Fact]:
     `of_fields`: without a name, lines that set the field which leads the answer.
     """
     uses = [fact for kind in ("reference", "caller") for fact in evidence.of(kind)]
-    names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
+    names = evidence.question.identifiers
     found = [fact for fact in uses if any(sets_a_value(fact.citation.quote, name) for name in names)]
     if of_fields and not names:
         fields = [entity for entity in evidence.leads if entity.kind in FIELD_KINDS]
@@ -68,6 +68,6 @@ def _gives(fact: Fact, field: Entity) -> bool:
 
 def is_answered_by_lines(evidence: Evidence) -> bool:
     """Return whether lines set a name that no place bears: then they are the answer, not similar names."""
-    names = (*evidence.question.identifiers, *evidence.question.perhaps_names)
+    names = evidence.question.identifiers
     borne = not names or any(is_named(entity.name, names) for entity in evidence.leads)
     return not borne and bool(settings_by_name(evidence, of_fields=True))

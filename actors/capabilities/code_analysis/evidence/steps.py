@@ -12,7 +12,8 @@ from typing import Any, Literal
 import msgspec
 
 Purpose = Literal[
-    # Places: by the words or names of a question; settings; values by their names; request handlers.
+    # Places: by the words or names of a question; settings; values by their names; request handlers, in logs of older
+    # versions.
     "find",
     "settings",
     "values",

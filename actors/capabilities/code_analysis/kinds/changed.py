@@ -23,6 +23,7 @@ _NEW = re.compile(r"\b(?:add|introduc|creat|wr[io]t|implement|new|old|since|firs
 
 KIND = QuestionKind(
     name="changed",
+    meaning="who changed it, and when",
     wordings=wordings(
         300,
         rf"^\W*when (?:was|were|did|has|have)\b.{{1,60}}\b{_WROTE}\b",

@@ -9,6 +9,7 @@ from runtime.codebase.files.words import query_terms
 
 KIND = QuestionKind(
     name="changes_with",
+    meaning="what changes together with it",
     wordings=wordings(
         200,
         r"\b(?:what|which)\b.{0,40}\bchang(?:e|es|ed)\b(?: \w+){0,2} with\b|\bco-?chang"

@@ -45,6 +45,7 @@ def _mechanism(evidence: Evidence) -> list[Claim]:
 
 KIND = QuestionKind(
     name="compare",
+    meaning="differences",
     wordings=wordings(600, r"\b(?:compare|difference between|differ(?:s|ent)? from|versus|vs\.?)\b"),
     aspects=("definition", "mechanism"),
     asks_relations=of_named_relations,

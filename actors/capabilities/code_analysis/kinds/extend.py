@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from actors.capabilities.code_analysis.answers.evidence import Evidence
 from actors.capabilities.code_analysis.answers.extension import derived, left_open
 from actors.capabilities.code_analysis.answers.mechanism import mechanism
 from actors.capabilities.code_analysis.answers.uses import usage
 from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.plans.by_aspect import steps_by_aspect
 from actors.capabilities.code_analysis.plans.searches import LOCATED_PER_STEP, locate
+from actors.capabilities.code_analysis.question.analysis import Question
 from actors.capabilities.code_analysis.question.kinds import PlanRequest, QuestionKind, wordings
 from actors.capabilities.code_analysis.question.listing_scope import OPEN_KINDS
+from actors.capabilities.code_analysis.ranking.extension_points import extension_bonus
 
 # What is done, ahead of what it is done to.
 _EXTENDING = re.compile(
@@ -46,8 +50,15 @@ def _usage(evidence: Evidence) -> list[Claim]:
     return (derived(evidence.leads[0].name, uses) if evidence.leads else []) or usage(evidence)
 
 
+def _bonus(question: Question, best: Fact, facts: Sequence[Fact], weights: Mapping[str, float]) -> float:
+    """Return what a place gains that the thing is extended at."""
+    thing = [term for term in question.terms if term not in question.deed_terms]
+    return extension_bonus(best.name, best.symbol_kind, best.signature, best.docstring, question.deed_terms, thing)
+
+
 KIND = QuestionKind(
     name="extend",
+    meaning="how to add to it",
     wordings=wordings(
         700,
         r"\bhow (?:do|can|would|could|should|to) .{0,20}(?:add|extend|register|write|create|plug|implement)\b",
@@ -57,6 +68,7 @@ KIND = QuestionKind(
     added=("usage",),
     lead_in=_EXTENDING,
     guidance=_ALWAYS,
+    bonus=_bonus,
     max_excerpts=1,
     writers={"mechanism": _mechanism, "usage": _usage},
     imperative="Show how to extend {subject}",

@@ -8,6 +8,7 @@ from runtime.codebase.files.words import query_terms
 
 KIND = QuestionKind(
     name="list_all",
+    meaning="all of a sort",
     wordings=wordings(
         1000,
         r"\b(?:list|name|enumerate|show(?: me)?) (?:all|every|each|the)\b|^\W*(?:list|enumerate) (?:\w+ ){0,3}\w+s\W*$"

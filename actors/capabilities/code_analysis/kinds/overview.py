@@ -45,6 +45,7 @@ def _always(question: Question) -> bool:
 
 KIND = QuestionKind(
     name="overview",
+    meaning="the repository as a whole",
     wordings=(Wording(100, is_overview),),
     aspects=("structure",),
     asks_relations=_always,

@@ -9,6 +9,7 @@ from runtime.codebase.files.words import query_terms
 
 KIND = QuestionKind(
     name="tested",
+    meaning="what tests it",
     wordings=wordings(
         400,
         r"\bhow (?:is|are|do|does) .{1,60} tested\b|\b(?:what|which|where are|are there|is there|list|show|find)\b"

@@ -7,6 +7,7 @@ from actors.capabilities.code_analysis.question.kinds import QuestionKind, wordi
 
 KIND = QuestionKind(
     name="what",
+    meaning="what a thing is",
     wordings=wordings(1500, r"^\W*what\b|^\W*who\b|^\W*which\b"),
     aspects=("definition", "mechanism", "usage"),
     added=("definition", "mechanism"),

@@ -18,6 +18,7 @@ def _definition(evidence: Evidence) -> list[Claim]:
 
 KIND = QuestionKind(
     name="who_calls",
+    meaning="who uses it",
     wordings=wordings(
         500,
         r"\bwho (?:calls|uses|invokes)\b|\b(?:callers?|usages?|users?) of\b|\bwhere is \S+ (?:called|used)\b",

@@ -22,6 +22,7 @@ def _mechanism(evidence: Evidence) -> list[Claim]:
 
 KIND = QuestionKind(
     name="why",
+    meaning="the reason for it",
     wordings=wordings(1100, r"^\W*why\b|\breason for\b"),
     aspects=("definition", "mechanism", "history"),
     added=("mechanism", "history"),

@@ -44,14 +44,12 @@ def steps_by_aspect(
     *,
     searches: Sequence[Step] = (),
     reads_whole: bool = True,
-    names_used: Sequence[str] = (),
     compares: Following | None = None,
 ) -> list[Step]:
     """Build the steps for the aspects of a request, in order.
 
     `searches` follow the search for the topic. `reads_whole`: the best place is read whole where its mechanism is asked
-    for. `names_used`: their uses are explored where the question names nothing. `compares` builds the steps that read
-    what is compared.
+    for. `compares` builds the steps that read what is compared.
     """
     steps: list[Step] = []
     if "answer" in request.goals:
@@ -67,7 +65,7 @@ def steps_by_aspect(
     reads = _reads(request, found_by, reads_whole)
     changes = history_steps(request, found_by)
     compared = [] if compares is None else compares(found_by)
-    uses = _uses(request, found_by, names_used)
+    uses = _uses(request, found_by)
     goals = tuple(request.goals.values())
     guides = guide_steps(request.question, goals) if request.question.asks_for_guidance else []
     return [*steps, *found, *_maps(request), *reads, *changes, *compared, *_tests(request, found_by), *uses, *guides]
@@ -78,8 +76,6 @@ def _searches(request: PlanRequest, more: Sequence[Step]) -> list[Step]:
     steps = [locate("find", "find", question.topic or question.text, goals, LOCATED_PER_STEP), *more]
     for number, name in enumerate(question.identifiers[:MAX_NAMED]):
         steps.append(locate(f"name{number}", "find", name, goals, LOCATED_PER_STEP))
-    for number, name in enumerate(question.perhaps_names[:MAX_NAMED]):
-        steps.append(locate(f"perhaps{number}", "find", name, goals, LOCATED_PER_STEP))
     if "configuration" in request.goals:
         goal = (request.goals["configuration"],)
         query = f"{question.subject} setting configuration default"
@@ -112,7 +108,7 @@ def _tests(request: PlanRequest, found_by: tuple[str, ...]) -> list[Step]:
     return [Step("tests", "tests", "find_related", more, goal, why, found_by, 1, SYMBOL)]
 
 
-def _uses(request: PlanRequest, found_by: tuple[str, ...], names_used: Sequence[str]) -> list[Step]:
+def _uses(request: PlanRequest, found_by: tuple[str, ...]) -> list[Step]:
     """Build steps that explore the uses of named things and of the best place, and follow the calls of that one."""
     question = request.question
     used = tuple(request.goals[aspect] for aspect in _USING if aspect in request.goals)
@@ -120,7 +116,7 @@ def _uses(request: PlanRequest, found_by: tuple[str, ...], names_used: Sequence[
         return []
     named = [
         Step(f"use{number}", "usage", "explore_symbol_usage", {"symbol": name}, used, f"who uses {name}")
-        for number, name in enumerate((question.identifiers or tuple(names_used))[:2])
+        for number, name in enumerate(question.identifiers[:2])
     ]
     why, deep = "who uses the best place", {"max_depth": TRACED_CALLS}
     best = Step("use", "usage", "explore_symbol_usage", {}, used, why, found_by, 1, {"symbol": "name"})

@@ -31,13 +31,6 @@ _SETS = re.compile(r"\W*(?:\w+\W+){0,2}?(?:sets|configures)\b", re.IGNORECASE)
 _SETTING_UP = frozenset(query_terms("register add append declare define set configure").counts)
 
 
-# Verbs for what is done with each request that comes in, and what is named after doing so.
-_ON_REQUEST = frozenset(query_terms("match route dispatch resolve serve").counts)
-_SERVING = re.compile(
-    r"_*(?:serve|handle|dispatch|process|find|match|lookup|resolve)_?"
-    r"(?=http|req|route|path|url|conn|event|message|handler|command)",
-    re.IGNORECASE,
-)
 # A method that gives back its own object was told something for later: `fn threads(&mut self, n: usize) -> &mut Self`.
 _RETURNS = re.compile(
     r"\)\s*(?:->|:)?\s*(?:[&*]\s*(?:mut\s+)?)?[\"']?(Self|this|[A-Z]\w*)[\"']?\s*(?:[:{].*)?$", re.DOTALL
@@ -107,16 +100,6 @@ def does_all(deed: Deed, meets: Callable[[str], float]) -> float:
 def is_called(deed: Deed, name: str) -> bool:
     """True for what is called like the verb and nothing else: `Route.matches`."""
     return index_terms(name.rpartition(".")[2]).split() == [deed.verb]
-
-
-def is_on_request(deed: Deed) -> bool:
-    """True for what is done whenever a request comes in: what serves requests leads to it."""
-    return deed.verb in _ON_REQUEST
-
-
-def serves(name: str) -> bool:
-    """True for a name that begins with a verb for serving and with what is served: `handleRequest`, `ServeHTTP`."""
-    return _SERVING.match(name.rpartition(".")[2]) is not None
 
 
 def merely_asks(deed: Deed, name: str) -> bool:

@@ -59,16 +59,6 @@ _BARE_NAME = re.compile(
     r"(?:\s+(?:called|used|defined|implemented|declared|tested|added|changed|introduced|do|for|from|and|in)\b.*+)?\s*+\??\s*+$",
     re.IGNORECASE,
 )
-# «how does load validate its input?», «the unknown option»: a word in the place of a name, which may be one.
-_DOER = r"^\W*how (?:does|do|did|can) (?!(?:i|you|we|one|it|they|this|that|the|an?)\b|\w+ing\b)([a-z_]\w*)\s+"
-_PERHAPS_NAMES = (
-    re.compile(_DOER + r"(?=works?\b)"),
-    re.compile(_DOER + r"(?!\w+ing\b|works?\b)\w+\s+(?!(?:works?|handled|done)\b)\w"),
-    re.compile(
-        r"\bthe (?!(?:default|new|first|last|same|other|main|right|correct|optional|required|global|following)\b)"
-        r"([a-z_]\w*) (?:option|setting|flag|parameter|argument|keyword|attribute|property)\b"
-    ),
-)
 # «this» and «that» point back by themselves or with a word for code in general; «this library», «that parses» do not.
 _FOLLOW_UP = re.compile(
     r"\b(?:it|its|they|them|(?:that|this|those|these)(?=\W*$|\s+(?:is|are|was|were|do|does|did|get|gets|has|have|can)\b"
@@ -94,7 +84,6 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     `further`: the kinds of its further parts; `core`: its text without parts that only point back («who calls it»).
     `deed_terms`: of how to extend a thing those terms that say what is done to it: «add», «register».
     `whole`: of a question about the project by its name, the text with «this project» in its place.
-    `perhaps_names`: common words in the place of a name, which are names only where something is called exactly so.
     """
 
     text: str
@@ -108,7 +97,6 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     core: str = ""
     further: tuple[str, ...] = ()
     deed_terms: tuple[str, ...] = ()
-    perhaps_names: tuple[str, ...] = ()
     whole: str = ""
 
     @property
@@ -238,7 +226,6 @@ def analyse(text: str, project: Mapping[str, bool] | None = None) -> Question:
         core=core if core != text else "",
         further=further,
         deed_terms=_deed_terms(core, kind),
-        perhaps_names=_perhaps_names(text, identifiers),
     )
     if said:
         asked = msgspec.structs.replace(
@@ -267,13 +254,6 @@ def _open_aspects(asked: Question) -> tuple[Aspect, ...]:
     if asked.identifiers:
         wanted += kinds[0].besides_of_names
     return tuple(dict.fromkeys(("answer", *wanted)))
-
-
-def _perhaps_names(text: str, known: Collection[str]) -> tuple[str, ...]:
-    """Words in the place of a name that are not known as names anyhow, each once."""
-    text = text[:1].lower() + text[1:]
-    found = [name for pattern in _PERHAPS_NAMES for name in pattern.findall(text)]
-    return tuple(dict.fromkeys(name for name in found if name not in known and query_terms(name).counts))
 
 
 def _core(text: str, parts: Sequence[str]) -> str:

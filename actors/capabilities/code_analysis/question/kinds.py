@@ -10,14 +10,16 @@ import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from actors.capabilities.code_analysis.evidence.claims import Claim, ClaimRole
+from actors.capabilities.code_analysis.evidence.facts import Fact
 from actors.capabilities.code_analysis.evidence.steps import Step
 from actors.capabilities.code_analysis.question.aspects import Aspect
+from runtime.errors import SettingsError
 
 if TYPE_CHECKING:
     from actors.capabilities.code_analysis.question.analysis import Question
@@ -78,8 +80,15 @@ class PlanRequest(msgspec.Struct, frozen=True):
 
 
 Planner = Callable[[PlanRequest], list[Step]]
+# The question, the fact that tells most of a place, all facts about the place, and how much each term counts.
+Bonus = Callable[["Question", Fact, Sequence[Fact], Mapping[str, float]], float]
 # Takes the Evidence of `answers`, which stand above this module.
 Writer = Callable[[Any], list[Claim]]
+
+
+def never(question: Question) -> bool:
+    """Return False."""
+    return False
 
 
 def of_names_alone(question: Question) -> bool:
@@ -104,10 +113,11 @@ def _is_short(question: Question) -> bool:
 class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
     """Declares a kind of question: how it is recognised, what it asks for, and how that is found and told.
 
-    `imperative` words the user's intent; it may hold `{subject}`.
+    `imperative` words the user's intent; it may hold `{subject}`. `meaning` is what models are told of the kind.
     """
 
     name: str
+    meaning: str = ""
     imperative: str
 
     # Recognition; `is_default`: the kind of a question that is worded like none.
@@ -159,6 +169,14 @@ class QuestionKind(msgspec.Struct, frozen=True, kw_only=True):
     max_excerpts: int = 2
     follows_delegate: bool = False
 
+    # How places rank: whether it asks for what does something, and of that for code that runs anyhow; whether where it
+    # is set up will do; whether the root of classes stands first; what a place gains beside what any question gives.
+    asks_for_deed: Callable[[Question], bool] = never
+    prefers_running_code: bool = False
+    may_be_set_up: bool = False
+    base_first: bool = False
+    bonus: Bonus | None = None
+
     # Which places lead: none of tests; which uses are told: only those of a name that the question has. Whether only
     # what bears its names is related: never, where it has nothing else, or always.
     leads_outside_tests: bool = False
@@ -178,12 +196,23 @@ def wordings(place: int, *patterns: str) -> tuple[Wording, ...]:
 
 @functools.cache
 def question_kinds() -> Mapping[str, QuestionKind]:
-    """Return every kind by its name, in the order in which their first wordings are tried."""
+    """Return every kind by its name, in the order in which their first wordings are tried.
+
+    SettingsError for a module of the package that declares none.
+    """
     package = importlib.import_module(_PACKAGE)
     modules = (importlib.import_module(f"{_PACKAGE}.{found.name}") for found in pkgutil.iter_modules(package.__path__))
-    declared: list[QuestionKind] = [module.KIND for module in modules]
+    declared = [_declared_in(module) for module in modules]
     ordered = sorted(declared, key=lambda kind: (min(wording.place for wording in kind.wordings), kind.name))
     return {kind.name: kind for kind in ordered}
+
+
+def _declared_in(module: object) -> QuestionKind:
+    kind = getattr(module, "KIND", None)
+    if not isinstance(kind, QuestionKind):
+        name = getattr(module, "__name__", module)
+        raise SettingsError(f"the module {name} declares no kind of question; give it KIND, a QuestionKind")
+    return kind
 
 
 @functools.cache

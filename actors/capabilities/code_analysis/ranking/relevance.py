@@ -22,18 +22,13 @@ from actors.capabilities.code_analysis.question.action import (
     gives_itself_back,
     is_called,
     is_of_something_else,
-    is_on_request,
     merely_asks,
-    says_it_sets,
-    serves,
     sets_up,
 )
 from actors.capabilities.code_analysis.question.analysis import Question
+from actors.capabilities.code_analysis.question.kinds import kind_of
 from actors.capabilities.code_analysis.question.listing_scope import kinds_listed
-from actors.capabilities.code_analysis.ranking.documented_cases import says_it_is_for
-from actors.capabilities.code_analysis.ranking.extension_points import extension_bonus
 from runtime.codebase.citation import Citation
-from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.words import index_terms, split_identifier, stem
 from runtime.codebase.resolution.symbol_links import normal_name
 from runtime.codebase.search.query_expansion import other_words
@@ -42,8 +37,6 @@ from runtime.codebase.search.query_expansion import other_words
 # for settings finds whatever speaks of settings: there names say as much.
 LOCATED_WEIGHT = 2.0
 NAMED_BONUS = 4.0
-# A word of the language that something is called exactly like.
-PERHAPS_NAMED_BONUS = 2.5
 OWNER_BONUS = 0.4
 OTHER_FINDS, MAX_OTHER_FINDS = 0.25, 3
 SHARED_SCALE = 0.6
@@ -54,22 +47,14 @@ UNMET_WEIGHT = 0.2
 # «add» is done to many things.
 DEED_WEIGHT = 0.3
 NAME_WEIGHT, OWNER_WEIGHT, DOC_WEIGHT, PATH_WEIGHT = 1.0, 0.6, 0.6, 0.4
-DOER_BONUS = 5.5
 PRECISION_BONUS, HOME_BONUS, MEMBER_BONUS = 0.2, 0.4, 0.5
-CONFIGURING_BONUS, WHOLE_NAME_BONUS = 0.4, 0.4
 # How well the base of a class must fit, of what the class does, to lead in its place.
 BASE_SHARE = 0.85
 BRANCH_BONUS = 0.8
-# What says of itself that it is there for the case that is asked about.
-CASE_BONUS = 1.6
-DEED_BONUS, VERB_BONUS, CALLED_BONUS, DOER_SHARE = 0.5, 0.2, 0.4, 0.5
+DEED_BONUS, VERB_BONUS, CALLED_BONUS = 0.5, 0.2, 0.4
 # Where something is done may be where it is set up.
 SETTING_UP_WHERE_FITNESS = 0.85
 SETTING_UP_FITNESS, ASKING_FITNESS, DECLARED_FITNESS, OTHER_THING_FITNESS = 0.7, 0.85, 0.7, 0.85
-# What the finds of the step that looks for what serves requests gain where nothing else does what is asked for.
-SERVING_BONUS = 2.5
-# What the best find of the step that looks through the names of values gains where a setting is asked for.
-VALUE_BONUS = 0.8
 TEST_FITNESS, SECTION_FITNESS, MODULE_FITNESS, HEAD_FITNESS, DOING_FITNESS = 0.35, 0.6, 0.8, 0.3, 1.15
 NAMELESS_FITNESS, SPECIAL_FITNESS = 0.6, 0.85
 
@@ -98,9 +83,8 @@ _ALIKE = (
 _ALIKE_OF = {stem: frozenset(group) - {stem} for group in _ALIKE for stem in group}
 
 _CONFIGURING = frozenset(index_terms("config configuration settings option options opts env environment").split())
-_ABSTRACT_OWNER = re.compile(r"(?:^|\.)(?:Abstract|Base|I)[A-Z]\w*$|(?:ABC|Base|Interface|Protocol)$")
-_VALUES = frozenset({"constant", "variable", "key", "field", "property", "attribute"})
-_DOING = frozenset({"function", "method", "constructor"})
+VALUES = frozenset({"constant", "variable", "key", "field", "property", "attribute"})
+DOING = frozenset({"function", "method", "constructor"})
 
 
 class Entity(msgspec.Struct, frozen=True):
@@ -140,16 +124,14 @@ def rank_entities(question: Question, facts: Sequence[Fact]) -> list[Entity]:
     weights = _weights(question.terms, all_members, question.deed_terms)
     deed = _deed_of(question)
     entities = [_entity(question, members, codes, weights, deed) for members in groups.values()]
-    if deed is not None:
-        entities = _with_servers(entities, deed)
     ranked = sorted(entities, key=lambda entity: (-entity.score, *_place(entity.citation), entity.name))
-    return _base_first(question, ranked) if question.kind == "how" and deed is None else ranked
+    return _base_first(question, ranked) if kind_of(question).base_first and deed is None else ranked
 
 
 def _deed_of(question: Question) -> Deed | None:
     """What is asked to be done, of a question that asks how or where it is and names nothing."""
-    asks = question.kind == "how" or (question.kind == "where" and question.asks_for_doing)
-    return deed_of(question.text) if asks and not question.identifiers else None
+    asks = kind_of(question).asks_for_deed(question) and not question.identifiers
+    return deed_of(question.text) if asks else None
 
 
 def _base_first(question: Question, ranked: list[Entity]) -> list[Entity]:
@@ -174,16 +156,17 @@ def _base_first(question: Question, ranked: list[Entity]) -> list[Entity]:
 
 def coverage(question: Question, entities: Sequence[Entity], facts: Sequence[Fact]) -> float:
     """Share of the question's words and names that the best places mention, 0 to 1; 1 when there is none to mention."""
-    if question.kind == "overview":
+    kind = kind_of(question)
+    if kind.needs_no_subject:
         return 1.0 if any(fact.kind in {"module", "code", "purpose", "part"} for fact in facts) else 0.0
-    if question.kind in {"changed", "changes_with"} and any(fact.commit is not None for fact in facts):
+    if kind.of_files and any(fact.commit is not None for fact in facts):
         return 1.0
     if kinds_listed(question):
         return 1.0 if facts else 0.0
     wanted = set(question.terms) | {name.lower() for name in question.identifiers}
     if not wanted:
         return 1.0 if facts else 0.0
-    if question.kind == "compare":
+    if kind.names_each:
         # Of what is not there the answer says so; how well the rest is covered does not depend on it.
         missing = [name for name in question.identifiers if not any(is_named(e.name, (name,)) for e in entities)]
         if len(missing) < len(question.identifiers):
@@ -221,7 +204,7 @@ def path_shares(entity: Entity, question: Question) -> bool:
 
 def is_setting(entity: Entity) -> bool:
     """True for a value that has a name, and for what speaks of settings in its name or path."""
-    return entity.kind in _VALUES or speaks_of_settings(entity.name, entity.citation.file)
+    return entity.kind in VALUES or speaks_of_settings(entity.name, entity.citation.file)
 
 
 def speaks_of_settings(name: str, file: str) -> bool:
@@ -237,34 +220,12 @@ def is_named(name: str, identifiers: Iterable[str]) -> bool:
     )
 
 
-def _with_servers(entities: list[Entity], deed: Deed) -> list[Entity]:
-    """The places, those that serve requests raised when no place says that it does what is asked for itself."""
-    doers = [
-        entity
-        for entity in entities
-        if does_all(deed, partial(_met_by, place=entity)) >= DOER_SHARE or is_called(deed, entity.name)
-    ]
-    if not is_on_request(deed) or any(_is_doer(deed, entity) for entity in doers):
-        return entities
-    return [
-        msgspec.structs.replace(entity, score=entity.score + SERVING_BONUS)
-        if "serving" in entity.purposes and serves(entity.name) and _is_doer(deed, entity)
-        else entity
-        for entity in entities
-    ]
-
-
-def _is_doer(deed: Deed, entity: Entity) -> bool:
-    is_body = entity.kind in _DOING and entity.citation.end_line > entity.citation.start_line
-    return is_body and not entity.is_test and not sets_up(deed, entity.docstring)
-
-
-def _doing_fitness(deed: Deed, fact: Fact, *, asks_where: bool) -> float:
+def _doing_fitness(deed: Deed, fact: Fact, *, may_be_set_up: bool) -> float:
     """Below 1 for what prepares, asks or declares, where the question asks how something is done."""
     is_declared = fact.symbol_kind == "method" and fact.citation.start_line == fact.citation.end_line
     fitness = SETTING_UP_FITNESS if gives_itself_back(fact.name, fact.signature) else 1.0
     if fitness == 1.0 and sets_up(deed, fact.docstring):
-        fitness = SETTING_UP_WHERE_FITNESS if asks_where else SETTING_UP_FITNESS
+        fitness = SETTING_UP_WHERE_FITNESS if may_be_set_up else SETTING_UP_FITNESS
     if is_of_something_else(deed, fact.name, partial(_met_by, place=fact)):
         fitness *= OTHER_THING_FITNESS
     return (
@@ -292,29 +253,15 @@ def _entity(
     score = located * first + OTHER_FINDS * sum(others[:MAX_OTHER_FINDS]) + _shared(best, weights, question)
     score += _named_bonus(best.name, question)
     code = _code_of(best.citation, codes)
-    if _is_perhaps_named(best, code, question):
-        score += PERHAPS_NAMED_BONUS
     if deed is not None:
         done = does_all(deed, partial(_met_by, place=best))
         score += DEED_BONUS * done + CALLED_BONUS * (done > 0 and is_called(deed, best.name))
         score += VERB_BONUS * _meets(deed.verb, _words(best.name.rpartition(".")[2]))
-    if _does_it(best, question):
-        score += DOER_BONUS
     branch = next((fact.branch for fact in members if fact.branch), ())
     if branch:
         score += BRANCH_BONUS
-    if question.kind == "what_happens" and best.symbol_kind in _DOING:
-        score += CASE_BONUS * says_it_is_for(best.docstring, question.terms)
-    if question.kind == "extend":
-        asked = (question.deed_terms, [term for term in question.terms if term not in question.deed_terms])
-        score += extension_bonus(best.name, best.symbol_kind, best.signature, best.docstring, *asked)
-    if question.kind == "configured" and speaks_of_settings(best.name, best.citation.file):
-        score += CONFIGURING_BONUS * (2 if best.symbol_kind in _VALUES else 1)
-    if question.kind == "configured" and best.symbol_kind in _VALUES:
-        share = max((f.score for f in members if "values" in f.purposes), default=0.0)
-        score += VALUE_BONUS * share
-    if question.kind == "configured" and precision(best.name.rpartition(".")[2], weights) == 1.0:
-        score += WHOLE_NAME_BONUS + VALUE_BONUS * says_it_sets(best.docstring)
+    if (bonus := kind_of(question).bonus) is not None:
+        score += bonus(question, best, members, weights)
     return Entity(
         name=best.name,
         kind=best.symbol_kind,
@@ -323,7 +270,7 @@ def _entity(
         docstring=best.docstring,
         score=score
         * _fitness(best, question)
-        * (_doing_fitness(deed, best, asks_where=question.kind == "where") if deed else 1.0),
+        * (_doing_fitness(deed, best, may_be_set_up=kind_of(question).may_be_set_up) if deed else 1.0),
         purposes=tuple(dict.fromkeys(purpose for fact in members for purpose in fact.purposes)),
         is_test=best.is_test,
         code=code,
@@ -345,32 +292,6 @@ def _named_bonus(name: str, question: Question) -> float:
     if is_owned and met == 1.0:
         return NAMED_BONUS + MEMBER_BONUS
     return OWNER_BONUS + MEMBER_BONUS * met
-
-
-def _is_perhaps_named(fact: Fact, code: Fact | None, question: Question) -> bool:
-    """True for code that is called like a word in the place of a name: no example of its use, and not abstract."""
-    if fact.symbol_kind == "module" or fact.name.rpartition(".")[2] not in question.perhaps_names:
-        return False
-    is_marked = code is not None and re.match(r"\s*@(?:\w+\.)?abstract", code.text) is not None
-    is_abstract = is_marked or _ABSTRACT_OWNER.search(fact.name.rpartition(".")[0]) is not None
-    return not is_abstract and kind_of_path(fact.citation.file) == "source"
-
-
-def _does_it(fact: Fact, question: Question) -> bool:
-    """True for a method of the class that the question says does something, where it gives what the question names.
-
-    «How does Shop make a Receipt?»: a method of `Shop` with `Receipt` ahead of its name or parameters.
-    """
-    if question.kind != "how" or fact.symbol_kind not in _DOING or fact.symbol_kind == "constructor":
-        return False
-    owner, _, last = fact.name.rpartition(".")
-    doer = re.match(r"\W*how (?:does|do|did|can) (?:(?:the|an?) )?(\w+)", question.text, re.IGNORECASE)
-    if doer is None or doer.group(1) != owner.rpartition(".")[2]:
-        return False
-    head, _, tail = fact.signature.partition(f"{last}(")
-    given = head + tail.rpartition("->")[2] * ("->" in tail)
-    wanted = [name for name in question.identifiers if name != doer.group(1)]
-    return any(re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", given) for name in wanted)
 
 
 def _place(citation: Citation) -> tuple[str, int, int]:
@@ -404,7 +325,7 @@ def _shared(fact: Fact, weights: Mapping[str, float], question: Question) -> flo
     share = SHARED_SCALE * met / max(1.0, sum(weights.values()))
     home = fact.citation.file.rsplit("/", 1)[-1].partition(".")[0]
     # Who asks how to do a thing to a subject looks for the verb, not for where the subject is at home.
-    at_home = question.kind != "extend" and precision(home, weights) == 1.0
+    at_home = kind_of(question).lead_in is None and precision(home, weights) == 1.0
     return share + PRECISION_BONUS * precision(last, weights) + HOME_BONUS * at_home
 
 
@@ -460,8 +381,9 @@ def _fitness(fact: Fact, question: Question) -> float:
         return SPECIAL_FITNESS
     if fact.symbol_kind == "constructor" and "constructor" not in question.text.lower():
         return SPECIAL_FITNESS
-    asks_for_doing = question.kind in {"how", "what_happens"} or (question.kind == "where" and question.asks_for_doing)
-    return DOING_FITNESS if asks_for_doing and fact.symbol_kind in _DOING else 1.0
+    kind = kind_of(question)
+    is_preferred = fact.symbol_kind in DOING and (kind.prefers_running_code or kind.asks_for_deed(question))
+    return DOING_FITNESS if is_preferred else 1.0
 
 
 def _is_of(name: str, capitalised: Iterable[str]) -> bool:

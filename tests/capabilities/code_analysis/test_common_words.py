@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from actors.capabilities.code_analysis.question.analysis import analyse
 from tests.capabilities.code_analysis.support import AnalysisHarness, mark_faults, write_files
 from tests.repositories import repository_files
 
@@ -23,28 +22,6 @@ async def answer(desk: AnalysisHarness, question: str) -> str:
     document = await desk.ask(question)
     assert mark_faults(document["answer"], document["citations"]) == []
     return str(document["answer"])
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("How does stamp check the input of a letter?", ("stamp",)),
-        ("How does stamp work?", ("stamp",)),
-        ("how does stamp work", ("stamp",)),
-        ("Where is the inked option set up?", ("inked",)),
-        ("How does the stamp work?", ()),
-        ("How does stamp handling work?", ()),
-        ("How does stamping check the input of a letter?", ()),
-        ("How does request validation work?", ()),
-        ("How does it check the input of a letter?", ()),
-        ("How do I stamp a letter?", ()),
-        ("How does `stamp` check its input?", ()),
-        ("Where is the default option set up?", ()),
-        ("", ()),
-    ],
-)
-def test_a_word_in_the_place_of_a_name_may_be_one(text: str, names: tuple[str, ...]) -> None:
-    assert analyse(text).perhaps_names == names
 
 
 async def test_what_speaks_most_of_a_question_in_words_leads_and_what_it_names_follows(desk: AnalysisHarness) -> None:

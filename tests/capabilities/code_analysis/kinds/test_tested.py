@@ -1,0 +1,69 @@
+"""Which tests cover a thing."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.capabilities.code_analysis.agents.synthesizer import write_claims
+from actors.capabilities.code_analysis.answers.evidence import Evidence
+from actors.capabilities.code_analysis.answers.uses import MAX_TESTS_ASKED_FOR
+from actors.capabilities.code_analysis.evidence.claims import Claim
+from actors.capabilities.code_analysis.evidence.facts import Fact
+from actors.capabilities.code_analysis.kinds.tested import KIND
+from actors.capabilities.code_analysis.question.analysis import analyse
+from actors.capabilities.code_analysis.ranking.relevance import rank_entities
+from tests.capabilities.code_analysis.kinds.asking import step_ids, told_of
+from tests.capabilities.code_analysis.support import AnalysisHarness, cited
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which tests cover decide?",
+        "How is the router tested?",
+        "What are the tests of Route?",
+    ],
+)
+def test_it_is_told_by_its_wording(text: str) -> None:
+    assert analyse(text).kind == KIND.name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Show me all the tests",
+        "What does test_route do?",
+    ],
+)
+def test_what_only_sounds_like_it_is_of_another_kind(text: str) -> None:
+    assert analyse(text).kind != KIND.name
+
+
+def test_the_tests_that_belong_to_the_best_place_are_asked_for() -> None:
+    assert step_ids("Which tests cover `decide`?") == ["find", "name0", "read", "tests", "use0", "use"]
+
+
+def test_only_who_asks_for_tests_gets_those_of_the_file() -> None:
+    assert "tests" not in step_ids("Who calls `decide`?")
+    assert "tests" in step_ids("Who calls `decide`, and which tests cover it?")
+
+
+async def test_the_tests_of_a_thing_are_told_by_the_line_that_uses_it(vehicles: AnalysisHarness) -> None:
+    told = await told_of(vehicles, "Which tests cover `deliver_parcel`?")
+    assert "- `test_a_van_delivers`: `assert deliver_parcel(a, b) == 1` [tests/test_van.py:6]" in told
+
+
+def uses_told(count: int) -> list[Claim]:
+    place = Fact("definition", cited("van.py", 5), name="deliver", symbol_kind="function", score=1.0)
+    uses = [
+        Fact("test", cited("t.py", n, quote="deliver()"), name=f"test_{n}", about="deliver", is_test=True)
+        for n in range(1, count + 1)
+    ]
+    asked = analyse("Which tests cover `deliver`?")
+    facts = [place, *uses]
+    return write_claims(Evidence(asked, facts, rank_entities(asked, facts)), ["tests"])["tests"]
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_who_asks_for_tests_gets_so_many(more: int) -> None:
+    assert len(uses_told(MAX_TESTS_ASKED_FOR + more)) == min(MAX_TESTS_ASKED_FOR, MAX_TESTS_ASKED_FOR + more)

@@ -1,0 +1,52 @@
+"""Who calls or uses a thing."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.capabilities.code_analysis.kinds.who_calls import KIND
+from actors.capabilities.code_analysis.question.analysis import analyse
+from tests.capabilities.code_analysis.kinds.asking import step_ids, told_of
+from tests.capabilities.code_analysis.support import AnalysisHarness
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who calls decide?",
+        "Where is decide called?",
+        "What depends on runtime/bounds.py?",
+        "show the callers of Foo.bar",
+    ],
+)
+def test_it_is_told_by_its_wording(text: str) -> None:
+    assert analyse(text).kind == KIND.name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does decide do?",
+        "Who last changed `decide`?",
+    ],
+)
+def test_what_only_sounds_like_it_is_of_another_kind(text: str) -> None:
+    assert analyse(text).kind != KIND.name
+
+
+def test_a_name_is_told_with_its_uses_and_tests_and_its_callers_stand_behind_the_lead() -> None:
+    assert analyse("Who calls `decide`?").aspects == KIND.aspects
+    assert KIND.first_roles == ("caller", "mention", "caveat", "importer")
+
+
+def test_the_best_place_is_not_read_whole() -> None:
+    assert step_ids("Who calls `decide`?") == ["find", "name0", "read", "use0", "use"]
+
+
+def test_without_a_name_it_is_a_question_in_words_that_asks_for_uses_besides() -> None:
+    assert analyse("Where are the timers used?").aspects == ("answer", "usage")
+
+
+async def test_the_line_that_has_a_name_is_told_where_nothing_bears_it(vehicles: AnalysisHarness) -> None:
+    told = await told_of(vehicles, "Who calls `print`?")
+    assert "is a class" not in told
