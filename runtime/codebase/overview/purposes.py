@@ -6,13 +6,18 @@ import posixpath
 import re
 from collections.abc import Iterator
 
+from runtime.codebase.codebase import Codebase
+from runtime.codebase.files.source_text import SourceText
 from runtime.codebase.language_registry import all_words
 from runtime.codebase.overview.descriptions import of_file, of_folder, readmes_of, says_something
 from runtime.codebase.overview.document_purpose import Quoted, purpose_in
 from runtime.codebase.overview.folder_files import FolderFiles, Placed, in_folder
+from runtime.codebase.overview.manifests import is_manifest, read_manifest
 
 MAX_PURPOSES = 2
 MAX_HEADS = 10
+LEAST_NAME_CHARS, MAX_NAME_CHARS = 3, 80
+_NO_CODE = frozenset({"module", "section", "key"})
 SAME_WORDS = 0.7
 _INTRODUCING = re.compile(
     r"^(?:docs?/)(?:[\w-]+/)?(?:index|readme|intro(?:duction)?|overview|about)\.(?:md|mdx|rst|adoc|txt)$", re.IGNORECASE
@@ -44,6 +49,24 @@ def purposes_of(files: FolderFiles) -> list[Placed]:
         ):
             found.append(told)
     return found or list(_in_documents(files, names))[:1]
+
+
+def project_names(codebase: Codebase) -> dict[str, bool]:
+    """Return the names by which a question may mean a whole repository, and whether a definition bears it as well.
+
+    The names are in lower case; so spelt, or as a definition of that name is.
+    """
+    root = [file.path for file in codebase.files() if file.is_readable and "/" not in file.path]
+    declared = [read_manifest(path, source.lines).name for path in root if (source := _source(codebase, path))]
+    folder = codebase.root.name
+    whole = {folder, folder.rpartition("+")[2], *declared, *(name.rpartition("/")[2] for name in declared)}
+    names = {name.lower(): False for name in sorted(whole) if LEAST_NAME_CHARS <= len(name) <= MAX_NAME_CHARS}
+    spelt = {one.name for name in names for one in codebase.index.symbols_of_name(name) if one.kind not in _NO_CODE}
+    return names | dict.fromkeys(sorted(spelt), True)
+
+
+def _source(codebase: Codebase, path: str) -> SourceText | None:
+    return codebase.try_source(path) if is_manifest(path) else None
 
 
 def names_of(files: FolderFiles) -> set[str]:

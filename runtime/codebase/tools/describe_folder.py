@@ -39,7 +39,7 @@ def describe_folder(codebase: Codebase, path: str = ".", max_parts: int = MAX_PA
     about, source, names [{name, files, citation}], citation}] by weight, and parts_total; asides [{folder, kind, files,
     citation}], folders that are no parts; edges [{source, target, files, citation}], with the number of files of one
     part that import another; entries [{kind, name, target, names, names_total, file, citation}] and entries_total;
-    dependencies [{source, names, names_total, citation}]; reading [{why, name, file, count, citation}]. A `text` is
+    dependencies [{source, names, names_total, citation}]; reading [{reason, name, file, count, citation}]. A `text` is
     quoted from the cited lines; `about`: the definition that it documents. `citation` is a position in the result's
     citations.
     """
@@ -127,7 +127,7 @@ class _Result:
             ],
             "reading": [
                 {
-                    "why": one.about,
+                    "reason": one.about,
                     "name": one.text,
                     "file": one.file,
                     "count": one.count,

@@ -72,3 +72,7 @@ async def test_only_what_is_asked_for_is_told(depot: AnalysisHarness) -> None:
 
 async def test_one_module_is_not_taken_for_the_whole(depot: AnalysisHarness) -> None:
     assert "Main parts" not in await told(depot, "What does the shelf module do?")
+
+
+async def test_the_project_by_its_name_is_the_whole(depot: AnalysisHarness) -> None:
+    assert "**Main parts**" in await told(depot, "What is depot and how is it organised?")

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from actors.capabilities.code_analysis.question.analysis import analyse
 from actors.capabilities.code_analysis.question.overview_wording import draws, focus_of, folders_named, is_overview
 
 OF_THE_WHOLE = """
@@ -218,3 +219,41 @@ def test_the_time_is_linear_in_a_hostile_text(text: str) -> None:
 def test_what_all_clauses_ask_for_is_the_focus(text: str, focus: str) -> None:
     assert is_overview(text)
     assert focus_of(text) == focus
+
+
+PROJECT = {"depot": False, "store-kit": False, "Depot": True}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does depot do?",
+        "What is depot and how is it built?",
+        "How is Depot organised?",
+        "What is Depot, and what are its main parts?",
+        "What are the main parts of store-kit?",
+        "Give me an overview of depot.",
+        "What is depot's architecture?",
+    ],
+)
+def test_a_project_by_its_name_is_the_whole(text: str) -> None:
+    assert analyse(text, PROJECT).kind == "overview"
+    assert analyse(text, PROJECT).text == text
+    assert analyse(text).kind != "overview"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does Depot do?",
+        "What is `depot`?",
+        "What does depot.open do?",
+        "What is a depot door?",
+        "How does depot open a box?",
+        "Where is depot defined?",
+        "What is in depot/net/wire.py?",
+    ],
+)
+def test_a_definition_that_is_called_like_the_project_is_not_the_whole(text: str) -> None:
+    assert analyse(text, PROJECT) == analyse(text)
+    assert analyse(text).kind != "overview"

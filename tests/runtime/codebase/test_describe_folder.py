@@ -9,6 +9,7 @@ import pytest
 from runtime.codebase.citation import ToolResult
 from runtime.codebase.codebase import Codebase
 from runtime.codebase.index.writer import refresh
+from runtime.codebase.overview.purposes import project_names
 from runtime.codebase.search.sentences import holds
 from runtime.codebase.tools.describe_folder import describe_folder
 from tests.repositories import write_files
@@ -156,7 +157,7 @@ def test_a_repository_of_one_file_is_that_file(describe: Describe) -> None:
     result = describe({"depot.py": '"""Stores boxes."""\n\n\nclass Depot:\n    pass\n'})
     assert parts_of(result) == {"depot.py": "Stores boxes."}
     assert [row["text"] for row in result.data["purpose"]] == ["Stores boxes."]
-    assert [row["why"] for row in result.data["reading"]] == ["largest"]
+    assert [row["reason"] for row in result.data["reading"]] == ["largest"]
 
 
 def test_a_repository_of_documents_has_documents_as_parts(describe: Describe) -> None:
@@ -263,3 +264,12 @@ def test_the_namespace_of_all_files_is_no_name_of_a_part(describe: Describe) -> 
     names = [used["name"] for row in describe(files).data["parts"] for used in row["names"]]
     assert names
     assert "Depot" not in names
+
+
+def test_a_project_is_called_by_its_folder_and_metadata_unless_a_definition_bears_the_name(tmp_path: Path) -> None:
+    files = {"pyproject.toml": '[project]\nname = "@x/store-kit"\n', "a.py": "class Depot:\n    pass\n"}
+    write_files(tmp_path / "depot", files)
+    refresh(tmp_path / "depot", tmp_path / "i.sqlite")
+    codebase = Codebase.open(tmp_path / "depot", tmp_path / "i.sqlite")
+    assert project_names(codebase) == {"@x/store-kit": False, "depot": False, "store-kit": False, "Depot": True}
+    codebase.close()

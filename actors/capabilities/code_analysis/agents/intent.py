@@ -16,7 +16,7 @@ from actors.capabilities.code_analysis.agents.perception import normalise
 from actors.capabilities.code_analysis.evidence.claims import plain
 from actors.capabilities.code_analysis.handover.critique import critique_if_any
 from actors.capabilities.code_analysis.handover.intent import IntentOutput, WantedGoal, intent_if_any
-from actors.capabilities.code_analysis.handover.perception import memory_of, perception_if_any
+from actors.capabilities.code_analysis.handover.perception import PerceptionOutput, memory_of, perception_if_any
 from actors.capabilities.code_analysis.handover.reading import read, written
 from actors.capabilities.code_analysis.question.analysis import Question, analyse
 from actors.capabilities.code_analysis.question.aspects import Aspect
@@ -26,6 +26,7 @@ from actors.capabilities.code_analysis.session.entity_graph import EntityGraph
 from actors.capabilities.code_analysis.session.follow_up import in_context
 from actors.capabilities.code_analysis.session.remembered import SessionTurn
 from runtime.agents.capability import StageContext, StageInput, StageResult
+from runtime.codebase.overview.purposes import project_names
 from runtime.primitives.ids import GoalId
 from runtime.run.envelope import InterruptRequest
 from runtime.run.goals import Goal, GoalsPatch
@@ -60,6 +61,7 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     return StageInput(
         {
             "question": _asked(view, view.raw_input if perceived is None else perceived.normalized_input),
+            "project": await _project_names(context, perceived),
             "turns": memory_of(view).turns,
             "graph": EntityGraph() if perceived is None else perceived.traversal_state.graph,
             "hint": hinted.refine_intent_hint if hinted else None,
@@ -74,12 +76,19 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     )
 
 
+async def _project_names(context: StageContext, perceived: PerceptionOutput | None) -> dict[str, bool]:
+    """Return what the repository is called; nothing before it was opened."""
+    if perceived is None or perceived.repository is None or context.services is None:
+        return {}
+    return dict(await context.run_blocking(project_names, context.services.codebase(perceived.repository)))
+
+
 async def by_rules(context: StageContext, view: StageView, given: StageInput) -> dict[str, Any]:
     """Derive intent and goals from the question's words and from the names in the critic's hint."""
     facts = given.facts
     graph = msgspec.convert(facts.get("graph") or {}, EntityGraph)
     turns = msgspec.convert(facts["turns"], list[SessionTurn])
-    question = _with_hint(in_context(analyse(str(facts["question"])), turns, graph), facts)
+    question = _with_hint(in_context(analyse(str(facts["question"]), facts.get("project")), turns, graph), facts)
     subject = _short(question.subject)
     if question.identifiers and (kind_of(question).of_relation or question.further):
         subject = question.identifiers[0]

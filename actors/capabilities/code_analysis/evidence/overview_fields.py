@@ -55,7 +55,7 @@ def _fields(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in data["dependencies"]:
         yield _fact("dependency", row, name=row["source"], text=" ".join(row["names"]), count=row["names_total"])
     for row in data["reading"]:
-        yield _fact("reading", row, name=row["name"], symbol_kind=row["why"], count=row["count"])
+        yield _fact("reading", row, name=row["name"], symbol_kind=row["reason"], count=row["count"])
     for row in data["asides"]:
         yield _fact("aside", row, name=row["folder"], symbol_kind=row["kind"], count=row["files"])
 

@@ -23,7 +23,7 @@ def _plan(request: PlanRequest) -> list[Step]:
     goal = request.goals.get("structure")
     if goal is None:
         return steps_by_aspect(request)
-    named = folders_named(request.question.text)
+    named = folders_named(request.question.whole or request.question.text)
     described = [
         Step(f"describe{number}", "structure", "describe_folder", {"path": path}, (goal,), f"what {path} is")
         for number, path in enumerate(named or (".",))
@@ -34,7 +34,7 @@ def _plan(request: PlanRequest) -> list[Step]:
 def _structure(evidence: Evidence) -> list[Claim]:
     """Return what was described; without that, what the README says, and the modules."""
     question = evidence.question
-    found = overview_claims(evidence.facts, focus_of(question.text), draws=question.draws_parts)
+    found = overview_claims(evidence.facts, focus_of(question.whole or question.text), draws=question.draws_parts)
     return found or module_claims(evidence.of("module"), evidence.of("code"))
 
 

@@ -22,6 +22,7 @@ from actors.capabilities.code_analysis.question.kinds import (
     kinds_worded,
     question_kinds,
 )
+from actors.capabilities.code_analysis.question.overview_wording import with_project_named
 from actors.capabilities.code_analysis.question.parts import parts_of, points_back
 from runtime.codebase.files.words import index_terms, query_terms
 
@@ -82,6 +83,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `further`: the kinds of its further parts; `core`: its text without parts that only point back («who calls it»).
     `deed_terms`: of how to extend a thing those terms that say what is done to it: «add», «register».
+    `whole`: of a question about the project by its name, the text with «this project» in its place.
     """
 
     text: str
@@ -95,6 +97,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     core: str = ""
     further: tuple[str, ...] = ()
     deed_terms: tuple[str, ...] = ()
+    whole: str = ""
 
     @property
     def asks_for_tests(self) -> bool:
@@ -183,8 +186,16 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
         return query_terms(self.text[: found.start()]).counts.keys() <= _ASKING
 
 
-def analyse(text: str) -> Question:
-    """Take a question apart; total: any text gives a Question."""
+def analyse(text: str, project: Mapping[str, bool] | None = None) -> Question:
+    """Take a question apart; total: any text gives a Question.
+
+    `project`: what the repository is called, as `with_project_named` takes it.
+    """
+    told = with_project_named(text, project or {})
+    if told != text:
+        asked = analyse(told)
+        if kind_of(asked).needs_no_subject:
+            return msgspec.structs.replace(asked, text=text, whole=told)
     paths = tuple(dict.fromkeys(_PATH.findall(text)))
     named = [part for groups in _QUOTED.findall(text) for part in groups if part]
     named += _CALL.findall(text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 Focus = Literal["all", "entries", "start", "languages"]
@@ -169,6 +170,22 @@ class _Clause(NamedTuple):
 def is_overview(text: str) -> bool:
     """Return whether a question is about a repository or folder as a whole."""
     return bool(_clauses(text))
+
+
+def with_project_named(text: str, names: Mapping[str, bool]) -> str:
+    """Return a question in which the project is called «this project» instead of by its name.
+
+    `names`: in lower case, or as a definition spells them, and whether a definition bears it: then it is called «this»,
+    which means the whole only where the rest of the question says so. A name in backticks is a definition's.
+    """
+    if not names:
+        return text
+    called = "|".join(re.escape(name) for name in sorted({name.lower() for name in names}, key=len, reverse=True))
+
+    def replaced(found: re.Match[str]) -> str:
+        return "this" if names.get(found["name"], False) else "this project"
+
+    return re.sub(rf"(?<![\w./@`'\"-])(?P<name>{called})(?:'s)?(?!\w|[-./@]\w)", replaced, text, flags=re.IGNORECASE)
 
 
 def draws(text: str) -> bool:

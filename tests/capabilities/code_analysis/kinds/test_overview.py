@@ -33,10 +33,9 @@ def test_what_only_sounds_like_it_is_of_another_kind(text: str) -> None:
     assert analyse(text).kind != KIND.name
 
 
-def test_the_repository_is_mapped_and_its_readme_is_read() -> None:
-    steps = planned("What does this project do?")
-    assert [step.tool for step in steps] == ["map_module", "read_code", "read_code", "read_code"]
-    assert steps[0].arguments == {"path": "."}
+def test_the_repository_is_described() -> None:
+    (step,) = planned("What does this project do?")
+    assert (step.tool, step.arguments) == ("describe_folder", {"path": "."})
 
 
 def test_it_needs_no_subject_and_refers_to_nothing_earlier() -> None:
