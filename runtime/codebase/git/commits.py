@@ -5,7 +5,7 @@ Each of these can be repeated after a crash: what was done before is seen and no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,15 @@ from runtime.codebase.git.git_folder import find_git_folder
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.identity import Identity
-from runtime.codebase.git.work_trees import BRANCH_PREFIX, IsOurs, WorkTree, changes_since, remove_linked, uncommitted
+from runtime.codebase.git.work_trees import (
+    BRANCH_PREFIX,
+    IsOurs,
+    WorkTree,
+    changes_since,
+    printable,
+    remove_linked,
+    uncommitted,
+)
 from runtime.errors import GitWriteError
 
 TRASH = "refs/jeeves/trash"
@@ -36,27 +44,38 @@ class LaidAside(msgspec.Struct, frozen=True):
         return f"git branch {self.branch} {self.kept_as}"
 
 
-def commit_change(tree: WorkTree, files: Sequence[str], message: str, session_id: str, who: Identity) -> str:
-    """Commit files of a work tree, and nothing else, to its branch; return the commit.
+def commit_change(
+    tree: WorkTree, files: Sequence[str], message: str, session_id: str, who: Identity, known_head: str = ""
+) -> str:
+    """Commit the base commit with `files` as they are in the work tree to its branch; return the commit.
 
-    Without a difference, the session's commit at the head of the branch is returned, and without such a one
-    GitWriteError is raised; as it is where a file needs a filter of git, or the branch is not the one that is out.
+    `known_head`: the session's last commit, else the base commit, on which this one is made. Where the branch holds
+    that very content already, its head is returned. GitWriteError where nothing differs, the branch is not the one
+    that is out or holds commits that the session did not make, or a file needs a filter of git.
     """
+    known = known_head or tree.base_commit
     folder = find_git_folder(Path(tree.folder))
     if folder is None:
         raise GitWriteError(f"{tree.folder} is no work tree any more; resume the session to make it anew")
     with locked(folder, "index") as locks, GitWriter(folder.top, identity=who) as git:
         _check_branch(git, tree)
         refuse_filtered(git, files)
-        head = git.run("rev-parse", "HEAD").strip()
-        git.run("read-tree", "--reset", "HEAD")
+        head = git.commit_of("HEAD")
+        if head is None:
+            raise GitWriteError(f"branch {tree.branch} is gone; `git branch {tree.branch} {known}` brings it back")
+        git.run("read-tree", "--reset", tree.base_commit)
         listed = git.private / "files-to-add"
         listed.write_bytes(b"\0".join(file.encode("utf-8", "surrogateescape") for file in files))
         git.run("add", "-A", f"--pathspec-from-file={listed}", "--pathspec-file-nul")
         written = git.run("write-tree").strip()
+        if head != known and not _is_same_commit(git, head, known, written):
+            raise GitWriteError(
+                f"{tree.branch} has commits that this server did not make; it commits the files itself: "
+                f"`git reset --soft {known}` in {tree.folder} takes them back and leaves the files as they are"
+            )
         if written == git.run("rev-parse", "HEAD^{tree}").strip():
             publish(locks["index"], (git.private / "index").read_bytes())
-            if f"{TRAILER}: {session_id}" in git.run("show", "--no-patch", "--format=%B", "HEAD"):
+            if head != tree.base_commit:
                 return head
             raise GitWriteError("there is nothing to commit: the files are as they were")
         text = git.private / "message"
@@ -65,6 +84,12 @@ def commit_change(tree: WorkTree, files: Sequence[str], message: str, session_id
         git.set_branch(tree.branch, commit, head)
         publish(locks["index"], (git.private / "index").read_bytes())
         return commit
+
+
+def _is_same_commit(git: GitWriter, commit: str, parent: str, tree: str) -> bool:
+    """Return whether a commit is the one that would be made now, as after a kill in between."""
+    told = git.run("show", "--no-patch", "--format=%T %P", commit).strip()
+    return told == f"{tree} {parent}"
 
 
 def refuse_filtered(git: GitWriter, files: Sequence[str]) -> None:
@@ -81,11 +106,18 @@ def refuse_filtered(git: GitWriter, files: Sequence[str]) -> None:
 
 
 def merge_change(
-    root: Path, tree: WorkTree, message: str, who: Identity, kept_below: Path, known_head: str = ""
+    root: Path,
+    tree: WorkTree,
+    message: str,
+    who: Identity,
+    kept_below: Path,
+    known_head: str = "",
+    permitted: Collection[str] | None = None,
 ) -> str:
     """Merge a change's branch into the one it came from; return that branch's new commit.
 
-    `known_head`: the last commit of the branch, by which a merge that was done already is known.
+    `known_head`: the last commit of the branch, by which a merge that was done already is known. `permitted`: the files
+    that commits which somebody made on top of it, as to resolve a conflict, may change; None: any.
 
     The folder that has that branch out follows. GitWriteError with the files in conflict, or those of the user that a
     merge would overwrite; both branches stay as they were then. Else the change's branch and work tree are removed.
@@ -103,6 +135,8 @@ def merge_change(
             if known_head and git.commit_of(known_head) and _is_within(git, known_head, base):
                 return base
             raise GitWriteError(f"branch {tree.branch} does not exist any more, and was not merged; make it anew")
+        if known_head and head != known_head:
+            _check_moved(git, tree, base, head, known_head, permitted)
         merged = base if _is_within(git, head, base) else _merge_commit(git, tree, base, head, message)
         if out in {tree.branch, tree.base_branch}:
             _follow(git, head if out == tree.branch else base, merged)
@@ -124,6 +158,27 @@ def _check_branch(git: GitWriter, tree: WorkTree) -> None:
 
 def _is_within(git: GitWriter, commit: str, head: str) -> bool:
     return git.status_of("merge-base", "--is-ancestor", commit, head)[1] == 0
+
+
+def _check_moved(
+    git: GitWriter, tree: WorkTree, base: str, head: str, known_head: str, permitted: Collection[str] | None
+) -> None:
+    """Raise GitWriteError if a branch lost the session's commit, or gained files that were not permitted."""
+    if not _is_within(git, known_head, head):
+        raise GitWriteError(
+            f"{tree.branch} does not hold the commit that was reviewed any more; "
+            f"`git branch -f {tree.branch} {known_head}` (on another branch) brings it back"
+        )
+    if permitted is None:
+        return
+    common = git.run("merge-base", base, head).strip()
+    told = git.run("diff-tree", "-r", "-z", "--no-renames", "--name-only", common, head)
+    foreign = [printable(file) for file in told.split("\0") if file and file not in permitted]
+    if foreign:
+        raise GitWriteError(
+            f"{tree.branch} has commits that were not reviewed, with files that check_write_target never permitted: "
+            f"{', '.join(foreign[:MAX_NAMED])}; take them back to {known_head}"
+        )
 
 
 def _merge_commit(git: GitWriter, tree: WorkTree, base: str, head: str, message: str) -> str:

@@ -7,6 +7,7 @@ links; HEAD and the index are copied in, changed there, and published by who hol
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -21,10 +22,14 @@ from runtime.processes.programs import program_folders, run_program
 TIMEOUT_S = 120.0
 MAX_OUTPUT_BYTES = 50_000_000
 
+# A commit is what its hash says: replacements and grafts, which anybody may plant, would show another one in its place.
+_AS_HASHED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+
 _COMMANDS = frozenset(
     {
         *("add", "cat-file", "check-attr", "commit-tree", "diff-index", "diff-tree", "for-each-ref", "ls-files"),
-        *("merge-base", "merge-tree", "read-tree", "rev-parse", "show", "status", "update-ref", "write-tree"),
+        *("merge-base", "merge-tree", "read-tree", "rev-parse", "show", "status", "update-index", "update-ref"),
+        "write-tree",
     }
 )
 
@@ -46,7 +51,7 @@ class GitWriter:
         self._program = program
         self._timeout_s = timeout_s
         self._place = Path(tempfile.mkdtemp(prefix="jeeves-git-write-"))
-        self._environment = build_view(folder, self._place)
+        self._environment = build_view(folder, self._place) | _AS_HASHED
         if identity is not None:
             self._environment |= identity.environment()
         self.private = Path(self._environment["GIT_DIR"])

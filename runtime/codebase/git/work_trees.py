@@ -6,6 +6,7 @@ The user's uncommitted work is never touched: where there is some, the branch ge
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -20,6 +21,7 @@ from runtime.errors import GitWriteError
 
 BRANCH_PREFIX = "llm_task_"
 MAX_DIGESTED_FILES = 10_000
+MAX_ARGUMENTS = 500
 
 IsOurs = Callable[[str], bool]
 
@@ -57,17 +59,32 @@ def open_work_tree(place: Writable, name: str, linked_at: Path, is_ours: IsOurs,
         is_dirty = any(not is_ours(file) for file in uncommitted(git))
         if known is None:
             git.set_branch(branch, base, None)
+        elif not _is_of_base(git, known, base_branch if place.branch == branch else place.branch):
+            raise GitWriteError(f"branch {branch} exists already with commits of its own; delete or rename it")
     if place.branch == branch:
         return WorkTree(str(top), branch, base_branch, known or base)
     if (linked_at / ".git").is_file():
         return _linked_again(linked_at.resolve(), branch, place.branch, known or base)
     if known is not None and known != base:
-        raise GitWriteError(f"branch {branch} exists already with commits of its own; delete or rename it")
+        raise GitWriteError(
+            f"branch {branch} exists already at another commit than {place.branch}; delete or rename it"
+        )
     if not is_dirty:
         _switch(top, branch)
         return WorkTree(str(top), branch, place.branch, base)
     folder = _linked(top, branch, linked_at)
     return WorkTree(str(folder), branch, place.branch, base, is_linked=True)
+
+
+def printable(file: str) -> str:
+    """Return the name of a file with bytes that are not UTF-8 written as escapes, as it can be stored and told."""
+    return file.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _is_of_base(git: GitWriter, commit: str, base_branch: str) -> bool:
+    """Return whether a commit is one of a branch: a task branch that was just made has none of its own."""
+    base = git.commit_of(f"refs/heads/{base_branch}")
+    return base is not None and git.status_of("merge-base", "--is-ancestor", commit, base)[1] == 0
 
 
 def uncommitted(git: GitWriter) -> list[str]:
@@ -80,6 +97,7 @@ def uncommitted(git: GitWriter) -> list[str]:
 
 def changes_since(git: GitWriter, commit: str, is_ours: IsOurs) -> list[Change]:
     """Return the files that differ from a commit, new ones included, in order; of a rename both."""
+    _show_hidden(git)
     raw = git.run("diff-index", "-z", "--no-renames", "--ignore-submodules=all", "--name-status", commit)
     words = [word for word in raw.split("\0") if word]
     found = {
@@ -95,9 +113,23 @@ _HOW = {"A": "added", "D": "deleted", "T": "type changed", "M": "modified"}
 
 
 def _is_new(git: GitWriter, commit: str, file: str) -> bool:
-    if not (git.folder.top / file).is_file() and not (git.folder.top / file).is_symlink():
-        return False
+    place = git.folder.top / file
+    if not place.is_file() and not place.is_symlink():
+        # A folder is named only where it is a repository of its own.
+        return file.endswith("/")
     return git.status_of("cat-file", "-e", f"{commit}:{file}", accepted=(0, 1, 128))[1] != 0
+
+
+def _show_hidden(git: GitWriter) -> None:
+    """Clear the marks by which the index leaves files out of a comparison; those outside a sparse checkout stay."""
+    entries = [entry for entry in git.run("ls-files", "-v", "-z").split("\0") if entry]
+    is_sparse = bool(git.folder.settings.switch("core", "sparsecheckout"))
+    for mark, option in (("S", "--no-skip-worktree"), ("h", "--no-assume-unchanged"), ("s", "--no-assume-unchanged")):
+        hidden = [entry[2:] for entry in entries if entry[0] == mark or (mark == "S" and entry[0] == "s")]
+        if is_sparse and mark != "h":
+            hidden = [file for file in hidden if os.path.lexists(git.folder.top / file)]
+        for start in range(0, len(hidden), MAX_ARGUMENTS):
+            git.run("update-index", option, "--", *hidden[start : start + MAX_ARGUMENTS])
 
 
 def digest_of(git: GitWriter, is_ours: IsOurs) -> str:

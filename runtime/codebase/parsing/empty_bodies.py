@@ -21,18 +21,33 @@ _STRING = frozenset(
 )
 _STATEMENT = frozenset({"expression_statement", "statement"})
 _DEFINITION = re.compile(
-    r"function|method|constructor|class|struct|impl|trait|interface|object|module|namespace|lambda"
+    r"function|func_|method|constructor|class|struct|impl|trait|interface|object|module|namespace|lambda"
 )
-_AROUND = re.compile(r"declarat|export|decorated")
+_AROUND = re.compile(r"declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$")
+# Definitions that have no body at all where nothing stands in them.
+_BODILESS = frozenset({"method", "singleton_method"})
+# Languages that are not parsed here, and the head of a definition in them with a body of one word.
+_UNPARSED = (".swift", ".scala", ".lua", ".dart", ".groovy", ".pl", ".ex", ".jl")
+_HEAD = re.compile(
+    r"(?:\w+\s+)*(?:func|fun|def|fn|function|sub|proc)\b[^=]*(?:=\s*(?:\?\?\?|null|nil|None|\(\))?)?(?:\bend)?"
+    r"|fatalerror\(.*\)",
+    re.IGNORECASE,
+)
 # What a body may say without doing anything, without blanks and closing marks.
-_NOTHING = r"None|null|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
+_BARE = r"None|Unit|default(?:\([\w.<>]*\))?|Default::default\(\)|Ok\(\(\)\)|Promise\.resolve\(\)|null"
+_NOTHING = _BARE + r"|nil|undefined|void\s+0|NULL|nullptr|\(\)|\{\}|\[\]|0|false|False|\"\"|''"
 _UNWRITTEN = r"not\s+(?:yet\s+)?implemented|todo"
 _EMPTY = re.compile(
-    rf"""(?: pass | \.\.\. | return | return\s+(?:{_NOTHING})
+    rf"""(?: pass | \.\.\. | return | return\s*\(?(?:{_NOTHING})\)?(?:\s+as\s+\w+)? | {_BARE}
+        | return\s+(?:{_NOTHING})(?:\s*,\s*(?:{_NOTHING}))+
+        | return\s+(?:errors\.New|fmt\.Errorf)\(\s*["`][^"`]*(?:{_UNWRITTEN})[^"`]*["`].*\)
+        | raise\s+["'][^"']*(?:{_UNWRITTEN})[^"']*["'] | _\s*=\s*(?:{_NOTHING}) | \(void\)\s*0
+        | <\?php | package\s+[\w.]+ | global\s+\w+ | assert\s+(?:True|true|1)
+        | try | finally | except\b[^:]* | catch\b[^:]* | (?:if|while)\s+\(?(?:True|False|true|false|0|1)\)?
         | raise\s+NotImplemented(?:Error)?\b.* | raise\s+(?:Exception|RuntimeError)\(\s*(?:["'](?:{_UNWRITTEN}).*)?\)
         | (?:return\s+)?NotImplemented
-        | throw\s+new\s+\w*(?:NotImplemented|UnsupportedOperation|NotSupported)\w*\b.*
-        | throw\s+new\s+\w*(?:Error|Exception)\(\s*["'`][^"'`]*(?:{_UNWRITTEN})[^"'`]*["'`].*\)
+        | throw\s+new\s+[\w\\]*(?:NotImplemented|UnsupportedOperation|NotSupported)\w*\b.*
+        | throw\s+new\s+[\w\\]*(?:Error|Exception)\(\s*["'`][^"'`]*(?:{_UNWRITTEN})[^"'`]*["'`].*\)
         | (?:unimplemented|todo|unreachable)!\(.*\) | panic!?\(\s*"[^"]*(?:{_UNWRITTEN})[^"]*".*\)
         | todo\(.*\) | abort\(\) | fatalerror\(.*\) | console\.log\(\s*["'`][^"'`]*todo[^"'`]*["'`]\s*\)
         | None | null | nil | undefined | \(\) | else | end | do | begin | then | default: | else:
@@ -52,13 +67,13 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     lines = text.split("\n")
     grammar = language_at(path).grammar
     if grammar is None or len(text) > MAX_PARSED_CHARS:
-        return _says_nothing("\n".join(lines[start - 1 : end]))
+        return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=path.endswith(_UNPARSED))
     language = language_at(path).name
     try:
         parser = tree_sitter.Parser(load_grammar(language))
     except (ImportError, AttributeError, ValueError):
         # A grammar that cannot be loaded leaves the judgement by lines.
-        return _says_nothing("\n".join(lines[start - 1 : end]))
+        return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=path.endswith(_UNPARSED))
     data = text.encode("utf-8", "replace")
     tree = parser.parse(data)
     body = _body_of_head(tree.root_node, start - 1, end - 1)
@@ -75,10 +90,13 @@ def _between(data: bytes, shown: bytes, start: int, end: int, body: tree_sitter.
     return b"\n".join(rows).decode("utf-8", "replace")
 
 
-def _says_nothing(text: str) -> bool:
+def _says_nothing(text: str, *, has_heads: bool = False) -> bool:
+    """Return whether no part of a text does anything; `has_heads`: heads of definitions were not blanked out of it."""
     for part in _SPLIT.split(text):
-        said = part.strip().rstrip(",:").strip()
-        if said and not _MARKS.fullmatch(said) and not _EMPTY.fullmatch(said):
+        said = part.strip().removeprefix("=>").removeprefix("=").rstrip(",:").strip()
+        if not said or _MARKS.fullmatch(said) or _EMPTY.fullmatch(said):
+            continue
+        if not (has_heads and _HEAD.fullmatch(said)):
             return False
     return True
 
@@ -97,9 +115,16 @@ def _no_work(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:
         if _COMMENT.search(node.type) or _is_bare_string(node):
             yield node.start_byte, node.end_byte
         elif _DEFINITION.search(node.type):
-            body = node.child_by_field_name("body")
+            body = _body_of(node)
             if body is not None:
                 yield _statement_of(node).start_byte, body.start_byte
+            elif node.type in _BODILESS:
+                yield node.start_byte, node.end_byte
+
+
+def _body_of(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    named = node.child_by_field_name("body")
+    return named or next((child for child in node.children if child.type == "function_body"), None)
 
 
 def _is_bare_string(node: tree_sitter.Node) -> bool:
@@ -119,7 +144,7 @@ def _body_of_head(root: tree_sitter.Node, first: int, last: int) -> tree_sitter.
     for node in _walk(root):
         if not _DEFINITION.search(node.type) or not first <= node.start_point.row <= last:
             continue
-        body = node.child_by_field_name("body")
+        body = _body_of(node)
         if body is not None and body.end_point.row > last and _is_outside(body, last):
             found = body
     return found

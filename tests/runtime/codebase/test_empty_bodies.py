@@ -41,7 +41,52 @@ EMPTY = {
         "class A {\n  int f() {\n    throw new UnsupportedOperationException();\n  }\n}\n",
     ],
     "a.c": ["int f(void) {\n  /* TODO */\n  return 0;\n}\n"],
+    "a.rb": [
+        "def load(url)\nend\n",
+        "def load(url); end\n",
+        "def load(url) = nil\n",
+        "def load(url)\n  # does it\nend\n",
+        "def load(url)\n  raise 'not implemented'\nend\n",
+        "load = ->(url) {}\n",
+    ],
+    "a.php": [
+        "<?php\nfunction load($url) { return null; }\n",
+        "<?php\nfunction load($url) {\n  throw new \\Exception('not implemented');\n}\n",
+        "<?php\n$load = fn($url) => null;\n",
+    ],
+    "A.cs": [
+        "class A { object Load(string url) => null; }\n",
+        "class A { object Load(string url) => throw new NotImplementedException(); }\n",
+        "class A {\n  object Load(string url) {\n    return default(object);\n  }\n}\n",
+    ],
+    "a.kt": [
+        "fun load(url: String) {}\n",
+        "fun load(url: String) = Unit\n",
+        "fun load(url: String): Any = TODO()\n",
+        "override fun load(url: String) {\n}\n",
+    ],
+    "a.swift": ["func load() {}\n", "func load() -> Int? { nil }\n"],
+    "a.scala": ["def load(url: String): Unit = {}\n", "def load(url: String) = ???\n"],
+    "a.lua": ["function load() end\n"],
     "notes.txt": ["TODO: say it\n", "\n"],
+}
+MORE_EMPTY = {
+    "a.py": [
+        "load = lambda url: None\n",
+        "def load(url):\n    if True:\n        pass\n",
+        "def load(url):\n    try:\n        pass\n    except Exception:\n        pass\n",
+        "def load(url):\n    return (None)\n",
+        "def load(url):\n    assert True\n",
+        "def load(url):\n    _ = 0\n",
+    ],
+    "a.go": [
+        "package a\n\nfunc Load() (int, error) { return 0, nil }\n",
+        "package a\n\nvar Load = func(url string) {}\n",
+        'func Load() error {\n\treturn errors.New("not implemented")\n}\n',
+    ],
+    "a.rs": ["fn load() -> Result<(), E> { Ok(()) }\n", "fn load() -> A {\n    Default::default()\n}\n"],
+    "a.js": ["function load() { return Promise.resolve(); }\n"],
+    "a.ts": ["function load(): any { return null as any; }\n"],
 }
 FULL = {
     "a.py": [
@@ -57,6 +102,12 @@ FULL = {
     "a.rs": ["fn f() -> u8 {\n    g() + 1\n}\n"],
     "A.java": ["class A {\n  int f() {\n    return g();\n  }\n}\n"],
     "a.c": ["int f(void) {\n  return g();\n}\n"],
+    "a.rb": ["def load(url)\n  fetch(url)\nend\n"],
+    "a.kt": ["fun load(url: String) = fetch(url)\n"],
+    "A.cs": ["class A { object Load(string url) => Fetch(url); }\n"],
+    "a.scala": ["def load(url: String) = fetch(url)\n"],
+    "a.swift": ["func load() { fetch() }\n"],
+    "a.md": ["The function load tries three times.\n", "true\n"],
     "notes.txt": ["Retries are limited to three.\n"],
     "a.toml": ["retries = 3\n"],
 }
@@ -66,7 +117,7 @@ def cases(by_path: dict[str, list[str]]) -> list[tuple[str, str]]:
     return [(path, text) for path, texts in by_path.items() for text in texts]
 
 
-@pytest.mark.parametrize(("path", "text"), cases(EMPTY))
+@pytest.mark.parametrize(("path", "text"), [*cases(EMPTY), *cases(MORE_EMPTY)])
 def test_what_does_nothing_is_empty(path: str, text: str) -> None:
     assert is_empty(text, path, 1, text.count("\n"))
 

@@ -38,6 +38,11 @@ class ChangedLines(msgspec.Struct, frozen=True):
         """Return whether a range overlaps a change of a file."""
         return any(first <= end and start <= last for first, last in self.lines.get(file, ()))
 
+    def within(self, file: str, start: int, end: int) -> Lines:
+        """Return the changed parts of a range of a file."""
+        touched = (pair for pair in self.lines.get(file, ()) if pair[0] <= end and start <= pair[1])
+        return tuple((max(start, first), min(end, last)) for first, last in touched)
+
 
 def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLines:
     """Return what differs in a folder from a commit. Raises GitWriteError."""

@@ -76,8 +76,11 @@ def _refuted_lines(file: str, start: int, end: int, folder: Path, changed: Chang
         return f"{end - start + 1} lines are no evidence; name the deciding ones, at most {MAX_RANGE_LINES}"
     if not changed.proves(file, start, end):
         return f"lines {start} to {end} of '{file}' were not changed by this task's branch"
-    if is_empty(text, file, start, end) and not _is_beside_removal(file, start, end, changed):
-        return f"lines {start} to {end} of '{file}' implement nothing"
+    if _is_beside_removal(file, start, end, changed):
+        return None
+    parts = changed.within(file, start, min(end, count))
+    if all(is_empty(text, file, first, last) for first, last in parts):
+        return f"the changed ones of lines {start} to {end} of '{file}' implement nothing"
     return None
 
 

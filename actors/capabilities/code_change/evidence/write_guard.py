@@ -49,6 +49,12 @@ def _is_new_folder_below(file: str, folder: Path, parents: set[str]) -> bool:
     return False
 
 
-def unpermitted(state: SessionState, changed: Iterable[str]) -> dict[str, str]:
-    """Return the changed files that were never permitted, each with the reason."""
-    return {file: "check_write_target never permitted it" for file in changed if file not in state.permitted}
+def unpermitted(state: SessionState, changed: Iterable[str], folder: Path) -> dict[str, str]:
+    """Return the changed files of a workspace that may not be in the change, each with the reason."""
+    found = {}
+    for file in changed:
+        if file not in state.permitted:
+            found[file] = "check_write_target never permitted it"
+        elif (folder / file).is_symlink():
+            found[file] = "it is a link, and links are not written here; write a file"
+    return found

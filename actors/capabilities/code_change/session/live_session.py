@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.evidence.changed_lines import changed_lines
-from actors.capabilities.code_change.evidence.write_guard import is_ours, write_refusal
+from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted, write_refusal
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.workplaces import main_tree_note, observed, performed
 from runtime.contracts.answers import answer_of, standing, status_of
@@ -75,6 +75,9 @@ class LiveSession:
         if decision.effects and (refusal := await self._unconfirmed(decision)) is not None:
             return refusal
         state = decision.state
+        if decision.effects:
+            # git must not be touched for a session that somebody else drives by now.
+            await asyncio.to_thread(self._ports.store.check_owner, before.session_id, self._ports.owner)
         for effect in decision.effects:
             state = await asyncio.to_thread(performed, effect, state, self._ports)
         if state != before:
@@ -171,7 +174,7 @@ class LiveSession:
             return {"files": [], "note": "nothing can differ: there is no commit to compare with"}
         changed = await asyncio.to_thread(changed_lines, self.folder, place.base_commit, is_ours)
         await self.record("review_changes", changed.files)
-        forbidden = [file for file in changed.files if file not in self._state.permitted]
+        forbidden = list(unpermitted(self._state, changed.files, self.folder))
         told: Answer = {
             "base_commit": place.base_commit,
             "files": [{"file": change.file, "how": change.how} for change in changed.changes[:MAX_TOLD_FILES]],

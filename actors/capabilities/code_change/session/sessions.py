@@ -110,8 +110,10 @@ class ChangeSessions:
             except GitWriteError:
                 # What is only looked at need not be in git.
                 return state
-        writable(self._root)
+        place = writable(self._root)
         placed = state.with_(place=first_place(self._root))
+        if placed.place is None or not placed.place.base_commit:
+            raise GitWriteError(f"branch {place.branch} of {self._root} has no commit yet; make a first one")
         return placed.with_(stale_branches=self._ports.stale_of(placed))
 
     def _left_over(self, row: SessionRow) -> Answer:

@@ -22,6 +22,7 @@ from runtime.codebase.git.writable import Writable, writable
 from runtime.contracts.contract import Contract
 from runtime.contracts.duties import Demand, Effect, Observed
 from runtime.contracts.session_state import SessionState, Workplace
+from runtime.errors import GitWriteError
 
 
 def first_place(root: Path) -> Workplace:
@@ -51,7 +52,7 @@ async def observed(
     return Observed(
         refuted=refuted,
         changed=files,
-        unpermitted=unpermitted(state, files),
+        unpermitted=unpermitted(state, files, Path(state.place.folder)) if state.place is not None else {},
         checks=await asyncio.to_thread(run_checks, checks, state) if checks else (),
         similarities=similarities,
     )
@@ -76,11 +77,13 @@ def performed(effect: Effect, state: SessionState, ports: Ports) -> SessionState
     tree = work_tree(state.place)
     if effect.kind == "commit":
         changed = changed_lines(Path(tree.folder), state.place.base_commit, is_ours)
-        commit = commit_change(tree, changed.files, effect.message, state.session_id, who.identity)
+        if foreign := unpermitted(state, changed.files, Path(tree.folder)):
+            raise GitWriteError(f"{', '.join(foreign)} was changed while the commit was made; review the change again")
+        commit = commit_change(tree, changed.files, effect.message, state.session_id, who.identity, state.place.head)
         return state.with_(place=_moved(state.place, head=commit))
-    merged = merge_change(
-        root, tree, state.summaries.get("step_19_MERGE", ""), who.identity, ports.work_trees, state.place.head
-    )
+    said = state.summaries.get("step_19_MERGE", "")
+    known, permitted = state.place.head, state.permitted
+    merged = merge_change(root, tree, said, who.identity, ports.work_trees, known, permitted)
     return state.with_(place=Workplace(str(root), merged, state.place.base_branch, head=merged))
 
 

@@ -82,13 +82,19 @@ class SessionStore:
                 (int(state.is_over), now_ms, body, state.session_id, owner),
             )
             if not kept:
-                raise FencedError(f"session {state.session_id} was taken over by another client; resume it to go on")
+                raise _fenced(state.session_id)
             if kind:
                 last = changes.rows("SELECT max(seq) FROM decisions WHERE session_id = ?", (state.session_id,))[0][0]
                 changes.execute(
                     "INSERT INTO decisions (session_id, seq, at_ms, kind, body) VALUES (?, ?, ?, ?, ?)",
                     (state.session_id, (last or 0) + 1, now_ms, kind, msgspec.msgpack.encode(data or {})),
                 )
+
+    def check_owner(self, session_id: str, owner: str) -> None:
+        """Raise FencedError if somebody else owns a session now."""
+        row = self.get(session_id)
+        if row is None or row.owner != owner:
+            raise _fenced(session_id)
 
     def take_over(self, session_id: str, owner: str) -> SessionRow | None:
         """Make a new owner of a session; None if there is no such session."""
@@ -180,6 +186,10 @@ SCHEMA = Schema(
         ),
     ),
 )
+
+
+def _fenced(session_id: str) -> FencedError:
+    return FencedError(f"session {session_id} was taken over by another client; resume it to go on")
 
 
 def _row(row: Any) -> SessionRow:

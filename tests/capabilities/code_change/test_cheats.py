@@ -1,0 +1,275 @@
+"""Agents that cheat with git, with evidence and with what they submit: none gets anywhere, and no state is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.capabilities.code_change.store.session_store import SessionStore
+from runtime.contracts.session_state import SessionState
+from runtime.database.sqlite_database import SqliteDatabase
+from runtime.errors import FencedError, StateStorageError
+from runtime.testing import FakeClock
+from tests.capabilities.code_change.played_agent import CHANGED, FILES, Agent, git, repository
+
+EVIL = "def fetch(url):\n    return open('/etc/passwd')\n"
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent:
+    return Agent(repository(tmp_path / "project"), tmp_path / "state")
+
+
+def problems(agent: Agent) -> str:
+    assert "error" in agent.last, agent.last
+    return " ".join(agent.last["error"]["problems"])
+
+
+def commit_of(folder: Path, changes: dict[str, str | None], parent: str = "HEAD") -> str:
+    """Make a commit with some files changed, added or removed, without touching the work tree or the index."""
+    index = folder / ".git" / "planted-index"
+    environment = f"GIT_INDEX_FILE={index}"
+    git(folder, "-c", "alias.in=!env", "in", environment, "git", "read-tree", parent)
+    for file, text in changes.items():
+        if text is None:
+            git(folder, "-c", "alias.in=!env", "in", environment, "git", "rm", "-q", "--cached", file)
+        else:
+            (folder / ".git" / "planted").write_text(text)
+            blob = git(folder, "hash-object", "-w", ".git/planted")
+            entry = f"100644,{blob},{file}"
+            git(folder, "-c", "alias.in=!env", "in", environment, "git", "update-index", "--add", "--cacheinfo", entry)
+    tree = git(folder, "-c", "alias.in=!env", "in", environment, "git", "write-tree")
+    (folder / ".git" / "planted").unlink(missing_ok=True)
+    index.unlink()
+    return git(folder, "commit-tree", tree, "-p", parent, "-m", "planted")
+
+
+PLANTED: list[dict[str, str | None]] = [{"net.py": EVIL}, {"evil.py": EVIL}, {"cache.py": None}]
+
+
+@pytest.mark.parametrize("step", [13, 14, 17])
+@pytest.mark.parametrize("changes", PLANTED, ids=["changed", "new", "removed"])
+async def test_what_an_agent_commits_itself_behind_the_work_tree_is_not_merged(
+    agent: Agent, changes: dict[str, str | None], step: int
+) -> None:
+    await agent.start()
+    await agent.go_to(step)
+    known = git(agent.root, "rev-parse", "HEAD")
+    git(agent.root, "update-ref", f"refs/heads/{agent.last['branch']}", commit_of(agent.root, changes))
+    while "error" not in agent.last and agent.last["phase"] != "SESSION_COMPLETE":
+        await agent.step()
+    assert agent.last["error"]["code"] == "git_refused"
+    assert f"git reset --soft {known}" in problems(agent)
+    git(agent.root, "reset", "-q", "--soft", known)
+    await agent.finish()
+    assert git(agent.root, "diff", "--name-only", "main~1", "main") == "load.py"
+    assert git(agent.root, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("changes", PLANTED, ids=["changed", "new", "removed"])
+async def test_what_an_agent_commits_itself_after_the_review_is_not_merged(
+    agent: Agent, changes: dict[str, str | None]
+) -> None:
+    await agent.start()
+    await agent.go_to(19)
+    reviewed = git(agent.root, "rev-parse", "HEAD")
+    git(agent.root, "update-ref", f"refs/heads/{agent.last['branch']}", commit_of(agent.root, changes))
+    await agent.step()
+    assert next(iter(changes)) in problems(agent)
+    git(agent.root, "update-ref", f"refs/heads/{agent.last['branch']}", reviewed)
+    assert (await agent.finish())["outcome"] == "completed"
+    assert git(agent.root, "diff", "--name-only", "main~1", "main") == "load.py"
+
+
+async def test_a_branch_that_was_moved_away_from_the_reviewed_commit_is_not_merged(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(19)
+    branch, reviewed = agent.last["branch"], git(agent.root, "rev-parse", "HEAD")
+    git(agent.root, "update-ref", f"refs/heads/{branch}", "main")
+    await agent.step()
+    assert f"git branch -f {branch} {reviewed}" in problems(agent)
+    git(agent.root, "update-ref", f"refs/heads/{branch}", reviewed)
+    await agent.finish()
+    assert (agent.root / "load.py").read_text() == CHANGED
+
+
+@pytest.mark.parametrize("is_dirty", [False, True], ids=["switched to", "beside"])
+async def test_a_branch_that_the_agent_made_before_the_plan_is_not_taken_for_the_sessions(
+    agent: Agent, is_dirty: bool
+) -> None:
+    await agent.start()
+    await agent.go_to(12)
+    branch = f"llm_task_{agent.last['session_id']}"
+    git(agent.root, "branch", branch, commit_of(agent.root, {"net.py": EVIL}))
+    if is_dirty:
+        (agent.root / "cache.py").write_text("mine\n")
+    else:
+        git(agent.root, "switch", "-q", branch)
+    await agent.step()
+    assert "commits of its own" in problems(agent)
+    assert agent.session.state.phase == "READY_PLANNING"
+
+
+async def test_objects_that_git_would_replace_hide_nothing(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(14)
+    base = git(agent.root, "rev-parse", "main")
+    git(agent.root, "replace", base, commit_of(agent.root, {"net.py": EVIL}))
+    agent.edit("net.py", EVIL)
+    git(agent.root, "add", "-A")
+    await agent.step()
+    assert "files: net.py was changed" in problems(agent)
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+@pytest.mark.parametrize("is_gone", [False, True], ids=["changed", "removed"])
+async def test_files_that_the_index_hides_are_seen(agent: Agent, flag: str, is_gone: bool) -> None:
+    await agent.start()
+    await agent.go_to(14)
+    git(agent.root, "update-index", flag, "net.py")
+    if is_gone:
+        (agent.root / "net.py").unlink()
+    else:
+        agent.edit("net.py", EVIL)
+    await agent.step()
+    assert "files: net.py was changed" in problems(agent)
+
+
+async def test_a_repository_in_the_work_tree_hides_no_files(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(14)
+    agent.edit("vendor/evil.py", EVIL)
+    git(agent.root / "vendor", "init", "-q")
+    await agent.step()
+    assert "files: vendor/ was changed" in problems(agent)
+
+
+async def test_a_permitted_file_that_became_a_link_is_not_committed(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(14)
+    (agent.root / "load.py").unlink()
+    (agent.root / "load.py").symlink_to("/etc/hostname")
+    await agent.step()
+    assert "load.py was changed, but it is a link" in problems(agent)
+
+
+async def test_a_file_that_is_planted_between_the_review_and_the_commit_is_not_committed(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(17)
+    payload = await agent.prepare()
+    agent.edit("net.py", EVIL)
+    await agent.submit(payload)
+    assert "net.py was changed and not reviewed" in problems(agent)
+    assert git(agent.root, "rev-parse", "HEAD") == git(agent.root, "rev-parse", "main")
+
+
+async def test_what_is_taken_back_after_a_review_is_not_merged(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    await agent.session.check_write_target("net.py")
+    agent.edit("net.py", EVIL)
+    await agent.go_to(18)
+    await agent.step(issues=["net.py reads what it must not"])
+    fix = {
+        "id": "t2",
+        "description": "take net.py back",
+        "status": "pending",
+        "fixes": "t1",
+        "revert_reason": "net.py",
+        "checklist": [{"item": "net.py as it was", "status": "pending"}],
+    }
+    done = {**agent.last["tasks"][0]}
+    done["checklist"] = [{"item": item["item"], "status": item["status"]} for item in done["checklist"]]
+    done = {key: done[key] for key in ("id", "description", "status", "checklist")}
+    await agent.submit({"tasks": [done, fix], "tools_used": [], "summary": "taken back"})
+    assert "error" not in agent.last, agent.last["error"]
+    agent.edit("net.py", FILES["net.py"])
+    git(agent.root, "add", "-A")
+    items = [{"item": "net.py as it was", "status": "skipped", "reason": "it is as it was before"}]
+    await agent.submit({"task_id": "t2", "checklist": items, "tools_used": [], "summary": "as it was"})
+    assert "error" not in agent.last, agent.last["error"]
+    await agent.finish()
+    assert git(agent.root, "diff", "--name-only", "main~1", "main") == "load.py"
+    assert git(agent.root, "status", "--porcelain") == ""
+
+
+async def test_a_server_that_was_taken_over_commits_and_merges_nothing(agent: Agent) -> None:
+    for step in (12, 17, 19):
+        if step == 12:
+            await agent.start()
+        await agent.go_to(step)
+        payload = await agent.prepare()
+        refs = git(agent.root, "for-each-ref")
+        other = agent.restarted(f"other-{step}")
+        await other.start(recovery="resume")
+        with pytest.raises(FencedError):
+            await agent.submit(payload)
+        assert git(agent.root, "for-each-ref") == refs
+        other.last = await other.session.status()
+        agent = other
+    await agent.finish()
+
+
+async def test_quick_needs_a_commit_to_compare_with(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "A Tester")
+    git(root, "config", "user.email", "tester@example.org")
+    agent = Agent(root.resolve(), tmp_path / "state")
+    await agent.start(flags=("quick",))
+    assert "no commit yet" in problems(agent)
+
+
+class FullStore(SessionStore):
+    """A store on a disk that is full, as often as is said."""
+
+    refusals = 0
+
+    def keep(self, state: SessionState, owner: str, kind: str = "", data: dict[str, Any] | None = None) -> None:
+        if self.refusals and kind:
+            self.refusals -= 1
+            raise StateStorageError("the disk is full")
+        super().keep(state, owner, kind, data)
+
+
+@pytest.mark.parametrize("is_dirty", [False, True], ids=["in place", "beside"])
+@pytest.mark.parametrize("is_killed", [False, True], ids=["full disk", "killed"])
+async def test_a_step_that_git_took_and_the_store_did_not_is_taken_again(
+    tmp_path: Path, is_dirty: bool, is_killed: bool
+) -> None:
+    root, state_dir = repository(tmp_path / "project"), tmp_path / "state"
+    state_dir.mkdir()
+    store = FullStore(SqliteDatabase(state_dir / "code_changes.sqlite", label="changes"), FakeClock())
+    agent = Agent(root, state_dir, store=store)
+    if is_dirty:
+        (root / "cache.py").write_text("mine\n")
+    await agent.start()
+    for number in range(30):
+        if agent.last["phase"] == "SESSION_COMPLETE":
+            break
+        payload = await agent.prepare()
+        store.refusals = 1
+        with pytest.raises(StateStorageError):
+            await agent.submit(payload)
+        if is_killed:
+            agent = Agent(root, state_dir, store=store, owner=f"server-{number}")
+            await agent.start(recovery="resume")
+        await agent.submit(payload)
+        assert "error" not in agent.last, (payload, agent.last["error"])
+    assert agent.last["outcome"] == "completed"
+    assert git(root, "diff", "--name-only", "main~1", "main") == "load.py"
+    assert git(root, "status", "--porcelain") == ("M cache.py" if is_dirty else "")
+    assert git(root, "branch", "--list", "llm_task_*") == ""
+
+
+async def test_a_comment_in_a_function_that_was_there_before_proves_nothing(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    payload = await agent.prepare()
+    agent.edit("load.py", FILES["load.py"].replace("    return", "    # retries now\n    return"))
+    items = [{"item": "retry loop", "status": "done", "evidence": "load.py:4-6"}]
+    await agent.submit({**payload, "checklist": items})
+    assert "implement nothing" in problems(agent)
