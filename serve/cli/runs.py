@@ -51,17 +51,25 @@ def list_runs(
     from serve.mcp.change_records import listed_changes
 
     settings = load_command_settings(config)
-    newest, changes = listed_runs(settings, limit), listed_changes(settings, limit)
+    runs = [(run.started_at_ms, msgspec.to_builtins(run), _run_line(run)) for run in listed_runs(settings, limit)]
+    rows = [_change_row(change) for change in listed_changes(settings, limit)]
+    changes = [(int(row["started_at_ms"]), row, _change_line(row)) for row in rows]
+    newest = sorted((*runs, *changes), key=lambda entry: -entry[0])[:limit]
     if as_json:
-        say_json([*(msgspec.to_builtins(run) for run in newest), *map(_change_row, changes)])
+        say_json([row for _, row, _ in newest])
         return
-    for run in newest:
-        what = f"{run.pipeline:24} {run.user_id:16} {run.events} events  {_state(run)}"
-        say_line(f"{run.run_id}  {_time(run.started_at_ms)}  {what}")
-    for change in changes:
-        row = _change_row(change)
-        what = f"{row['pipeline']:24} {row['user_id']:16} {row['query'][:60]}  {row['outcome'] or row['phase']}"
-        say_line(f"{row['run_id']}  {_time(row['started_at_ms'])}  {what}")
+    for _, _, line in newest:
+        say_line(line)
+
+
+def _run_line(run: ListedRun) -> str:
+    what = f"{run.pipeline:24} {run.user_id:16} {run.events} events  {_state(run)}"
+    return f"{run.run_id}  {_time(run.started_at_ms)}  {what}"
+
+
+def _change_line(row: dict[str, Any]) -> str:
+    what = f"{row['pipeline']:24} {row['user_id']:16} {row['outcome'] or row['phase']}  {row['query'][:60]}"
+    return f"{row['run_id']}  {_time(row['started_at_ms'])}  {what}"
 
 
 def _change_row(row: Any) -> dict[str, Any]:
