@@ -64,7 +64,7 @@ def test_the_tools_list_themselves(jeeves: Program, repo: Path) -> None:
     names = {tool["name"] for tool in tools}
     assert names == {
         *("locate", "explore_symbol_usage", "map_module", "trace_entry_point", "explain_code_history"),
-        *("find_related", "read_code", "git_status", "list_tools"),
+        *("find_related", "read_code", "git_status", "list_tools", "describe_folder"),
     }
     assert all(tool["description"] and tool["parameters"]["type"] == "object" for tool in tools)
 
@@ -78,6 +78,7 @@ def test_the_tools_list_themselves(jeeves: Program, repo: Path) -> None:
         ("read_code", {"symbol": "frobnicate_quux"}),
         ("read_code", {"path": "post/boxes.py", "start_line": 5_000}),
         ("map_module", {"path": "frobnicate_quux"}),
+        ("describe_folder", {"path": "frobnicate_quux"}),
     ],
 )
 def test_nothing_found_has_status_3(jeeves: Program, repo: Path, name: str, arguments: dict[str, Any]) -> None:
