@@ -15,6 +15,7 @@ from runtime.codebase.language_parts.head_comments import HeadDoc
 from runtime.codebase.language_parts.outlines import Opening, code_openings
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
 from runtime.codebase.language_parts.type_rules import TypeRules
+from runtime.codebase.language_parts.value_syntax import ValueSyntax
 
 Role = Literal["code", "prose", "data"]
 PathKind = Literal[
@@ -81,6 +82,8 @@ class Language:
 
     # How names and types are resolved; calls of a language without these rules are proven by imports alone.
     types: TypeRules | None = None
+    # Where names get values; defaults of a language that does not say are not proven.
+    values: ValueSyntax | None = None
 
     # Languages of one family call each other's code.
     family: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.c_facts import c_facts
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
@@ -72,6 +73,7 @@ LANGUAGES = (
         family="c",
         builtin_methods=BUILTIN_METHODS,
         types=_TYPE_RULES,
+        values=value_queries.C,
         branch_words="switch case",
         failures=(r"\babort\b",),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
@@ -69,6 +70,7 @@ def _folders_by_dotted_name(repository: RepositoryPaths) -> dict[str, list[str]]
 LANGUAGES = (
     Language(
         name="c_sharp",
+        values=value_queries.C_SHARP,
         extensions="cs",
         path_kinds=(
             ("test", r"(^|/)[^/]*(Tests?|TestCase|Spec)\.cs$"),

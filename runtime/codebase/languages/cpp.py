@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.languages import c
@@ -22,6 +23,7 @@ _CPP_ONLY = re.compile(r"^\s*(?:class\s+\w|namespace\b|template\s*<|public:|priv
 LANGUAGES = (
     Language(
         name="cpp",
+        values=value_queries.CPP,
         extensions="cc cpp cxx c++ hh hpp hxx h++ ipp cu cuh",
         claims=("h", _CPP_ONLY),
         path_kinds=(("test", r"(^|/)test[_-][^/]*\.(cc|cpp)$|_tests?\.(cc|cpp)$"),),

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.go_facts import go_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, block, told
 from runtime.codebase.language_parts.language import Grammar, Language
@@ -93,6 +94,7 @@ LANGUAGES = (
         imports_folders=True,
         builtin_methods=frozenset(_BUILTIN_METHODS.split()),
         types=_TYPE_RULES,
+        values=value_queries.GO,
         names_own_object=True,
         branch_words="switch case",
         failures=(r"\bpanic\b", r"\b(?:fmt\.Errorf|errors\.New)\b"),

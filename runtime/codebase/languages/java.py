@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.java_facts import java_facts
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
@@ -123,6 +124,7 @@ LANGUAGES = (
         family="jvm",
         builtin_methods=BUILTIN_METHODS,
         types=_TYPE_RULES,
+        values=value_queries.JAVA,
         own_object="this",
         branch_words="switch case catch",
         failures=(r"\bthrow\b", r"\bnew \w*(?:Error|Exception)\b"),

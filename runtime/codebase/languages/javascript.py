@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.ecmascript_facts import ecmascript_facts
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
@@ -106,6 +107,7 @@ LANGUAGES = (
         family="ecmascript",
         builtin_methods=BUILTIN_METHODS,
         types=TYPE_RULES,
+        values=value_queries.JAVASCRIPT,
         own_object="this",
         constructors="constructor",
         branch_words="switch case catch",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
@@ -52,6 +53,7 @@ def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: 
 LANGUAGES = (
     Language(
         name="kotlin",
+        values=value_queries.KOTLIN,
         extensions="kt kts",
         path_kinds=(("test", r"(^|/)[^/]*(Tests?|TestCase|Spec)\.kt$"),),
         code_extensions="kt kts",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
@@ -39,6 +40,7 @@ def _class_file(repository: RepositoryPaths, importer: str, module: str, _name: 
 LANGUAGES = (
     Language(
         name="php",
+        values=value_queries.PHP,
         extensions="php php5 phtml",
         interpreters="php",
         path_kinds=(("test", r"(^|/)test[_-][^/]*\.php$|(^|/)[^/]*(Tests?|TestCase|Spec)\.php$"),),

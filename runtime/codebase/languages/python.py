@@ -11,6 +11,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.python_facts import python_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, told
 from runtime.codebase.language_parts.language import Grammar, Language
@@ -140,6 +141,7 @@ PYTHON = Language(
     grammar=Grammar("tree_sitter_python"),
     is_scoped=True,
     types=_TYPE_RULES,
+    values=value_queries.PYTHON,
     head_doc=_docstring,
     resolve_import=_module_file,
     family="python",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_hashes
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.language_parts.repository_paths import RepositoryPaths
@@ -42,6 +43,7 @@ def _required_file(repository: RepositoryPaths, importer: str, module: str, _nam
 LANGUAGES = (
     Language(
         name="ruby",
+        values=value_queries.RUBY,
         extensions="rb rake gemspec ru",
         file_names="rakefile gemfile",
         interpreters="ruby",

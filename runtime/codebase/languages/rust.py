@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_facts.rust_facts import rust_facts
 from runtime.codebase.language_parts.head_comments import HeadDoc, block, run_end, told
 from runtime.codebase.language_parts.language import Grammar, Language
@@ -145,6 +146,7 @@ LANGUAGES = (
         resolve_import=_module_file,
         builtin_methods=frozenset(_BUILTIN_METHODS.split()),
         types=_TYPE_RULES,
+        values=value_queries.RUST,
         module_declaration=("Cargo.toml", re.compile(r'^\s*name\s*=\s*"([^"]+)"', re.MULTILINE)),
         own_object="self Self",
         branch_words="match",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtime.codebase.language_facts import value_queries
 from runtime.codebase.language_parts.head_comments import first_block
 from runtime.codebase.language_parts.language import Grammar, Language
 from runtime.codebase.languages import javascript
@@ -50,6 +51,7 @@ def _typescript(name: str, extensions: str, grammar: Grammar, head_files: str = 
         family="ecmascript",
         builtin_methods=javascript.BUILTIN_METHODS,
         types=javascript.TYPE_RULES,
+        values=value_queries.TYPESCRIPT,
         own_object="this",
         constructors="constructor",
         branch_words="switch case catch",

@@ -23,7 +23,7 @@ from runtime.codebase.resolution.default_values.site_surroundings import TESTS
 from runtime.codebase.resolution.default_values.value_chains import ValueChain, ValueChains
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import Site, key_of
-from runtime.codebase.resolution.default_values.value_syntax import SYNTAX
+from runtime.codebase.resolution.default_values.value_syntax import syntax_of
 from runtime.codebase.resolution.facts_store import FactsStore
 from runtime.codebase.search.named_values import VALUES, values_for
 from runtime.codebase.search.query_expansion import other_words
@@ -271,7 +271,9 @@ class ValueSearch:
         return [site for site in (values.named(name) if values is not None else ()) if self._says_value(site)]
 
     def _says_value(self, site: Site) -> bool:
-        return TESTS not in site.around.conditions and role_of(site, SYNTAX[self._scopes.language(site.file)]) != "set"
+        return (
+            TESTS not in site.around.conditions and role_of(site, syntax_of(self._scopes.language(site.file))) != "set"
+        )
 
     def share(self, site: Site, part: ValuePart, documents: str) -> tuple[float, float]:
         """Return the share of the subject that a name and what is said of it cover, and that of the name alone.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from runtime.codebase.language_parts.value_syntax import Reading
 from runtime.codebase.resolution.default_values.value_expressions import (
-    Reading,
     Value,
     closes_at_end,
     path_of,

@@ -10,10 +10,10 @@ import re
 from typing import Literal
 
 from runtime.codebase.files.words import split_identifier
+from runtime.codebase.language_parts.value_syntax import ValueSyntax
 from runtime.codebase.resolution.default_values.site_surroundings import EXPORTS, TESTS
 from runtime.codebase.resolution.default_values.value_expressions import absent_name, path_of
 from runtime.codebase.resolution.default_values.value_sites import Site, key_of, primary_paths
-from runtime.codebase.resolution.default_values.value_syntax import ValueSyntax
 from runtime.codebase.resolution.default_values.word_sets import words
 
 # `constant`: a name that is bound once, outside functions; `default`: as above; `set`: any other place.

@@ -16,7 +16,7 @@ from runtime.codebase.resolution.default_values.site_surroundings import NO_NAME
 from runtime.codebase.resolution.default_values.value_expressions import path_of
 from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.default_values.value_sites import Site, key_of
-from runtime.codebase.resolution.default_values.value_syntax import SYNTAX
+from runtime.codebase.resolution.default_values.value_syntax import has_values, syntax_of
 
 MAX_STEPS = 6
 MAX_BRANCHES = 4
@@ -96,7 +96,7 @@ class ValueChains:
     def at(self, site: Site, *, is_known: bool = True) -> list[ValueChain]:
         """Return the chains that begin at a site; one without a value if it cannot be followed."""
         language = self.scopes.language(site.file)
-        role = role_of(site, SYNTAX[language]) if language in SYNTAX else "set"
+        role = role_of(site, syntax_of(language)) if has_values(language) else "set"
         around = site.around
         holders = [one for one in around.holders if one not in NO_NAMES and one != site.name]
         owner = around.owner or (holders[0] if holders and site.form in {"entry", "keyword"} else "")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from runtime.codebase.language_parts.value_syntax import Reading
 from runtime.codebase.resolution.default_values.value_tokens import (
     Token,
     closing,
@@ -92,13 +93,6 @@ class Value(msgspec.Struct, frozen=True):
     def is_literal(self) -> bool:
         """True if no name has to be followed."""
         return not self.names
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """Describes how a language writes values: its comments, and the operators whose right side is a fallback."""
-
-    hash_comments: bool = False
-    fallbacks: frozenset[str] = frozenset()
 
 
 def path_of(name: str) -> tuple[str, ...]:

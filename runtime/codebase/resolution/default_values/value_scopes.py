@@ -18,7 +18,7 @@ from runtime.codebase.resolution.default_values.site_roles import conditions_of,
 from runtime.codebase.resolution.default_values.site_surroundings import NO_NAMES
 from runtime.codebase.resolution.default_values.value_expressions import path_of
 from runtime.codebase.resolution.default_values.value_sites import FileValues, Site
-from runtime.codebase.resolution.default_values.value_syntax import SYNTAX
+from runtime.codebase.resolution.default_values.value_syntax import has_values, syntax_of
 from runtime.codebase.resolution.default_values.word_sets import words
 from runtime.codebase.resolution.facts_store import FactsStore
 
@@ -62,7 +62,7 @@ class ValueScopes:
         """Return the sites of a file; None for one that cannot be read, is too long or has another language."""
         if file not in self._files and len(self._files) < MAX_CACHED_FILES:
             language = self.language(file)
-            text = self._read(file) if language in SYNTAX else None
+            text = self._read(file) if has_values(language) else None
             is_readable = text is not None and len(text) <= MAX_FILE_CHARS
             self._files[file] = FileValues(file, text or "", language) if is_readable else None
         return self._files.get(file)
@@ -78,7 +78,7 @@ class ValueScopes:
     def targets(self, name: str, site: Site) -> list[Site] | None:
         """Return the sites that a name in a site's value stands for; None for a constant from outside."""
         path = path_of(name)
-        if not path or self.language(site.file) not in SYNTAX:
+        if not path or not has_values(self.language(site.file)):
             return []
         return self._bare(path[0], site) if len(path) == 1 else self._dotted(path, site)
 
@@ -88,7 +88,7 @@ class ValueScopes:
         local = self._local(name, site)
         if local is not None:
             return local
-        syntax = SYNTAX[self.language(site.file)]
+        syntax = syntax_of(self.language(site.file))
         if site.around.owner and (syntax.members_are_bare or not site.around.depth):
             own = [one for one in self._members(site.file, site.around.owner, name) if one != site]
             if own:
@@ -147,7 +147,7 @@ class ValueScopes:
 
     def _shared(self, name: str, site: Site) -> list[Site] | None:
         """Return the constant that another file of the package or the program defines, if only one does."""
-        sharing = SYNTAX[self.language(site.file)].sharing
+        sharing = syntax_of(self.language(site.file)).sharing
         if sharing == "include" and name in _C_LIMITS:
             return None
         if sharing == "folder":
@@ -197,7 +197,7 @@ class ValueScopes:
         language = self.language(site.file)
         files = dict.fromkeys(one.file for one in symbols if self._is_akin(one.file, language))
         found = [one for file in list(files)[:MAX_SHARED_FILES] for one in self._held(file, owner, name)]
-        if not found and SYNTAX[language].sharing in {"include", "folder"}:
+        if not found and syntax_of(language).sharing in {"include", "folder"}:
             return self._shared(name, site)
         return _agreed(found)
 
@@ -221,7 +221,7 @@ class ValueScopes:
     def _members(self, file: str, owner: str, name: str) -> list[Site]:
         """Return the places of a file that say what a member of a type is when the object is made."""
         values = self.values(file)
-        syntax = SYNTAX[self.language(file)]
+        syntax = syntax_of(self.language(file))
         return [
             one
             for one in (values.named(name) if values is not None and owner else ())

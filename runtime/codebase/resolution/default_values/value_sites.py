@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.codebase.files.words import index_terms
 from runtime.codebase.language_parts.facts_walker import text_of
+from runtime.codebase.language_parts.value_syntax import SiteForm, ValueSyntax
 from runtime.codebase.language_registry import language_named, load_grammar
 from runtime.codebase.resolution.default_values.option_declarations import declared_option, default_in, marked_default
 from runtime.codebase.resolution.default_values.site_surroundings import Surroundings, surroundings_of
 from runtime.codebase.resolution.default_values.value_expressions import Value, path_of, read_value
-from runtime.codebase.resolution.default_values.value_syntax import SYNTAX, SiteForm, ValueSyntax
+from runtime.codebase.resolution.default_values.value_syntax import syntax_of
 from runtime.codebase.resolution.default_values.word_sets import words
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _parser(language: str) -> tuple[Parser, tuple[tuple[SiteForm, Query], ...]]:
     import tree_sitter
 
     grammar = load_grammar(language)
-    queries = tuple((form, tree_sitter.Query(grammar, query)) for form, query in SYNTAX[language].queries.items())
+    queries = tuple((form, tree_sitter.Query(grammar, query)) for form, query in syntax_of(language).queries.items())
     return tree_sitter.Parser(grammar), queries
 
 
@@ -96,7 +97,7 @@ class FileValues:
         import tree_sitter
 
         self.file = file
-        self.syntax: ValueSyntax = SYNTAX[language]
+        self.syntax: ValueSyntax = syntax_of(language)
         parser, queries = _parser(language)
         data, prepare = text.encode("utf-8", "replace"), language_named(language).before_parsing
         self._tree = parser.parse(prepare(data) if prepare is not None else data)
