@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import tree_sitter
 
+from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.language_registry import language_at, load_grammar
 
 MAX_PARSED_CHARS = 4_000_000
@@ -26,8 +27,7 @@ _DEFINITION = re.compile(
 _AROUND = re.compile(r"declarat|export|decorated|assignment|var_spec|expression_list|^expression_statement$")
 # Definitions that have no body at all where nothing stands in them.
 _BODILESS = frozenset({"method", "singleton_method"})
-# Languages that are not parsed here, and the head of a definition in them with a body of one word.
-_UNPARSED = (".swift", ".scala", ".lua", ".dart", ".groovy", ".pl", ".ex", ".jl")
+# The head of a definition in a language that is not parsed here, with a body of one word.
 _HEAD = re.compile(
     r"(?:\w+\s+)*(?:func|fun|def|fn|function|sub|proc)\b[^=]*(?:=\s*(?:\?\?\?|null|nil|None|\(\))?)?(?:\bend)?"
     r"|fatalerror\(.*\)",
@@ -67,13 +67,13 @@ def is_empty(text: str, path: str, start: int, end: int) -> bool:
     lines = text.split("\n")
     grammar = language_at(path).grammar
     if grammar is None or len(text) > MAX_PARSED_CHARS:
-        return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=path.endswith(_UNPARSED))
+        return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=kind_of_path(path) == "source")
     language = language_at(path).name
     try:
         parser = tree_sitter.Parser(load_grammar(language))
     except (ImportError, AttributeError, ValueError):
         # A grammar that cannot be loaded leaves the judgement by lines.
-        return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=path.endswith(_UNPARSED))
+        return _says_nothing("\n".join(lines[start - 1 : end]), has_heads=kind_of_path(path) == "source")
     data = text.encode("utf-8", "replace")
     tree = parser.parse(data)
     body = _body_of_head(tree.root_node, start - 1, end - 1)

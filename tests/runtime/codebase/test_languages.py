@@ -18,7 +18,8 @@ from runtime.codebase.parsing.syntax import Symbol
 from runtime.errors import SettingsError
 
 PACKAGE = Path(runtime.codebase.__path__[0])
-DECLARING = ("languages", "language_facts", "language_parts")
+# What a whole repository looks like is known by its build files and the habits of ecosystems, not of one language.
+DECLARING = ("languages", "language_facts", "language_parts", "overview")
 
 # What these mean where they stand: `text` is how a file was read and a part of a result, `r` the references in a query,
 # `.gradle` a folder of caches.

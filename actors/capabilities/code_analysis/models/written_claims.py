@@ -50,6 +50,16 @@ _ROLE_OF_FACT: dict[FactKind, ClaimRole] = {
     "module": "module",
     "trace": "step",
     "value": "value",
+    "only_aside": "only_aside",
+    "purpose": "said",
+    "language": "item",
+    "part": "part",
+    "part_name": "part",
+    "edge": "link",
+    "entry": "entry",
+    "dependency": "item",
+    "reading": "start",
+    "aside": "aside",
 }
 
 _NAMED = re.compile(r"`([^`]+)`|([A-Za-z_][\w.]*)")
