@@ -14,7 +14,15 @@ from tests.runtime.codebase.cited import ranges_of, verify
 from tests.runtime.codebase.test_codebase_history import commit, git
 
 EXPOSED = {
-    *("locate", "explore_symbol_usage", "map_module", "trace_entry_point", "explain_code_history", "read_code"),
+    *(
+        "locate",
+        "explore_symbol_usage",
+        "map_module",
+        "describe_folder",
+        "trace_entry_point",
+        "explain_code_history",
+        "read_code",
+    ),
     *("find_related", "git_status", "list_tools"),
 }
 
@@ -36,7 +44,7 @@ def tried(result: ToolResult) -> list[tuple[str, str]]:
     return [(attempt.strategy, attempt.status) for attempt in result.attempts]
 
 
-def test_agents_are_told_of_nine_tools_and_there_are_thirteen_below_them() -> None:
+def test_agents_are_told_of_ten_tools_and_there_are_thirteen_below_them() -> None:
     assert {entry["name"] for entry in TOOLS.describe()} == EXPOSED
     below = [tool for tool in TOOLS if not tool.exposed]
     assert len(below) == 13
@@ -75,7 +83,7 @@ def test_each_base_tool_finds_cites_and_does_so_again(history: Codebase, name: s
     [
         ("locate", {"query": "Order"}),
         ("explore_symbol_usage", {"symbol": "Order"}),
-        ("map_module", {}),
+        ("map_module", "describe_folder", {}),
         ("trace_entry_point", {"entry": "Order.total"}),
         ("explain_code_history", {"path": "README.md"}),
         ("find_related", {"path": "src/shop/orders.py"}),
