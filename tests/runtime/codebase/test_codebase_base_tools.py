@@ -14,16 +14,8 @@ from tests.runtime.codebase.cited import ranges_of, verify
 from tests.runtime.codebase.test_codebase_history import commit, git
 
 EXPOSED = {
-    *(
-        "locate",
-        "explore_symbol_usage",
-        "map_module",
-        "describe_folder",
-        "trace_entry_point",
-        "explain_code_history",
-        "read_code",
-    ),
-    *("find_related", "git_status", "list_tools"),
+    *("locate", "explore_symbol_usage", "map_module", "trace_entry_point", "explain_code_history", "read_code"),
+    *("find_related", "git_status", "list_tools", "describe_folder"),
 }
 
 
@@ -83,7 +75,7 @@ def test_each_base_tool_finds_cites_and_does_so_again(history: Codebase, name: s
     [
         ("locate", {"query": "Order"}),
         ("explore_symbol_usage", {"symbol": "Order"}),
-        ("map_module", "describe_folder", {}),
+        ("map_module", {}),
         ("trace_entry_point", {"entry": "Order.total"}),
         ("explain_code_history", {"path": "README.md"}),
         ("find_related", {"path": "src/shop/orders.py"}),
