@@ -20,6 +20,8 @@ from runtime.contracts.session_state import Escalation, SessionState, Task
 
 ErrorCode = Literal["", "payload_mismatch", "session_over", "waits_for_person"]
 MAX_SUMMARY_CHARS = 2_000
+MAX_PROBLEMS = 30
+MAX_PROBLEM_CHARS = 800
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -96,13 +98,20 @@ def _judged(contract: Contract, state: SessionState, payload: object, observed: 
         return Decision(state, notes=("the same task list was registered before; nothing has changed",))
     problems = problems_in(payload, rule.expected_payload)
     if problems or not isinstance(payload, Mapping):
-        return Decision(state, "payload_mismatch", tuple(problems))
+        return Decision(state, "payload_mismatch", _in_short(problems))
     problems = [*unused_tools(contract, state, rule, payload)]
     outcome = duties.DUTIES[rule.duty].rule(contract, state, payload, observed)
     problems += [*outcome.problems, *_failed_checks(outcome, observed)]
     if problems:
-        return Decision(state, "payload_mismatch", tuple(problems), outcome.notes)
+        return Decision(state, "payload_mismatch", _in_short(problems), outcome.notes)
     return _led_on(contract, outcome, payload, at_ms)
+
+
+def _in_short(problems: Sequence[str]) -> tuple[str, ...]:
+    """Return problems as they are told: so many that an agent can mend them at once, none longer than a paragraph."""
+    told = [text if len(text) <= MAX_PROBLEM_CHARS else f"{text[:MAX_PROBLEM_CHARS]}…" for text in problems]
+    more = len(told) - MAX_PROBLEMS
+    return (*told[:MAX_PROBLEMS], f"and {more} more problems") if more > 0 else tuple(told)
 
 
 def unused_tools(contract: Contract, state: SessionState, rule: PhaseRule, payload: Mapping[str, Any]) -> Sequence[str]:

@@ -8,6 +8,8 @@ from typing import Any
 from runtime.contracts.contract import FieldRule, FieldType
 
 MAX_TEXT_CHARS = 20_000
+MAX_PAYLOAD_CHARS = 400_000
+MAX_PAYLOAD_VALUES = 50_000
 MAX_SHOWN_CHARS = 60
 
 _SAID: Mapping[FieldType, str] = {
@@ -26,11 +28,45 @@ def problems_in(payload: object, expected: Mapping[str, FieldRule]) -> list[str]
     """Return what is wrong with a payload, in the order of the fields; unknown fields are wrong as well."""
     if not isinstance(payload, Mapping):
         return [f"the payload must be an object, not {_kind(payload)}"]
+    if (why := _why_unfit(payload)) is not None:
+        return [why]
     found = [problem for name, rule in expected.items() for problem in _of_field(name, rule, payload)]
     unknown = sorted(str(name)[:MAX_SHOWN_CHARS] for name in payload if name not in expected)
     if unknown:
         found.append(f"not expected in this phase: {', '.join(unknown[:20])}")
     return found
+
+
+def is_text(text: str) -> bool:
+    """Return whether a text can be stored: halves of characters, as JSON can smuggle in, cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _why_unfit(payload: Mapping[Any, Any]) -> str | None:
+    """Return why a payload as a whole cannot be taken: too long, too many values, or texts that are none."""
+    waiting: list[Any] = [payload]
+    chars = values = 0
+    while waiting:
+        value = waiting.pop()
+        values += 1
+        if isinstance(value, Mapping):
+            waiting += (*value.keys(), *value.values())
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str):
+            chars += len(value)
+            if not is_text(value):
+                return "the payload holds halves of characters (lone surrogates); send valid Unicode"
+        if chars > MAX_PAYLOAD_CHARS or values + len(waiting) > MAX_PAYLOAD_VALUES:
+            return (
+                f"the payload is longer than {MAX_PAYLOAD_CHARS} characters or has more than {MAX_PAYLOAD_VALUES} "
+                "values; say it in short"
+            )
+    return None
 
 
 def described(expected: Mapping[str, FieldRule]) -> dict[str, Any]:

@@ -53,8 +53,15 @@ def reported(
 
 
 def with_failures(tasks: Sequence[Task], failed: Sequence[str]) -> tuple[Task, ...]:
-    """Return tasks with one more failure of those that are named; of all where none is."""
-    named = frozenset(failed) or frozenset(task.id for task in tasks)
+    """Return tasks with one more failure of those that are named, and of what they fix; of all where none is."""
+    named = set(failed) or {task.id for task in tasks}
+    by_id = {task.id: task for task in tasks}
+    waiting = list(named)
+    while waiting:
+        task = by_id.get(waiting.pop())
+        if task is not None and task.fixes and task.fixes not in named:
+            named.add(task.fixes)
+            waiting.append(task.fixes)
     return tuple(msgspec.structs.replace(task, failure_count=task.failure_count + (task.id in named)) for task in tasks)
 
 

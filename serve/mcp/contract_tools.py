@@ -136,6 +136,9 @@ async def _review(host: ContractHost, search: WorkspaceHost, given: Nothing, rep
 
 
 async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, report: Report) -> Mapping[str, Any]:
+    if not given.symbols and not given.files:
+        problem = "symbols, files: both are empty; name what will change"
+        return {"error": {"code": "payload_mismatch", "problems": [problem]}}
     found = await impact_of(search, given.symbols, given.files, report)
     session: LiveSession | None = host.live
     if session is not None:

@@ -78,7 +78,10 @@ def open_work_tree(place: Writable, name: str, linked_at: Path, is_ours: IsOurs,
 
 def printable(file: str) -> str:
     """Return the name of a file with bytes that are not UTF-8 written as escapes, as it can be stored and told."""
-    return file.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        return file.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return file.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_of_base(git: GitWriter, commit: str, base_branch: str) -> bool:
@@ -178,6 +181,20 @@ def _linked_again(folder: Path, branch: str, base_branch: str, base: str) -> Wor
         # The process that made the work tree died before it had written the files.
         check_out(folder)
     return WorkTree(str(folder), branch, base_branch, base, is_linked=True)
+
+
+def restore_linked(top: Path, branch: str, folder: Path) -> bool:
+    """Make the work tree of a branch anew if its folder alone is gone; return whether it was. Raises GitWriteError.
+
+    A branch that is gone as well was merged, or deleted by hand: what comes next tells which.
+    """
+    if (folder / ".git").is_file():
+        return False
+    with GitWriter(top) as git:
+        if git.commit_of(f"refs/heads/{branch}") is None:
+            return False
+    _linked(top, branch, folder)
+    return True
 
 
 def check_out(folder: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from runtime.contracts.session_state import SessionState
 from runtime.database.sqlite_database import SqliteDatabase
 from runtime.errors import FencedError, StateStorageError
 from runtime.testing import FakeClock
+from serve.mcp.contract_tools import CONTRACT_TOOLS, Impact
 from tests.capabilities.code_change.played_agent import CHANGED, FILES, Agent, git, repository
 
 EVIL = "def fetch(url):\n    return open('/etc/passwd')\n"
@@ -273,3 +277,114 @@ async def test_a_comment_in_a_function_that_was_there_before_proves_nothing(agen
     items = [{"item": "retry loop", "status": "done", "evidence": "load.py:4-6"}]
     await agent.submit({**payload, "checklist": items})
     assert "implement nothing" in problems(agent)
+
+
+BAD_TEXT = "half a character \ud800"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"summary": BAD_TEXT},
+        {"tools_used": [BAD_TEXT]},
+        {"mandatory_rules": [{"rule": BAD_TEXT, "source": "docs/rules.md"}]},
+        {"documents_reviewed": ["docs/rules.md"] * 5_000},
+        {"mandatory_rules": [{"rule": "x" * 19_000, "source": "docs/rules.md"}] * 900},
+        {"summary": "x" * 10_000_000},
+        {BAD_TEXT: 1},
+        {"y": [[[{}]]] * 100_000},
+    ],
+    ids=["half text", "half tool", "half rule", "many", "long in all", "long", "half name", "deep"],
+)
+async def test_what_cannot_be_kept_is_refused_and_the_answer_is_short(agent: Agent, changes: dict[str, Any]) -> None:
+    await agent.start()
+    before = agent.session.state
+    await agent.step(**changes)
+    assert agent.last["error"]["code"] == "payload_mismatch"
+    assert len(problems(agent).encode()) < 10_000
+    assert agent.session.state.phase == before.phase
+    assert (await agent.finish())["outcome"] == "completed"
+
+
+async def test_a_thousand_problems_are_told_in_short(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(12)
+    await agent.submit({"tasks": [{"id": "t" * 15_000}] * 1_000, "tools_used": [], "summary": "many"})
+    assert len(problems(agent)) < 30_000
+
+
+async def test_a_query_that_cannot_be_kept_begins_no_session(agent: Agent) -> None:
+    agent.last = await agent.sessions.start("MODIFY", BAD_TEXT)
+    assert "query" in problems(agent)
+    assert agent.sessions.live is None
+
+
+async def test_a_file_whose_name_is_no_text_is_told_and_not_committed(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    assert (await agent.session.check_write_target("caf\udce9.py"))["permitted"] is False
+    await agent.step()
+    place = agent.root / os.fsdecode(b"caf\xe9.py")
+    place.write_text("x = 1\n")
+    assert (await agent.session.review_changes())["unpermitted"] == ["caf\\xe9.py"]
+    await agent.step()
+    assert "caf\\xe9.py was changed" in problems(agent)
+    place.unlink()
+    await agent.finish()
+
+
+@pytest.mark.parametrize("file", [".GIT/hooks/pre-commit", "sub/.git/config", ".Git", ".Code-Intel/phase_contract.yml"])
+async def test_folders_of_git_and_of_the_contract_are_not_written_in_any_spelling(agent: Agent, file: str) -> None:
+    await agent.start()
+    await agent.go_to(13)
+    assert (await agent.session.check_write_target(file))["permitted"] is False
+
+
+async def test_a_session_that_is_resumed_by_its_own_server_stays_one(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(17)
+    first, payload = agent.session, await agent.prepare()
+    await agent.sessions.start("MODIFY", "anything", recovery="resume")
+    assert agent.session is first
+    answers = await asyncio.gather(*(agent.session.submit(payload) for _ in range(3)))
+    assert sorted("error" in answer for answer in answers) == [False, True, True]
+    assert git(agent.root, "rev-list", "--count", "main..HEAD") == "1"
+
+
+async def test_a_work_tree_that_was_deleted_is_made_anew_at_resume(agent: Agent) -> None:
+    (agent.root / "cache.py").write_text("mine\n")
+    await agent.start()
+    await agent.go_to(18)
+    shutil.rmtree(agent.workspace)
+    again = agent.restarted()
+    again.last = await again.start(recovery="resume")
+    assert (again.workspace / "load.py").read_text() == CHANGED
+    await again.finish()
+    assert (agent.root / "load.py").read_text() == CHANGED
+
+
+async def test_a_fix_of_a_task_that_was_fixed_before_begins_with_no_clean_slate(agent: Agent) -> None:
+    await agent.start()
+    await agent.go_to(15)
+    known: dict[str, Any] = {"id": "t1", "description": "retry in load", "status": "completed"}
+    known["checklist"] = [{"item": "retry loop", "status": "done"}]
+    tasks: list[dict[str, Any]] = [known]
+    for number in range(2, 9):
+        failed = tasks[-1]["id"]
+        await agent.step(passed=False, details="it fails", failed_tasks=[failed])
+        if agent.last["phase"] != "READY":
+            break
+        items = [{"item": f"again {number}", "status": "pending"}]
+        fix = {"id": f"t{number}", "description": "again", "status": "pending", "fixes": "t1", "checklist": items}
+        await agent.submit({"tasks": [*tasks, {**fix, "revert_reason": "x"}], "tools_used": [], "summary": "again"})
+        assert "error" not in agent.last, agent.last["error"]
+        await agent.go_to(15)
+        done = [{"item": f"again {number}", "status": "done"}]
+        tasks.append({"id": f"t{number}", "description": "again", "status": "completed", "checklist": done})
+    assert (agent.last["phase"], number) == ("VERIFY_INTERVENTION", 4)
+
+
+async def test_an_analysis_of_nothing_is_no_analysis() -> None:
+    tool = next(tool for tool in CONTRACT_TOOLS if tool.name == "analyze_impact")
+    nothing: Any = None
+    assert "error" in await tool.run(nothing, nothing, Impact(), nothing)

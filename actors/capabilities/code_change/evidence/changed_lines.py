@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from runtime.codebase.git.git_writer import GitWriter
-from runtime.codebase.git.work_trees import Change, IsOurs, changes_since
+from runtime.codebase.git.work_trees import Change, IsOurs, changes_since, printable
 
 Lines = tuple[tuple[int, int], ...]
 
@@ -47,10 +47,11 @@ class ChangedLines(msgspec.Struct, frozen=True):
 def changed_lines(folder: Path, base_commit: str, is_ours: IsOurs) -> ChangedLines:
     """Return what differs in a folder from a commit. Raises GitWriteError."""
     with GitWriter(folder) as git:
-        changes = changes_since(git, base_commit, is_ours)
+        found = changes_since(git, base_commit, is_ours)
+        changes = [msgspec.structs.replace(change, file=printable(change.file)) for change in found]
         lines: dict[str, Lines] = {}
         removals: dict[str, Lines] = {}
-        for change in changes:
+        for change in (each for each in found if printable(each.file) == each.file):
             if change.how == "added":
                 lines[change.file] = ALL_LINES
             elif change.how != "deleted":

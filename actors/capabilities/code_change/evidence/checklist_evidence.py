@@ -10,6 +10,7 @@ from typing import Any
 from actors.capabilities.code_change.evidence.changed_lines import ChangedLines
 from runtime.codebase.files.regular_file import read_start
 from runtime.codebase.parsing.empty_bodies import is_empty
+from runtime.contracts.payloads import is_text
 
 MAX_FILE_BYTES = 20_000_000
 MAX_RANGE_LINES = 2_000
@@ -50,10 +51,12 @@ def path_problem(file: str, folder: Path) -> str | None:
     """
     if "\0" in file or not file.strip():
         return "the path is empty or holds a zero byte"
+    if not is_text(file):
+        return "the name is not UTF-8, and such files are not written here"
     plain = PurePosixPath(file)
     if plain.is_absolute() or file != str(plain) or ".." in plain.parts or "\\" in file:
         return f"'{file[:200]}' must be a path from the top of the repository, without '.', '..' or '//'"
-    if plain.parts[0] == ".git":
+    if ".git" in [part.casefold() for part in plain.parts]:
         return f"'{file[:200]}' lies in git's own folder"
     place = folder
     for part in plain.parts:

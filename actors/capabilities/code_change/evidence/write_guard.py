@@ -28,7 +28,7 @@ def write_refusal(state: SessionState, file: str, folder: Path, *, reads_count: 
     """
     if (why := path_problem(file, folder)) is not None:
         return why
-    if file == OUR_FOLDER or file.startswith(f"{OUR_FOLDER}/"):
+    if file.split("/")[0].casefold() == OUR_FOLDER:
         return f"'{file}' belongs to the contract and is not part of a change"
     known = set(state.explored) | (set(state.shown) if reads_count else set())
     if file in known:

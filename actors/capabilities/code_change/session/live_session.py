@@ -11,6 +11,7 @@ from actors.capabilities.code_change.evidence.changed_lines import changed_lines
 from actors.capabilities.code_change.evidence.write_guard import is_ours, unpermitted, write_refusal
 from actors.capabilities.code_change.session.ports import Ports
 from actors.capabilities.code_change.session.workplaces import main_tree_note, observed, performed
+from runtime.codebase.git.work_trees import printable
 from runtime.contracts.answers import answer_of, standing, status_of
 from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import Decision, answered, demands_of, submitted
@@ -139,8 +140,9 @@ class LiveSession:
         """Enter a call of a tool in the session's log, with the files it was about and the lines that it showed."""
         async with self._lock:
             rule = self._contract.tools.get(tool)
-            use = ToolUse(tool, self._state.visit, rule.kind if rule is not None else "", tuple(targets[:MAX_TARGETS]))
-            ranges = {file: tuple(tuple(pair) for pair in pairs) for file, pairs in (shown or {}).items()}
+            named = tuple(printable(target) for target in targets[:MAX_TARGETS])
+            use = ToolUse(tool, self._state.visit, rule.kind if rule is not None else "", named)
+            ranges = {printable(file): tuple(tuple(pair) for pair in pairs) for file, pairs in (shown or {}).items()}
             self._keep(self._state.with_use(use, ranges).with_(**fields))  # type: ignore[arg-type]
 
     async def check_write_target(self, file: str) -> Answer:
@@ -148,7 +150,7 @@ class LiveSession:
         why = await asyncio.to_thread(self._write_refusal, file)
         if why is not None:
             await self.record("check_write_target", [file])
-            return {"file": file, "permitted": False, "reason": why}
+            return {"file": printable(file), "permitted": False, "reason": why}
         permitted = tuple(dict.fromkeys((*self._state.permitted, file)))
         await self.record("check_write_target", [file], permitted=permitted)
         return {"file": file, "permitted": True, "workspace": str(self.folder)}
@@ -161,7 +163,7 @@ class LiveSession:
         """Add files that a tool of this session has shown to those that were explored."""
         unseen = [file for file in files if file not in self._state.shown]
         if unseen:
-            listed = ", ".join(unseen[:MAX_TARGETS])
+            listed = ", ".join(map(printable, unseen[:MAX_TARGETS]))
             return {"added": [], "error": f"no tool of this session showed {listed}; read them first"}
         explored = tuple(dict.fromkeys((*self._state.explored, *files)))
         await self.record("add_explored_files", files, explored=explored)

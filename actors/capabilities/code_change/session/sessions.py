@@ -10,12 +10,13 @@ from typing import Any, Literal
 from actors.capabilities.code_change.session.hints import hints_of
 from actors.capabilities.code_change.session.live_session import Answer, LiveSession
 from actors.capabilities.code_change.session.ports import Ports
-from actors.capabilities.code_change.session.workplaces import first_place
+from actors.capabilities.code_change.session.workplaces import first_place, with_work_tree
 from actors.capabilities.code_change.store.session_store import SessionRow
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import standing
 from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import started
+from runtime.contracts.payloads import is_text
 from runtime.contracts.phase_order import columns, long_flags, problems_of_start
 from runtime.contracts.session_state import SESSION_PREFIX, SessionState
 from runtime.errors import GitWriteError
@@ -56,6 +57,8 @@ class ChangeSessions:
             problems = problems_of_start(self._contract, intent, named, gate_level)
             if not query.strip() or len(query) > MAX_QUERY_CHARS:
                 problems.append(f"query: {len(query)} characters, 1 to {MAX_QUERY_CHARS} expected")
+            elif not is_text(query):
+                problems.append("query: it holds halves of characters (lone surrogates); send valid Unicode")
             found = await asyncio.to_thread(self._ports.store.open_sessions, str(self._root))
             wants_resume = recovery == "resume" or "resume" in named
             if found and not wants_resume and (recovery != "discard" or self._is_live(found[0])):
@@ -139,13 +142,21 @@ class ChangeSessions:
     async def _resumed(self, row: SessionRow) -> Answer:
         if self._is_live(row) and row.owner != self._ports.owner:
             return self._left_over(row)
+        live = self.live
+        if live is not None and row.owner == self._ports.owner and live.state.session_id == row.state.session_id:
+            # A second driver of one session would not wait for the calls of the first.
+            return {**await live.status(), "resumed": True}
         if row.state.contract_digest != self._contract.digest:
             return _refused(
                 f"session {row.state.session_id} was begun under another contract; bring that one back, or discard it"
             )
         taken = await asyncio.to_thread(self._ports.store.take_over, row.state.session_id, self._ports.owner)
         assert taken is not None
-        self._live = LiveSession(self._contract, taken.state, self._ports)
+        try:
+            state = await asyncio.to_thread(with_work_tree, taken.state)
+        except GitWriteError as error:
+            return _refused(error.message)
+        self._live = LiveSession(self._contract, state, self._ports)
         return {**await self._live.status(), "resumed": True}
 
     async def _discarded(self, row: SessionRow) -> None:

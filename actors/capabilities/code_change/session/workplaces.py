@@ -17,7 +17,7 @@ from actors.capabilities.code_change.session.check_commands import run_checks
 from actors.capabilities.code_change.session.ports import Ports
 from runtime.codebase.git.commits import commit_change, lay_aside, merge_change
 from runtime.codebase.git.git_writer import GitWriter
-from runtime.codebase.git.work_trees import BRANCH_PREFIX, WorkTree, digest_of, open_work_tree
+from runtime.codebase.git.work_trees import BRANCH_PREFIX, WorkTree, digest_of, open_work_tree, restore_linked
 from runtime.codebase.git.writable import Writable, writable
 from runtime.contracts.contract import Contract
 from runtime.contracts.duties import Demand, Effect, Observed
@@ -129,6 +129,17 @@ def _without_stale(choice: str, state: SessionState, who: Writable, ports: Ports
             merge_change(root, tree, "Merged before a new session began.", who.identity, ports.work_trees)
             notes.append(f"branch {branch} was merged into {who.branch}")
     return state.with_(warnings=tuple(notes), place=first_place(root))
+
+
+def with_work_tree(state: SessionState) -> SessionState:
+    """Return a session that is resumed, with its work tree made anew if that is gone. Raises GitWriteError."""
+    place = state.place
+    if place is None or not place.is_worktree:
+        return state
+    if not restore_linked(Path(state.repository), place.branch, Path(place.folder)):
+        return state
+    lost = f"the work tree {place.folder} was gone and was made anew from its branch; what was not committed is lost"
+    return state.with_(warnings=(*state.warnings, lost))
 
 
 def main_tree_note(state: SessionState) -> str | None:
