@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from actors.capabilities.code_analysis.agents.claim_checks import holds_its_quotes, shows_its_lines, tells_true_commits
 from actors.capabilities.code_analysis.agents.collected_claims import (
     Collected,
     claims_dropped,
@@ -43,11 +44,10 @@ from actors.capabilities.code_analysis.answers.told_answer import citations_in_o
 from actors.capabilities.code_analysis.evidence.claims import (
     ROLES_OF_COMMITS,
     Claim,
-    commit_text,
     plain,
     render,
 )
-from actors.capabilities.code_analysis.evidence.commits import CommitNote, invented
+from actors.capabilities.code_analysis.evidence.commits import CommitNote
 from actors.capabilities.code_analysis.evidence.facts import ProducedRange
 from actors.capabilities.code_analysis.handover.answer import (
     AnswerCitation,
@@ -70,7 +70,6 @@ from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.citation import Citation
 from runtime.codebase.citation_check import EvidenceVerdict, ProducedRanges, check_citation
 from runtime.codebase.codebase import Codebase
-from runtime.codebase.search.sentences import holds
 from runtime.errors import JeevesError
 from runtime.run.stage_view import StageView
 
@@ -301,9 +300,9 @@ def _checked(
             bad = [str(verdict.reason) for verdict in verdicts if not verdict.valid]
             if any(plain(citation.file) != citation.file for citation in claim.citations):
                 bad.append("name_like_a_mark")
-            if not bad and claim.code and not _shows_its_lines(codebase, claim):
+            if not bad and claim.code and not shows_its_lines(codebase, claim):
                 bad = ["code_missing"]
-            if not bad and not _holds_its_quotes(codebase, claim):
+            if not bad and not holds_its_quotes(codebase, claim):
                 bad = ["quote_missing"]
             if not bad and not (check_commits or tells_true_commits)(codebase, claim, collected.commits):
                 bad = ["commit_not_produced"]
@@ -337,39 +336,6 @@ def _verdict(
             if verdict.valid:
                 return verdict
     return verdict or check(codebase, citation, {})
-
-
-def tells_true_commits(codebase: Codebase, claim: Claim, commits: Sequence[CommitNote]) -> bool:
-    """Return whether each commit in a claim was returned by a tool and is rendered unchanged in its text."""
-    if any(commit_text(commit) not in claim.text for commit in claim.commits):
-        return False
-    sources = [codebase.try_source(file) for file in dict.fromkeys(citation.file for citation in claim.citations)]
-    shown = "\n".join(
-        (*(source.text for source in sources if source), *(commit_text(commit) for commit in claim.commits))
-    )
-    return not invented(claim.commits, claim.text, commits, shown)
-
-
-def _shows_its_lines(codebase: Codebase, claim: Claim) -> bool:
-    """Return whether the excerpt occurs in the lines that the claim cites, line by line and in order."""
-    cited = iter([line for lines in _cited_lines(codebase, claim) for line in lines])
-    return all(any(shown.strip() in line for line in cited) for shown in claim.code.split("\n"))
-
-
-def _holds_its_quotes(codebase: Codebase, claim: Claim) -> bool:
-    """Return whether each quote stands in lines that the claim cites, as one of them or as a sentence."""
-    if not claim.quotes:
-        return True
-    cited = _cited_lines(codebase, claim)
-    return all(
-        any(holds(lines, quote) or any(quote in line for line in lines) for lines in cited) for quote in claim.quotes
-    )
-
-
-def _cited_lines(codebase: Codebase, claim: Claim) -> list[Sequence[str]]:
-    """Return the lines of each citation whose file can be read."""
-    sources = [(citation, codebase.try_source(citation.file)) for citation in claim.citations]
-    return [source.lines[c.start_line - 1 : c.end_line] for c, source in sources if source]
 
 
 def _turn(context: StageContext, view: StageView, question: Question, findings: list[Finding]) -> SessionTurn | None:
