@@ -388,3 +388,123 @@ async def test_an_analysis_of_nothing_is_no_analysis() -> None:
     tool = next(tool for tool in CONTRACT_TOOLS if tool.name == "analyze_impact")
     nothing: Any = None
     assert "error" in await tool.run(nothing, nothing, Impact(), nothing)
+
+
+async def test_a_sparse_checkout_loses_nothing_outside_it(agent: Agent) -> None:
+    git(agent.root, "sparse-checkout", "set", "--no-cone", "/*.py")
+    assert not (agent.root / "docs").exists()
+    await agent.start(flags=("no_doc_research",))
+    await agent.finish()
+    assert git(agent.root, "diff", "--name-only", "main~1", "main") == "load.py"
+    assert git(agent.root, "status", "--porcelain") == ""
+    assert not (agent.root / "docs").exists()
+
+
+async def test_a_submodule_and_a_shallow_clone_stay_as_they_are(tmp_path: Path) -> None:
+    inner, outer = repository(tmp_path / "inner"), repository(tmp_path / "outer")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "sub")
+    git(outer, "commit", "-qm", "sub")
+    git(tmp_path, "-c", "protocol.file.allow=always", "clone", "-q", "--depth=1", f"file://{outer}", "clone")
+    root = (tmp_path / "clone").resolve()
+    git(root, "config", "user.name", "A Tester")
+    git(root, "config", "user.email", "tester@example.org")
+    agent = Agent(root, tmp_path / "state")
+    await agent.start()
+    await agent.finish()
+    assert git(root, "diff", "--name-only", "main~1", "main") == "load.py"
+    assert git(root, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    ("spoil", "mend", "said"),
+    [
+        (("switch", "-q", "main"), ("switch", "-q", "BRANCH"), "is not on branch"),
+        (("switch", "-q", "--detach"), ("switch", "-q", "BRANCH"), "HEAD is detached"),
+        (("update-ref", "-d", "refs/heads/BRANCH"), ("branch", "BRANCH", "main"), "brings it back"),
+        (("config", "commit.gpgsign", "true"), ("config", "commit.gpgsign", "false"), "have to be signed"),
+        (("update-ref", "MERGE_HEAD", "main"), ("update-ref", "-d", "MERGE_HEAD"), "a merge is under way"),
+        (("symbolic-ref", "HEAD", "refs/heads/main"), ("symbolic-ref", "HEAD", "refs/heads/BRANCH"), "not on branch"),
+    ],
+    ids=["switched", "detached", "deleted", "signed", "merging", "pointed elsewhere"],
+)
+async def test_a_repository_that_was_spoilt_before_the_commit_is_told_and_mended(
+    agent: Agent, spoil: tuple[str, ...], mend: tuple[str, ...], said: str
+) -> None:
+    await agent.start()
+    await agent.go_to(17)
+    payload, branch, base = await agent.prepare(), agent.last["branch"], git(agent.root, "rev-parse", "main")
+    git(agent.root, *(word.replace("BRANCH", branch) for word in spoil))
+    await agent.submit(payload)
+    assert said in problems(agent)
+    assert git(agent.root, "rev-parse", "main") == base
+    git(agent.root, *(word.replace("BRANCH", branch) for word in mend))
+    assert (await agent.finish())["outcome"] == "completed"
+    assert (agent.root / "load.py").read_text() == CHANGED
+
+
+@pytest.mark.parametrize("place", [".gitattributes", ".git/info/attributes"])
+async def test_a_filter_that_was_planted_is_not_run(agent: Agent, tmp_path: Path, place: str) -> None:
+    await agent.start()
+    await agent.go_to(17)
+    git(agent.root, "config", "filter.evil.clean", f"touch {tmp_path}/ran; cat")
+    payload = await agent.prepare()
+    (agent.root / place).parent.mkdir(exist_ok=True)
+    (agent.root / place).write_text("*.py filter=evil\n")
+    await agent.submit(payload)
+    assert "filter" in problems(agent) or ".gitattributes was changed" in problems(agent)
+    (agent.root / place).unlink()
+    await agent.finish()
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_work_tree_whose_git_file_was_led_elsewhere_commits_nothing_there(agent: Agent, tmp_path: Path) -> None:
+    (agent.root / "cache.py").write_text("mine\n")
+    await agent.start()
+    await agent.go_to(17)
+    payload, link = await agent.prepare(), agent.workspace / ".git"
+    other = repository(tmp_path / "other")
+    git(other, "switch", "-qc", agent.last["branch"])
+    true = link.read_text()
+    link.write_text(f"gitdir: {other}/.git\n")
+    before = git(other, "for-each-ref")
+    await agent.submit(payload)
+    assert "error" in agent.last
+    assert git(other, "for-each-ref") == before
+    link.write_text(true)
+    await agent.finish()
+    assert (agent.root / "load.py").read_text() == CHANGED
+
+
+async def test_a_change_is_made_in_a_linked_work_tree_of_the_user(agent: Agent, tmp_path: Path) -> None:
+    git(agent.root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    beside = Agent((tmp_path / "side").resolve(), tmp_path / "state")
+    await beside.start()
+    await beside.finish()
+    assert (tmp_path / "side" / "load.py").read_text() == CHANGED
+    assert git(agent.root, "status", "--porcelain") == ""
+
+
+async def test_the_status_is_told_even_where_git_cannot_be_used(agent: Agent) -> None:
+    (agent.root / "cache.py").write_text("mine\n")
+    await agent.start()
+    await agent.go_to(14)
+    (agent.root / ".git").rename(agent.root / "git")
+    told = await agent.session.status()
+    assert (told["step"], "cannot be told" in told["notes"][0]) == (14, True)
+    await agent.step()
+    assert agent.last["error"]["code"] == "git_refused"
+    (agent.root / "git").rename(agent.root / ".git")
+    await agent.finish()
+
+
+@pytest.mark.parametrize("kind", ["bare", "elsewhere", "none"])
+async def test_what_is_no_work_tree_begins_no_change(agent: Agent, tmp_path: Path, kind: str) -> None:
+    folder = (tmp_path / "begun").resolve()
+    folder.mkdir()
+    if kind == "bare":
+        git(folder, "init", "-q", "--bare")
+    elif kind == "elsewhere":
+        (folder / ".git").write_text(f"gitdir: {agent.root}/.git\n")
+    other = Agent(folder, tmp_path / "state")
+    await other.start()
+    assert other.last["error"]["code"] == "start_refused"

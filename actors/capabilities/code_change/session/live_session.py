@@ -17,7 +17,7 @@ from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import Decision, answered, demands_of, submitted
 from runtime.contracts.phase_order import skipped
 from runtime.contracts.session_state import SessionState, ToolUse
-from runtime.errors import GitWriteError
+from runtime.errors import RepositoryError
 
 Answer = dict[str, Any]
 Shown = Mapping[str, Sequence[tuple[int, int]]]
@@ -55,7 +55,7 @@ class LiveSession:
             count = self._state.compaction_count if compaction_count is None else compaction_count
             try:
                 return await self._submitted(payload, count)
-            except GitWriteError as error:
+            except RepositoryError as error:
                 told = standing(self._contract, self._state)
                 return {**told, "error": {"code": "git_refused", "problems": [error.message]}}
 

@@ -19,7 +19,7 @@ from runtime.contracts.decisions import started
 from runtime.contracts.payloads import is_text
 from runtime.contracts.phase_order import columns, long_flags, problems_of_start
 from runtime.contracts.session_state import SESSION_PREFIX, SessionState
-from runtime.errors import GitWriteError
+from runtime.errors import GitWriteError, RepositoryError
 from runtime.primitives.ids import new_run_id
 
 Recovery = Literal["", "resume", "discard"]
@@ -94,7 +94,7 @@ class ChangeSessions:
         )
         try:
             state = await asyncio.to_thread(self._placed, state)
-        except GitWriteError as error:
+        except RepositoryError as error:
             return _refused(error.message)
         state = started(self._contract, state).state
         self._ports.store.create(state, self._ports.owner)
@@ -110,7 +110,7 @@ class ChangeSessions:
         if not changes:
             try:
                 return state.with_(place=first_place(self._root))
-            except GitWriteError:
+            except RepositoryError:
                 # What is only looked at need not be in git.
                 return state
         place = writable(self._root)
@@ -154,7 +154,7 @@ class ChangeSessions:
         assert taken is not None
         try:
             state = await asyncio.to_thread(with_work_tree, taken.state)
-        except GitWriteError as error:
+        except RepositoryError as error:
             return _refused(error.message)
         self._live = LiveSession(self._contract, state, self._ports)
         return {**await self._live.status(), "resumed": True}

@@ -22,7 +22,7 @@ from runtime.codebase.git.writable import Writable, writable
 from runtime.contracts.contract import Contract
 from runtime.contracts.duties import Demand, Effect, Observed
 from runtime.contracts.session_state import SessionState, Workplace
-from runtime.errors import GitWriteError
+from runtime.errors import GitWriteError, RepositoryError
 
 
 def first_place(root: Path) -> Workplace:
@@ -146,9 +146,12 @@ def main_tree_note(state: SessionState) -> str | None:
     """Return that the user's own folder was edited while the session works beside it; None where it was not."""
     if state.place is None or not state.place.main_digest:
         return None
-    with GitWriter(Path(state.repository)) as git:
-        if digest_of(git, is_ours) == state.place.main_digest:
-            return None
+    try:
+        with GitWriter(Path(state.repository)) as git:
+            if digest_of(git, is_ours) == state.place.main_digest:
+                return None
+    except RepositoryError as error:
+        return f"whether {state.repository} was edited cannot be told: {error.message}"
     return (
         f"{state.repository} was edited since this session began; it works in {state.place.folder} and does not see it"
     )
