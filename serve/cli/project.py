@@ -1,4 +1,4 @@
-"""Runs `jeeves init`, `allow` and `outcome`: projects, consent, and what became of changes."""
+"""Runs `jeeves init`, `allow`, `clean` and `outcome`: projects, consent, what became of changes."""
 
 from __future__ import annotations
 
@@ -59,6 +59,31 @@ def allow(
         raise InputError("nothing was allowed")
     consent.allow(root, {each.file: each.sha256 for each in found})
     say_line(f"allowed {len(found)} files; a changed file needs to be allowed again")
+
+
+def clean(
+    repo: Repo = Path(),
+    yes: Annotated[bool, typer.Option("--yes", help="Clean without asking.")] = False,
+    config: Config = None,
+) -> None:
+    """Delete what earlier sessions of changes left: branches (each head is kept for 30 days) and checkpoints."""
+    from serve.mcp.change_records import clean as cleaned
+    from serve.mcp.change_records import leftovers
+
+    settings = load_command_settings(config)
+    root = Path(checked_repository(repo))
+    found = leftovers(settings, root)
+    for branch in found.branches:
+        say_line(f"branch   {branch}")
+    for session_id in found.sessions:
+        say_line(f"session  {session_id}")
+    if not found.branches and not found.sessions:
+        say_line("nothing was left here")
+        return
+    if not yes and not typer.confirm("Delete them?"):
+        raise InputError("nothing was deleted")
+    for aside in cleaned(settings, root, found):
+        say_line(f"deleted {aside.branch}; this brings it back: {aside.restoring}")
 
 
 def outcome(

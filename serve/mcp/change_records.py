@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from actors.capabilities.code_change.evidence.write_guard import is_ours
+from actors.capabilities.code_change.session.owners import is_driven
 from actors.capabilities.code_change.store.session_store import CODE_CHANGES, OutcomeRow, SessionRow, SessionStore
+from runtime.codebase.git.commits import LaidAside, lay_aside, task_branches
+from runtime.codebase.git.work_trees import BRANCH_PREFIX
+from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import answer_of, status_of
-from runtime.contracts.contract import Contract
+from runtime.contracts.contract import END, Contract
 from runtime.contracts.decisions import answered
 from runtime.contracts.loading import load_contract
 from runtime.errors import InputError, RunStateError, UnknownNameError
@@ -16,10 +22,17 @@ from runtime.primitives.clock import SystemClock
 from runtime.settings import Settings
 from runtime.store.opening import has_database, open_store
 from runtime.store.options import store_options
-from serve.mcp.contract_host import SHIPPED
+from serve.mcp.contract_host import OWNERS, SHIPPED, WORK_TREES
 
 VERDICTS = ("success", "failure", "partial")
 MAX_REASON_CHARS = 4_000
+
+
+class Leftovers(NamedTuple):
+    """Lists branches of earlier sessions, and sessions that no server drives."""
+
+    branches: tuple[str, ...]
+    sessions: tuple[str, ...]
 
 
 @contextmanager
@@ -86,6 +99,29 @@ def record_outcome(settings: Settings, session_id: str, verdict: str, reason: st
         )
         store.record_outcome(row)
     return row
+
+
+def leftovers(settings: Settings, root: Path) -> Leftovers:
+    """Return what earlier sessions left in a repository: their branches, and checkpoints that no server drives."""
+    with _store(settings) as store:
+        rows = store.open_sessions(str(root))
+    driven = {row.state.session_id for row in rows if is_driven(settings.state_dir / OWNERS, row.owner)}
+    kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in driven}
+    branches = tuple(branch for branch in task_branches(root) if branch not in kept)
+    sessions = tuple(row.state.session_id for row in rows if row.state.session_id not in driven)
+    return Leftovers(branches, sessions)
+
+
+def clean(settings: Settings, root: Path, found: Leftovers) -> list[LaidAside]:
+    """End sessions that were left and lay their branches aside for 30 days. Raises GitWriteError."""
+    who = writable(root).identity
+    now_s = SystemClock().now_ms() / 1000
+    with _store(settings) as store:
+        for session_id in found.sessions:
+            row = _known(store, session_id)
+            store.amend(row.state.with_(phase=END, outcome="discarded"), "cleaned", {})
+    below = settings.state_dir / WORK_TREES
+    return [lay_aside(root, branch, who, below, is_ours, now_s) for branch in found.branches]
 
 
 def _known(store: SessionStore, session_id: str) -> SessionRow:

@@ -88,5 +88,19 @@ async def test_a_person_answers_an_escalation_and_records_an_outcome(jeeves: Pro
     assert shown["decisions"][-1]["kind"] == "answered"
 
 
+async def test_what_sessions_left_is_listed_deleted_and_can_be_brought_back(jeeves: Program, project: Path) -> None:
+    assert "nothing was left here" in jeeves.run("clean", "--repo", str(project)).out
+    git(project, "branch", "llm_task_old")
+    agent = Agent(project, jeeves.state_dir)
+    await agent.start()
+    done = jeeves.run("clean", "--repo", str(project), "--yes")
+    assert done.status == 0, done.err
+    assert f"session  {agent.session.state.session_id}" in done.out
+    assert git(project, "branch", "--list", "llm_task_*") == ""
+    command = next(line for line in done.out.splitlines() if "brings it back" in line).split(": ")[1]
+    git(project, *command.split()[1:])
+    assert "llm_task_old" in git(project, "branch", "--list", "llm_task_*")
+
+
 def _done(task: object) -> dict[str, str]:
     return {"item": task.checklist[0].item, "status": "done", "evidence": "load.py:5"}  # type: ignore[attr-defined]

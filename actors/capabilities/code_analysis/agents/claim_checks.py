@@ -1,4 +1,4 @@
-"""Checks a claim against the lines that it cites: its excerpt, its quotes, and the commits that it tells of."""
+"""Checks a claim against the lines that it cites: its excerpt, its quotes, and its commits."""
 
 from __future__ import annotations
 

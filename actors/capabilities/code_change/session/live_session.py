@@ -106,7 +106,7 @@ class LiveSession:
         told = standing(self._contract, self._state)
         problem = (
             f"choice: a person has to agree to {choice}, and did not; submit `continue`, or let a person run "
-            f"`jeeves changes clean --repo {self._state.repository}`"
+            f"`jeeves clean --repo {self._state.repository}`"
         )
         return {**told, "error": {"code": "not_confirmed", "problems": [problem]}}
 

@@ -29,19 +29,24 @@ class Owner:
         """Return whether the process of that name holds its lock; the file of one that died is removed."""
         if name == self.name:
             return True
-        path = self._folder / f"{name}.lock"
-        try:
-            with path.open("rb") as other:
-                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        with suppress(FileNotFoundError):
-            path.unlink()
-        return False
+        return is_driven(self._folder, name)
 
     def close(self) -> None:
         """Let go of the name."""
         self._held.close()
         (self._folder / f"{self.name}.lock").unlink(missing_ok=True)
+
+
+def is_driven(folder: Path, name: str) -> bool:
+    """Return whether the process of that name holds its lock in a folder; the file of one that died is removed."""
+    path = folder / f"{name}.lock"
+    try:
+        with path.open("rb") as other:
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    with suppress(FileNotFoundError):
+        path.unlink()
+    return False
