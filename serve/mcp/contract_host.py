@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from actors.capabilities.code_change.session.consent import Consent, contract_of, project_rules
 from actors.capabilities.code_change.session.live_session import LiveSession
 from actors.capabilities.code_change.session.owners import Owner
-from actors.capabilities.code_change.session.ports import Confirm, Ports, nobody
+from actors.capabilities.code_change.session.ports import Confirm, Ports, Similarities, no_similarities, nobody
 from actors.capabilities.code_change.session.sessions import ChangeSessions
 from actors.capabilities.code_change.store.session_store import CODE_CHANGES
 from runtime.contracts.contract import Contract
@@ -31,6 +31,7 @@ class ContractHost:
     def __init__(self, settings: Settings, root: str, confirm: Confirm = nobody) -> None:
         self._settings = settings
         self._confirm = confirm
+        self.compare: Similarities = no_similarities
         self._owner: Owner | None = None
         self._root = Path(root)
         self._stores: Stores | None = None
@@ -78,10 +79,14 @@ class ContractHost:
                 self._settings.state_dir / WORK_TREES,
                 self._owner.name,
                 self._owner.is_alive,
-                confirm=self._confirm,
+                self._compared,
+                self._confirm,
             )
             self._sessions = ChangeSessions(self.contract, self._root, ports)
         return self._sessions
+
+    async def _compared(self, query: str, names: Sequence[str]) -> Mapping[str, float]:
+        return await self.compare(query, names)
 
     def beginning(self) -> Mapping[str, Any]:
         """Return what a new session is told of the repository: its allowed rules, and what is not in force."""

@@ -133,7 +133,7 @@ def test_slots_whose_words_are_not_in_the_query_are_dropped_and_told() -> None:
     assert len(decided.notes) == 2
 
 
-@pytest.mark.parametrize(("similarity", "kept"), [(0.36, True), (0.35, True), (0.2, True), (0.19, False)])
+@pytest.mark.parametrize(("similarity", "kept"), [(0.35, True), (0.16, True), (0.15, True), (0.14, False)])
 def test_symbols_that_have_nothing_to_do_with_the_query_are_rejected(similarity: float, kept: bool) -> None:
     player = Player().go_to("QUERY_FRAME")
     player.submit(observed=Observed(similarities={"load": similarity}))

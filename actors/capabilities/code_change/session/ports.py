@@ -13,12 +13,12 @@ from runtime.contracts.session_state import SessionState
 from runtime.primitives.clock import Clock
 
 # query, names → name → likeness, 0 to 1; names without one are left out.
-Similarities = Callable[[str, Sequence[str]], Mapping[str, float]]
+Similarities = Callable[[str, Sequence[str]], Awaitable[Mapping[str, float]]]
 # A question to the person at the client: True, False, or None where the client cannot ask.
 Confirm = Callable[[str], Awaitable[bool | None]]
 
 
-def no_similarities(query: str, names: Sequence[str]) -> Mapping[str, float]:
+async def no_similarities(query: str, names: Sequence[str]) -> Mapping[str, float]:
     """Return no likeness, as where no model of meaning is at hand."""
     return {}
 

@@ -48,7 +48,7 @@ async def observed(
     similarities: Mapping[str, float] = {}
     if "bands" in demands:
         symbols = [str(entry["value"]) for entry in payload.get("target_symbols") or ()]
-        similarities = await asyncio.to_thread(ports.similarities, state.query, symbols) if symbols else {}
+        similarities = await ports.similarities(state.query, symbols) if symbols else {}
     return Observed(
         refuted=refuted,
         changed=files,
