@@ -104,7 +104,7 @@ async def test_a_call_whose_receiver_has_a_type_is_told_without_doubt(desk: Anal
 
 async def test_calls_that_are_told_by_name_alone_are_counted_and_no_caller(desk: AnalysisHarness) -> None:
     told = await answer(desk, "Who calls `Office.Counter.route!`?")
-    assert "No use of it was found" not in told
+    assert "No use of it was proven" not in told
 
 
 async def test_the_flow_of_a_named_thing_is_no_list(desk: AnalysisHarness) -> None:

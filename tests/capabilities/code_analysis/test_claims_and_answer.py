@@ -193,7 +193,7 @@ def test_what_answers_is_cited_before_who_uses_it() -> None:
 def test_a_goal_without_claims_is_named_in_the_answer_when_others_have_some() -> None:
     found = Finding(Goal(GoalId("definition"), ""), (claim("it is", ("a.py", 1, 1), role="lead"),))
     answer = compose(analyse("q"), [found, Finding(Goal(GoalId("tests"), ""), ())], {}, None)
-    assert "No test that mentions it was found." in answer
+    assert "No test was proven to use it." in answer
 
 
 def test_an_answer_without_claims_says_what_was_looked_for() -> None:

@@ -143,7 +143,7 @@ async def test_an_explanation_shows_intent_goals_plans_rounds_and_what_facts_sav
 @pytest.mark.parametrize(
     ("bound", "question", "false_word"),
     [
-        ("max_symbol_results", "Who calls accept?", "No use of it was found"),
+        ("max_symbol_results", "Who calls accept?", "No use of it was proven"),
         ("max_grep_results", "What happens when a depot is full?", "Nothing in this repository"),
     ],
 )

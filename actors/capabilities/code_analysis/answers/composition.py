@@ -58,8 +58,8 @@ _HEADINGS: tuple[tuple[ClaimRole, str], ...] = (
 
 _MISSING: dict[str, str] = {
     "answer": "Nothing was found that speaks of it.",
-    "usage": "No use of it was found in this repository.",
-    "tests": "No test that mentions it was found.",
+    "usage": "No use of it was proven in this repository.",
+    "tests": "No test was proven to use it.",
     "mechanism": "Nothing was found that shows how it works.",
     "configuration": "No setting for it was found.",
     "definition": "No definition of it was found.",
