@@ -252,7 +252,7 @@ def _verify(contract: Contract, state: SessionState, payload: Mapping[str, Any],
 
 
 def _own_verdict(observed: Observed) -> tuple[str, ...]:
-    return () if observed.checks else ("the contract names no checks: this verdict is the agent's own",)
+    return () if observed.checks else ("the operator named no commands to be run: this verdict is the agent's own",)
 
 
 def _intervene(contract: Contract, state: SessionState, payload: Mapping[str, Any], observed: Observed) -> Outcome:

@@ -35,11 +35,33 @@ class StartSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `intent`: IMPLEMENT, MODIFY, INVESTIGATE or QUESTION; `query`: the request in the person's own words.
     """
 
-    intent: Text
-    query: Text
-    flags: Annotated[list[str], msgspec.Meta(max_length=20)] = []
-    gate_level: Literal["auto", "full"] = "auto"
-    recovery: Literal["", "resume", "discard"] = ""
+    intent: Annotated[
+        str,
+        msgspec.Meta(
+            min_length=1,
+            max_length=40,
+            description="IMPLEMENT something new or MODIFY what is there (both lead through the same phases), "
+            "INVESTIGATE a cause or answer a QUESTION (both end before anything is written).",
+        ),
+    ]
+    query: Annotated[
+        str, msgspec.Meta(min_length=1, max_length=20_000, description="The request in the person's own words.")
+    ]
+    flags: Annotated[
+        list[str],
+        msgspec.Meta(
+            max_length=20,
+            description="Leave out unless the person asks: fast (no exploration), quick (fast, without branch and "
+            "commit), no_verify, no_quality, no_doc_research, no_intervention, only_explore, only_verify.",
+        ),
+    ] = []
+    gate_level: Annotated[
+        Literal["auto", "full"], msgspec.Meta(description="full: every phase, whatever you answer to its questions.")
+    ] = "auto"
+    recovery: Annotated[
+        Literal["", "resume", "discard"],
+        msgspec.Meta(description="What the person wants of a session that was left; only when an answer asks for it."),
+    ] = ""
 
 
 class SubmitPhase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -160,8 +182,7 @@ CONTRACT_TOOLS = (
         _start,
         "Begin a change under contract (or an investigation), or go on with one that was left (`recovery`: resume). "
         "The answer says the phase, what to do and what to submit; from then on follow `instruction` and call only "
-        "submit_phase to get on. Flags: no_verify, no_quality, only_verify, only_explore, fast, quick, "
-        "no_doc_research, no_intervention. Takes a second.",
+        "submit_phase to get on; numbers of steps may leave gaps. Takes a second.",
         is_read_only=False,
     ),
     ContractTool(

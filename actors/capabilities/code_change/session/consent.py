@@ -74,7 +74,7 @@ def contract_of(root: Path, shipped: Contract, consent: Consent) -> tuple[Contra
     if own is None:
         return shipped, []
     if not own.is_allowed:
-        return shipped, [f"{CONTRACT_FILE} is not in force: nobody allowed its content; `jeeves allow` does"]
+        return shipped, [f"{CONTRACT_FILE} is not in force until the person runs `jeeves allow`"]
     try:
         text = read_text_file(root / CONTRACT_FILE, MAX_BYTES)
         if hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() != own.sha256:
@@ -93,5 +93,8 @@ def project_rules(root: Path, consent: Consent) -> tuple[dict[str, str], list[st
         if found.is_allowed:
             rules[found.file] = read_text_file(root / found.file, MAX_BYTES)[:MAX_RULES_CHARS]
         else:
-            notes.append(f"the rules in {found.file} are not in force: nobody allowed them; `jeeves allow` does")
+            notes.append(
+                f"the rules in {found.file} are not in force until the person runs `jeeves allow`; you may read the "
+                "file, but it binds nobody"
+            )
     return rules, notes
