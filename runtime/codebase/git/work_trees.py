@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from runtime.codebase.git.git_folder import find_git_folder
+from runtime.codebase.git.git_folder import find_git_folder, read_bounded
 from runtime.codebase.git.git_locks import locked, publish
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.writable import Writable
@@ -21,6 +21,7 @@ from runtime.errors import GitWriteError
 
 BRANCH_PREFIX = "llm_task_"
 MAX_DIGESTED_FILES = 10_000
+MAX_POINTER_BYTES = 8_192
 MAX_ARGUMENTS = 500
 
 IsOurs = Callable[[str], bool]
@@ -207,15 +208,18 @@ def check_out(folder: Path) -> None:
 
 
 def remove_linked(top: Path, branch: str, folders: Collection[Path]) -> None:
-    """Remove the linked work tree of a branch, if it lies below one of `folders`; others are left as they are."""
+    """Remove the linked work tree of a branch, if it is the one that was made for it below one of `folders`.
+
+    What the repository says of its place decides nothing: it could name any folder of this machine.
+    """
     of_top = find_git_folder(top)
     if of_top is None:
         return
     admin = of_top.common / "worktrees" / branch
-    try:
-        marker = Path((admin / "gitdir").read_text().strip())
-    except OSError:
-        return
-    if any(marker.parent.is_relative_to(place) for place in folders):
-        shutil.rmtree(marker.parent, ignore_errors=True)
-        shutil.rmtree(admin, ignore_errors=True)
+    said = read_bounded(admin / "gitdir", MAX_POINTER_BYTES)
+    named = Path((said or "").strip()).parent
+    for place in folders:
+        made = place.resolve() / branch.removeprefix(BRANCH_PREFIX)
+        if said is not None and not made.is_symlink() and named == made:
+            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(admin, ignore_errors=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from runtime.codebase.git.git_folder import GitFolder, find_git_folder
+from runtime.codebase.git.git_folder import GitFolder, find_git_folder, read_bounded
 from runtime.codebase.git.identity import Identity, demands_signature, identity_of
 from runtime.errors import GitWriteError
 
@@ -20,6 +20,7 @@ _UNDER_WAY = {
     "BISECT_LOG": "a bisection is under way; end it with 'git bisect reset'",
 }
 _BRANCH = "ref: refs/heads/"
+MAX_HEAD_BYTES = 8_192
 
 
 class Writable(msgspec.Struct, frozen=True):
@@ -58,10 +59,10 @@ def writable(root: Path, environment: Mapping[str, str] | None = None) -> Writab
 
 
 def _head_line(folder: GitFolder) -> str:
-    try:
-        return (folder.private / "HEAD").read_text("utf-8", "surrogateescape").strip()
-    except OSError as error:
-        raise GitWriteError(f"{folder.private}/HEAD cannot be read: {error.strerror}") from error
+    text = read_bounded(folder.private / "HEAD", MAX_HEAD_BYTES)
+    if text is None:
+        raise GitWriteError(f"{folder.private}/HEAD cannot be read")
+    return text.strip()
 
 
 def _hooks(folder: GitFolder) -> tuple[str, ...]:

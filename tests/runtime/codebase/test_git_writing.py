@@ -226,6 +226,22 @@ def test_the_branch_that_is_out_and_other_branches_are_not_laid_aside(root: Path
             lay_aside(root, name, WHO, root.parent / "trees", is_ours, 0)
 
 
+@pytest.mark.parametrize("way", ["{trees}/../victim/.git", "{victim}/.git", "", "{trees}/s1/../../victim/.git"])
+def test_a_repository_that_lies_of_its_work_trees_has_nothing_else_removed(root: Path, way: str) -> None:
+    victim, trees = root.parent / "victim", root.parent / "trees"
+    victim.mkdir()
+    (trees / "s1").mkdir(parents=True)
+    (victim / "kept").write_text("mine")
+    git(root, "branch", "llm_task_s1")
+    admin = root / ".git" / "worktrees" / "llm_task_s1"
+    admin.mkdir(parents=True)
+    (admin / "gitdir").write_text(way.format(trees=trees, victim=victim))
+    (admin / "HEAD").write_text("ref: refs/heads/llm_task_s1\n")
+    (admin / "commondir").write_text("../..\n")
+    lay_aside(root, "llm_task_s1", WHO, trees, is_ours, 0)
+    assert (victim / "kept").read_text() == "mine"
+
+
 def trap(path: Path, mark: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\ntouch {mark}\ncat\n")

@@ -112,11 +112,18 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
     log = open_run_log(options, "supervisor-0")
     log.close()
     stores.close()
-    assert len(parts) == 9
+    assert len(parts) == 10
     assert "open sesame" not in repr(options)
     if place.server is None:
         found = sorted(str(path.relative_to(tmp_path / "state")) for path in (tmp_path / "state").rglob("*.sqlite"))
-        names = ["cache.sqlite", "journal.sqlite", "queues.sqlite", "relations.sqlite", "sessions.sqlite"]
+        names = [
+            "cache.sqlite",
+            "code_changes.sqlite",
+            "journal.sqlite",
+            "queues.sqlite",
+            "relations.sqlite",
+            "sessions.sqlite",
+        ]
         names += ["tool_metrics.sqlite", "usage.sqlite"]
         assert found == sorted([*names, "runs/supervisor-0.sqlite"])
         return
@@ -126,5 +133,6 @@ def test_everything_is_opened_where_the_options_say(place: Place, tmp_path: Path
         ]
         for schema in schemas:
             changes.execute(f'DROP SCHEMA "{schema}" CASCADE')
-    names = ["cache", "journal", "queues", "relations", "runs_supervisor_0", "sessions", "tool_metrics", "usage"]
+    names = ["cache", "code_changes", "journal", "queues", "relations", "runs_supervisor_0", "sessions"]
+    names += ["tool_metrics", "usage"]
     assert sorted(schemas) == [f"{prefix}_{name}" for name in names]

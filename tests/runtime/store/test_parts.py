@@ -39,7 +39,17 @@ def test_parts_have_databases_and_queries_of_their_own() -> None:
     queries = [query for part in EVERY for query in part.queries]
     assert len(queries) == len(set(queries))
     own = [part.name for part in EVERY if part.shares is None]
-    assert sorted(own) == ["cache", "journal", "queues", "relations", "runs", "sessions", "tool_metrics", "usage"]
+    assert sorted(own) == [
+        "cache",
+        "code_changes",
+        "journal",
+        "queues",
+        "relations",
+        "runs",
+        "sessions",
+        "tool_metrics",
+        "usage",
+    ]
     assert {part.shares for part in EVERY} - {None} <= set(own)
 
 

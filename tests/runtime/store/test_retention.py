@@ -35,7 +35,17 @@ from tests.runtime.store.conftest import BACKENDS
 
 CUTOFF_MS = 1_000_000
 PARTS = all_parts(store_parts())
-COUNTED = ("runs", "logs", "journals", "sessions", "cached", "relations", "dead_letters", "abandoned_tasks")
+COUNTED = (
+    "runs",
+    "logs",
+    "journals",
+    "sessions",
+    "cached",
+    "relations",
+    "dead_letters",
+    "abandoned_tasks",
+    "code_changes",
+)
 AGES = [(CUTOFF_MS - 1, True), (CUTOFF_MS, False), (CUTOFF_MS + 1, False)]
 
 
