@@ -15,7 +15,7 @@ from runtime.contracts import duties
 from runtime.contracts.contract import END, ESCALATION, Condition, Contract, PhaseRule
 from runtime.contracts.duties import Effect, Observed, Outcome
 from runtime.contracts.payloads import problems_in
-from runtime.contracts.phase_order import first_phase, has_trait, next_phase
+from runtime.contracts.phase_order import first_phase, next_phase
 from runtime.contracts.session_state import Escalation, SessionState, Task
 
 ErrorCode = Literal["", "payload_mismatch", "session_over", "waits_for_person"]
@@ -195,8 +195,3 @@ def _escalation(state: SessionState, at_ms: int) -> Escalation:
         "Answer with advice to try again, or end the session; its branch is kept."
     )
     return Escalation(f"{state.session_id}-q{state.visit}", question, at_ms)
-
-
-def makes_branch(contract: Contract, state: SessionState) -> bool:
-    """Return whether the session works on a branch of its own."""
-    return not has_trait(contract, state, "no_branch")

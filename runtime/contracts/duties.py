@@ -109,20 +109,20 @@ def _frame(contract: Contract, state: SessionState, payload: Mapping[str, Any], 
         if is_quoted(given["quote"], state.query):
             slots[name] = Slot(given["value"], given["quote"])
         else:
-            dropped.append(name)
+            dropped.append(f"{name}: its quote is not in the query")
     symbols: list[str] = []
     bands: dict[str, str] = {}
     for entry in payload.get("target_symbols") or ():
         symbol = entry["value"]
         bands[symbol] = band_of(contract, observed.similarities.get(symbol))
         if not is_quoted(entry["quote"], state.query):
-            dropped.append(f"target_symbols '{symbol}'")
+            dropped.append(f"target_symbols '{symbol}': its quote is not in the query")
         elif bands[symbol] == "rejected":
-            dropped.append(f"target_symbols '{symbol}' (it has nothing to do with the query)")
+            dropped.append(f"target_symbols '{symbol}': it is too unlike the query")
         else:
             symbols.append(symbol)
     frame = Frame(slots, tuple(dict.fromkeys(symbols)), bands, tuple(dropped))
-    notes = tuple(f"dropped from the frame, its quote is not in the query: {name}" for name in dropped)
+    notes = tuple(f"dropped from the frame: {name}" for name in dropped)
     return Outcome(state.with_(frame=frame), notes=notes)
 
 

@@ -12,31 +12,17 @@ from typing import Any
 
 import msgspec
 
-from runtime.codebase.git.git_folder import find_git_folder
+from runtime.codebase.git.git_folder import find_git_folder, read_bounded
 from runtime.errors import InputError, RepositoryError
+from runtime.primitives.text_files import read_text_file
 
 SHIPPED = Path(__file__).resolve().parents[2] / "configs" / "contracts"
 FOLDER = ".code-intel"
 CLIENT_FILE = ".mcp.json"
+MAX_BYTES = 1_000_000
 CLIENT_ENTRY = {"command": "jeeves", "args": ["mcp", "--repo", ".", "--tools", "all"]}
 CODEX_HINT = '[mcp_servers.jeeves]\ncommand = "jeeves"\nargs = ["mcp", "--repo", ".", "--tools", "all"]\n'
 
-CONFIG = {
-    "version": "1.0",
-    "source_dirs": [],
-    "exclude_patterns": [],
-    "sync_ttl_hours": 1,
-    "sync_on_start": True,
-}
-CONTEXT = """\
-# Where the rules of this project stand. They bind sessions once `jeeves allow` has allowed their content.
-project_rules:
-  sources: [CLAUDE.md, AGENTS.md]
-doc_research:
-  enabled: true
-  docs_path: [docs/]
-  default_prompts: [document_research.md]
-"""
 COMMANDS: Mapping[str, str] = {
     ".claude/commands/code.md": "code.md",
     ".claude/commands/outcome.md": "outcome.md",
@@ -54,11 +40,13 @@ class Written(msgspec.Struct, frozen=True):
 
 
 def write_project_files(root: Path, *, with_contract: bool = False) -> Written:
-    """Write the files of a project. Raises InputError for a client file that cannot be read or written."""
+    """Write the files of a project. Raises InputError for a file that cannot be read or written, or behind a link."""
     wanted = {f"{FOLDER}/{name}": text for name, text in _folder_texts(with_contract=with_contract).items()}
     wanted |= {path: (SHIPPED / "commands" / name).read_text("utf-8") for path, name in COMMANDS.items()}
     written: list[str] = []
     kept: list[str] = []
+    for path in (*wanted, CLIENT_FILE):
+        _refuse_links(root, path)
     try:
         for path, text in wanted.items():
             (written if _written(root / path, text) else kept).append(path)
@@ -69,9 +57,17 @@ def write_project_files(root: Path, *, with_contract: bool = False) -> Written:
     return Written(tuple(written), tuple(kept), is_ignored)
 
 
+def _refuse_links(root: Path, path: str) -> None:
+    """Raise InputError if a path leads through a link: a repository could have files elsewhere written."""
+    place = root
+    for part in Path(path).parts:
+        place = place / part
+        if place.is_symlink():
+            raise InputError(f"{place} is a link, and nothing is written through one; replace it, or remove it")
+
+
 def _folder_texts(*, with_contract: bool) -> dict[str, str]:
-    texts = {"config.json": json.dumps(CONFIG, indent=2) + "\n", "context.yml": CONTEXT, "agreements/.keep": ""}
-    texts |= {f"guides/{path.name}": path.read_text("utf-8") for path in sorted((SHIPPED / "guides").glob("*.md"))}
+    texts = {f"guides/{path.name}": path.read_text("utf-8") for path in sorted((SHIPPED / "guides").glob("*.md"))}
     if with_contract:
         texts["phase_contract.yml"] = (SHIPPED / "code_change.yaml").read_text("utf-8")
     return texts
@@ -91,7 +87,7 @@ def _written(path: Path, text: str) -> bool:
 def _with_entry(path: Path) -> bool:
     """Add our entry to a client's file of servers, beside those that it has."""
     try:
-        known: Any = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        known: Any = json.loads(read_text_file(path, MAX_BYTES)) if path.exists() else {}
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON, so no server was added to it: {error}") from error
     servers = known.get("mcpServers", {}) if isinstance(known, dict) else None
@@ -119,7 +115,8 @@ def _ignored(root: Path, paths: list[str]) -> bool:
         return False
     listed = folder.common / "info" / "exclude"
     listed.parent.mkdir(exist_ok=True)
-    known = listed.read_text("utf-8", "surrogateescape") if listed.exists() else ""
+    folder.check(listed.parent)
+    known = read_bounded(listed, MAX_BYTES) or ""
     below = root.resolve().relative_to(folder.top).as_posix()
     prefix = "/" if below == "." else f"/{below}/"
     lines = dict.fromkeys(

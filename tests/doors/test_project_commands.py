@@ -19,7 +19,7 @@ def project(tmp_path: Path) -> Path:
 def test_init_writes_what_agents_need_once_and_leaves_the_work_tree_clean(jeeves: Program, project: Path) -> None:
     first = jeeves.run("init", "--repo", str(project))
     assert first.status == 0, first.err
-    assert "wrote  .code-intel/config.json" in first.out
+    assert "wrote  .code-intel/guides/intervention.md" in first.out
     assert git(project, "status", "--porcelain") == ""
     entry = json.loads((project / ".mcp.json").read_text())["mcpServers"]["jeeves"]
     assert entry["args"][0] == "mcp"
@@ -37,6 +37,19 @@ def test_init_keeps_the_servers_that_a_client_has_and_refuses_what_is_no_json(je
     (project / ".mcp.json").write_text("{not json")
     refused = jeeves.run("init", "--repo", str(project))
     assert (refused.status, "is not JSON" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("link", [".claude", ".code-intel", ".mcp.json", ".codex/prompts"])
+def test_init_writes_nothing_through_a_link_of_the_repository(jeeves: Program, project: Path, link: str) -> None:
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("{}")
+    (project / link).parent.mkdir(exist_ok=True)
+    (project / link).symlink_to(elsewhere / "file" if link.endswith("json") else elsewhere)
+    refused = jeeves.run("init", "--repo", str(project))
+    assert (refused.status, "is a link" in refused.err) == (2, True)
+    assert [path.name for path in elsewhere.iterdir()] == ["file"]
+    assert (elsewhere / "file").read_text() == "{}"
 
 
 def test_what_a_repository_brings_along_is_allowed_by_its_exact_content(jeeves: Program, project: Path) -> None:

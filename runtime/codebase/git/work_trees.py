@@ -93,9 +93,7 @@ def _is_of_base(git: GitWriter, commit: str, base_branch: str) -> bool:
 
 def uncommitted(git: GitWriter) -> list[str]:
     """Return the files that differ from HEAD or are new, ignored ones left out."""
-    listed = git.run(
-        "status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames"
-    )
+    listed = git.run(*_STATUS)
     return [entry[3:] for entry in listed.split("\0") if len(entry) > 3]
 
 

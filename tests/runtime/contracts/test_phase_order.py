@@ -31,8 +31,6 @@ PATHS = {
     ("no_doc_research",): without("DOCUMENT_RESEARCH"),
     ("no_intervention",): WHOLE,
     ("resume",): WHOLE,
-    ("clean",): WHOLE,
-    ("rebuild",): WHOLE,
     ("fast", "no_verify", "no_doc_research"): ["QUERY_FRAME", *READY, "PRE_COMMIT", "MERGE"],
     ("quick", "no_verify"): [*BEFORE, *READY],
 }
