@@ -8,6 +8,7 @@ from serve.cli import (
     ask,
     batch,
     bench,
+    check,
     doctor,
     envelope_json,
     gc,
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("batch")(batch.batch)
+app.command("check")(check.check)
 app.command("gc")(gc.gc)
 app.command("index")(index.index)
 app.command("tool")(tool.tool)

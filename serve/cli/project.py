@@ -41,21 +41,23 @@ def allow(
     yes: Annotated[bool, typer.Option("--yes", help="Allow without asking.")] = False,
     config: Config = None,
 ) -> None:
-    """Allow the contract and the rules that a repository brings along, exactly as they are now."""
-    from actors.capabilities.code_change.session.consent import Consent
+    """Allow the contract, rules and checks that a repository brings along, exactly as they are now."""
+    from actors.capabilities.code_change.session.consent import BINDING_FILES
+    from actors.capabilities.violation_fix.checks.project_rules import RULES_FILE
+    from runtime.codebase.files.consent import Consent
 
     consent = Consent(load_command_settings(config).state_dir)
     root = Path(checked_repository(repo))
-    found = consent.found(root)
+    found = consent.found(root, (*BINDING_FILES, RULES_FILE))
     if not found:
-        say_line("this repository brings no contract and no rules along")
+        say_line("this repository brings no contract, no rules and no checks along")
         return
     for each in found:
         say_line(f"{'allowed ' if each.is_allowed else 'new     '} {each.file}  sha256 {each.sha256[:16]}")
     if all(each.is_allowed for each in found):
         say_line("everything is allowed already")
         return
-    if not yes and not typer.confirm("Have you read them, and shall they bind sessions of changes?"):
+    if not yes and not typer.confirm("Have you read them, and shall they take effect?"):
         raise InputError("nothing was allowed")
     consent.allow(root, {each.file: each.sha256 for each in found})
     say_line(f"allowed {len(found)} files; a changed file needs to be allowed again")

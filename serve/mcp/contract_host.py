@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from actors.capabilities.code_change.session.consent import Consent, contract_of, project_rules
+from actors.capabilities.code_change.session.consent import contract_of, project_rules
 from actors.capabilities.code_change.session.live_session import LiveSession
 from actors.capabilities.code_change.session.owners import Owner
 from actors.capabilities.code_change.session.ports import Confirm, Ports, Similarities, no_similarities, nobody
 from actors.capabilities.code_change.session.sessions import ChangeSessions
 from actors.capabilities.code_change.store.session_store import CODE_CHANGES
+from runtime.codebase.files.consent import Consent
 from runtime.contracts.contract import Contract
 from runtime.contracts.loading import load_contract
 from runtime.errors import RunStateError

@@ -34,6 +34,7 @@ MAY_OPEN = {
     "runtime/codebase/search/ranker.py": "the weights of our own package",
     "runtime/codebase/search/lexicon.py": "the words of our own package",
     "actors/capabilities/code_analysis/answers/confidence.py": "the weights of our own package",
+    "runtime/codebase/files/consent.py": "what the operator allowed, in the state folder",
     "runtime/codebase/git/commits.py": "the copies of HEAD and the index, and messages, in a folder of ours",
     "runtime/codebase/git/work_trees.py": "the copy of the index in a folder of ours",
     "runtime/codebase/git/git_locks.py": "locks of git, which it makes",
