@@ -68,7 +68,7 @@ def clean(
     yes: Annotated[bool, typer.Option("--yes", help="Clean without asking.")] = False,
     config: Config = None,
 ) -> None:
-    """Delete what earlier sessions of changes left: branches (each head is kept for 30 days) and checkpoints."""
+    """Delete what sessions of changes and fixes left: branches (each head is kept for 30 days) and checkpoints."""
     from serve.mcp.change_records import clean as cleaned
     from serve.mcp.change_records import leftovers
 
@@ -79,7 +79,9 @@ def clean(
         say_line(f"branch   {branch}")
     for session_id in found.sessions:
         say_line(f"session  {session_id}")
-    if not found.branches and not found.sessions:
+    for branch in found.fixes:
+        say_line(f"fix      {branch}")
+    if not found.branches and not found.sessions and not found.fixes:
         say_line("nothing was left here")
         return
     if not yes and not typer.confirm("Delete them?"):

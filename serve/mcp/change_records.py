@@ -11,7 +11,8 @@ from actors.capabilities.code_change.evidence.write_guard import is_ours
 from actors.capabilities.code_change.session.owners import is_driven
 from actors.capabilities.code_change.store.session_store import CODE_CHANGES, OutcomeRow, SessionRow, SessionStore
 from runtime.codebase.git.commits import LaidAside, lay_aside, task_branches
-from runtime.codebase.git.work_trees import BRANCH_PREFIX
+from runtime.codebase.git.linked_trees import BRANCH_PREFIX, FIX_PREFIX
+from runtime.codebase.git.side_branches import idle_trees
 from runtime.codebase.git.writable import writable
 from runtime.contracts.answers import answer_of, status_of
 from runtime.contracts.contract import END, Contract
@@ -24,15 +25,19 @@ from runtime.store.opening import has_database, open_store
 from runtime.store.options import store_options
 from serve.mcp.contract_host import OWNERS, SHIPPED, WORK_TREES
 
+FIX_TREES = "fix_trees"
+# A fix has an hour (configs/pipelines/violation_fix.yaml); a work tree that was not touched for longer has no owner.
+FIX_IDLE_S = 4_000.0
 VERDICTS = ("success", "failure", "partial")
 MAX_REASON_CHARS = 4_000
 
 
 class Leftovers(NamedTuple):
-    """Lists branches of earlier sessions, and sessions that no server drives."""
+    """Lists branches of earlier sessions, sessions that no server drives, and branches of fixes that were cut off."""
 
     branches: tuple[str, ...]
     sessions: tuple[str, ...]
+    fixes: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -109,7 +114,8 @@ def leftovers(settings: Settings, root: Path) -> Leftovers:
     kept = {f"{BRANCH_PREFIX}{session_id}" for session_id in driven}
     branches = tuple(branch for branch in task_branches(root) if branch not in kept)
     sessions = tuple(row.state.session_id for row in rows if row.state.session_id not in driven)
-    return Leftovers(branches, sessions)
+    before_s = SystemClock().now_ms() / 1000 - FIX_IDLE_S
+    return Leftovers(branches, sessions, tuple(idle_trees(root, FIX_PREFIX, before_s)))
 
 
 def clean(settings: Settings, root: Path, found: Leftovers) -> list[LaidAside]:
@@ -120,8 +126,12 @@ def clean(settings: Settings, root: Path, found: Leftovers) -> list[LaidAside]:
         for session_id in found.sessions:
             row = _known(store, session_id)
             store.amend(row.state.with_(phase=END, outcome="discarded"), "cleaned", {})
-    below = settings.state_dir / WORK_TREES
-    return [lay_aside(root, branch, who, below, is_ours, now_s) for branch in found.branches]
+    below = {WORK_TREES: found.branches, FIX_TREES: found.fixes}
+    return [
+        lay_aside(root, branch, who, settings.state_dir / folder, is_ours, now_s)
+        for folder, branches in below.items()
+        for branch in branches
+    ]
 
 
 def _known(store: SessionStore, session_id: str) -> SessionRow:

@@ -36,7 +36,8 @@ MAY_OPEN = {
     "actors/capabilities/code_analysis/answers/confidence.py": "the weights of our own package",
     "runtime/codebase/files/consent.py": "what the operator allowed, in the state folder",
     "runtime/codebase/git/commits.py": "the copies of HEAD and the index, and messages, in a folder of ours",
-    "runtime/codebase/git/work_trees.py": "the copy of the index in a folder of ours",
+    "runtime/codebase/git/linked_trees.py": "the copy of the index in a folder of ours",
+    "runtime/codebase/git/side_branches.py": "the copy of the index, and messages, in a folder of ours",
     "runtime/codebase/git/git_locks.py": "locks of git, which it makes",
 }
 
