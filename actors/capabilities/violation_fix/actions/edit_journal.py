@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.codebase.files.regular_file import read_below
 from runtime.errors import FileEditError
 from runtime.primitives.text_files import read_bytes_file
 
@@ -44,8 +45,9 @@ class EditJournal:
 
     def read(self, file: str) -> bytes:
         """Return the content of a file of the work tree. Raises FileEditError."""
+        self._place(file)
         try:
-            return read_bytes_file(self._place(file), MAX_FILE_BYTES)
+            return read_below(self._root, file, MAX_FILE_BYTES)
         except OSError as error:
             raise FileEditError(f"{file} cannot be read: {error.strerror}", file=file) from error
 
