@@ -90,7 +90,7 @@ class EditJournal:
     def _place(self, file: str) -> Path:
         """Return the place of a regular file below the root, which no link leads to."""
         place = self._root / file
-        if os.path.isabs(file) or ".." in Path(file).parts or ".git" in Path(file).parts or "\0" in file:
+        if Path(file).is_absolute() or ".." in Path(file).parts or ".git" in Path(file).parts or "\0" in file:
             raise FileEditError(f"{file!r} is not a path inside the repository", file=file)
         parts = [self._root.joinpath(*Path(file).parts[:depth]) for depth in range(1, len(Path(file).parts) + 1)]
         if any(part.is_symlink() for part in parts):

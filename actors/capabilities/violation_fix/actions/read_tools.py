@@ -1,4 +1,4 @@
-"""Reads lines of the work tree, and definitions of symbols, for a policy that needs more than the violating function."""
+"""Reads lines of the work tree, and definitions of symbols, for policies that need more than the function itself."""
 
 from __future__ import annotations
 
