@@ -6,7 +6,8 @@ The tree stands in one module of over 400 lines, so that each class and exit sta
     ├── InputError                 the caller's input cannot be used (exit status 2)
     │   ├── QuestionError
     │   ├── RepositoryError
-    │   │   └── GitWriteError      git cannot write there as it stands: `problems`
+    │   │   ├── GitWriteError      git cannot write there as it stands: `problems`
+    │   │   └── FileEditError      a file of a work tree cannot be edited: `file`
     │   ├── SettingsError
     │   ├── UnknownNameError       a pipeline, tool, job or run of that name does not exist
     │   ├── RunStateError          the run's state does not allow the operation
@@ -110,6 +111,12 @@ class GitWriteError(RepositoryError):
     """Says why git cannot write to a repository, and what to do about it."""
 
     code = "git_write_refused"
+
+
+class FileEditError(RepositoryError):
+    """Says why a file of a work tree cannot be edited, and what to do about it."""
+
+    code = "file_edit_refused"
 
 
 class SettingsError(InputError):
