@@ -48,6 +48,7 @@ class LoopDetector:
             found.description,
             suggestions_for(self._advice, found.kind, record.action, record.error_category),
             found.evidence,
+            found.count,
             record.step,
             record.action,
             record.parameters,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+import msgspec
 
 from runtime.loops.progress import JudgedStep
 from runtime.loops.records import LoopKind, StepRecord
@@ -17,13 +19,14 @@ from runtime.loops.thresholds import Thresholds
 MAX_EVIDENCE = 8
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """Holds what a watcher found; `detector` adds suggestions."""
 
     kind: LoopKind
     confidence: float
     description: str
     evidence: tuple[str, ...]
+    count: int
 
 
 class Watcher(Protocol):
@@ -54,7 +57,7 @@ class IdenticalAction:
         if self._count < self._threshold:
             return None
         text = f"'{record.action}' was repeated {self._count} times with the same parameters and brought nothing new"
-        return Found("identical_action", 1.0, text, tuple(self._lines))
+        return Found("identical_action", 1.0, text, tuple(self._lines), self._count)
 
 
 def _is_same(record: StepRecord, last: StepRecord) -> bool:
@@ -92,7 +95,7 @@ class ErrorCycle:
             return None
         names = f"'{self._failures[-2].action}' and '{self._failures[-1].action}'"
         text = f"{names} fail in turn; {self._returns} times the one was returned to after the other had failed"
-        return Found("error_cycle", 0.9, text, tuple(record.line for record in self._failures))
+        return Found("error_cycle", 0.9, text, tuple(record.line for record in self._failures), self._returns)
 
 
 def _is_return(failures: deque[StepRecord]) -> bool:
@@ -133,7 +136,7 @@ class SemanticLoop:
             return None
         names = ", ".join(f"'{name}'" for name in actions)
         text = f"{names} all fail with '{category}', {len(self._failures)} times in a row"
-        return Found("semantic_loop", 0.85, text, tuple(f.line for f in self._failures))
+        return Found("semantic_loop", 0.85, text, tuple(f.line for f in self._failures), len(self._failures))
 
 
 class RepeatedErrors:
@@ -159,7 +162,7 @@ class RepeatedErrors:
         if count < self._threshold:
             return None
         text = f"the same error was recorded {count} times, with no edit carried out in between"
-        return Found("semantic_loop", 0.8, text, tuple(self._lines))
+        return Found("semantic_loop", 0.8, text, tuple(self._lines), count)
 
 
 class Oscillation:
@@ -191,7 +194,7 @@ class Oscillation:
         if self._returns < self._threshold:
             return None
         text = f"the files and the results of checks came back to an earlier state {self._returns} times"
-        return Found("oscillation", 0.85, text, tuple(self._lines))
+        return Found("oscillation", 0.85, text, tuple(self._lines), self._returns)
 
 
 class NoProgress:
@@ -220,7 +223,7 @@ class NoProgress:
         if self._length < self._threshold or step.is_settling or not is_pointless:
             return None
         text = f"the last {self._length} actions brought no new fact, no new file and no other state"
-        return Found("no_progress", 0.75, text, tuple(self._lines))
+        return Found("no_progress", 0.75, text, tuple(self._lines), self._length)
 
 
 class RepeatedChecks:
@@ -246,7 +249,7 @@ class RepeatedChecks:
         if count < self._threshold:
             return None
         text = f"a check had the same result {count} times, with no edit carried out in between"
-        return Found("no_progress", 0.7, text, tuple(self._lines))
+        return Found("no_progress", 0.7, text, tuple(self._lines), count)
 
 
 WATCHERS: tuple[tuple[str, Callable[[int], Watcher]], ...] = (

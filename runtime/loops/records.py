@@ -63,7 +63,7 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 class Detection(msgspec.Struct, frozen=True):
     """Describes a detected loop: its kind, the confidence (0 to 1), what to try instead, and the steps that prove it.
 
-    `action` and `parameters` are those of the step that closed the loop.
+    `count` is the figure that met the threshold; `action` and `parameters` are those of the step that closed the loop.
     """
 
     kind: LoopKind
@@ -71,6 +71,7 @@ class Detection(msgspec.Struct, frozen=True):
     description: str
     suggestions: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    count: int = 0
     step: int = 0
     action: str = ""
     parameters: str = ""
