@@ -17,8 +17,8 @@ from runtime.context.answer_context import AnswerContext, Excerpt
 from runtime.context.budget import Budget, Count, FittedContext, estimated_tokens, fit_context
 from runtime.context.fields import MAX_NAME_CHARS, MAX_STATEMENT_CHARS
 from runtime.context.models import Fact as Conclusion
-from runtime.context.understanding import MAX_FACTS
 from runtime.context.models import FactCategory, Understanding
+from runtime.context.understanding import MAX_FACTS
 
 FACT_DOC_CHARS = 200
 # A passage is one or two sentences that answer, so it is shown whole.
