@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from runtime.loops.progress import JudgedStep
-from runtime.loops.records import LoopKind, StepRecord
+from runtime.loops.records import LOOKING, LoopKind, StepRecord
 from runtime.loops.thresholds import Thresholds
 
 MAX_EVIDENCE = 8
@@ -48,7 +48,7 @@ class IdenticalAction:
     def see(self, step: JudgedStep) -> Found | None:
         """Take in the next step."""
         record, last = step.record, self._last
-        is_repeated = last is not None and not step.is_learning and _is_same(record, last)
+        is_repeated = last is not None and not record.has_news and _is_same(step, last)
         self._count = self._count + 1 if is_repeated else 1
         if not is_repeated:
             self._lines.clear()
@@ -60,10 +60,12 @@ class IdenticalAction:
         return Found("identical_action", 1.0, text, tuple(self._lines), self._count)
 
 
-def _is_same(record: StepRecord, last: StepRecord) -> bool:
+def _is_same(step: JudgedStep, last: StepRecord) -> bool:
+    record = step.record
     if (record.action, record.parameters) != (last.action, last.parameters):
         return False
-    return record.state == last.state or (record.error != "" and record.error == last.error)
+    has_same_error = record.error != "" and record.error == last.error and not step.is_changed
+    return record.state == last.state or has_same_error
 
 
 class ErrorCycle:
@@ -183,7 +185,7 @@ class Oscillation:
         is_learnt = record.has_new_checks or (not step.is_changed and step.is_learning)
         if is_learnt:
             self._returns = 0
-        if not step.is_changed:
+        if not step.is_changed or record.group in LOOKING:
             return None
         self._lines.append(record.line)
         is_return = record.state in self._visited

@@ -14,9 +14,9 @@ class JudgedStep(NamedTuple):
     """Adds to a record what the steps before it make of it.
 
     `is_changed`: the agent itself brought about another state. `is_attempt`: an edit that was carried out, also one
-    that the system took back, unless the same edit was tried in the same state before. `is_learning`: something other
-    than an error is known that was not. `is_settling`: a check, or another look at something known, that an attempt
-    gave reason for; once for each attempt.
+    that the system took back, unless the same edit was tried in the same state before. `is_learning`: the state
+    changed, or something other than an error is known that was not; results of checks that alternate are known.
+    `is_settling`: a check, or another look at something known, that an attempt gave reason for; once for each attempt.
     """
 
     record: StepRecord
@@ -42,6 +42,7 @@ class Progress:
 
     def __init__(self, initial_state: str | None = None) -> None:
         self._state = initial_state
+        self._seen = set() if initial_state is None else {initial_state}
         self._tried: set[tuple[str, str, str]] = set()
         self._looks: set[tuple[str, str]] = set()
         self._looks_since_attempt: set[tuple[str, str]] = set()
@@ -54,7 +55,9 @@ class Progress:
         is_own = not record.is_by_system and not record.is_state_restored
         is_changed = is_own and record.state != before
         is_attempt = record.group not in LOOKING and (is_changed or self._is_new_taken_back(record, before))
-        is_learning = is_changed or record.has_new_facts or record.has_new_checks or record.has_new_files
+        is_other = is_changed and (record.group not in LOOKING or record.state not in self._seen)
+        is_learning = is_other or record.has_news
+        self._seen.add(record.state)
         is_settling = not is_learning and self._is_settling(record)
         if record.group in LOOKING and not record.is_by_system:
             self._looks.add((record.action, record.parameters))

@@ -53,6 +53,11 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.outcome in FAILING
 
     @property
+    def has_news(self) -> bool:
+        """True if anything but an error was recorded for the first time."""
+        return self.has_new_facts or self.has_new_checks or self.has_new_files
+
+    @property
     def line(self) -> str:
         """The step in one line, as evidence."""
         target = f" {self.target}" if self.target else ""
