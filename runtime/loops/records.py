@@ -17,7 +17,9 @@ ActionGroup = Literal["edit", "extract", "check", "read", "end", "other"]
 LoopKind = Literal["identical_action", "error_cycle", "semantic_loop", "oscillation", "no_progress"]
 
 FAILING: frozenset[Outcome] = frozenset({"failure", "fatal"})
+EDITING: frozenset[ActionGroup] = frozenset({"edit", "extract"})
 LOOKING: frozenset[ActionGroup] = frozenset({"check", "read"})
+SETTLING: frozenset[ActionGroup] = LOOKING | {"end"}
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -164,6 +164,22 @@ def test_a_round_of_three_states_is_a_loop_at_the_second_return() -> None:
     assert log.add("edit", "b", state="b", has_new_facts=True).found() == "oscillation 5"
 
 
+def test_a_state_that_the_agent_returns_to_between_others_is_a_loop() -> None:
+    log = Log()
+    for state in "abac":
+        log.add("edit", state, state=state)
+    assert log.found() is None
+    assert log.add("edit", "a", state="a").found() == "oscillation 5"
+
+
+def test_returns_far_apart_in_a_long_run_are_no_loop() -> None:
+    log = Log()
+    for number in range(9):
+        for state in (f"{number} a", f"{number} b", f"{number} a"):
+            log.add("edit", state, state=state)
+    assert log.found() is None
+
+
 def test_undoing_an_edit_once_and_making_it_again_is_no_loop() -> None:
     log = Log().add("edit", "1", state="a").add("tests", has_new_checks=True).add("edit", "2", state="s0")
     assert log.add("tests").add("edit", "1", state="a").add("tests").found() is None
