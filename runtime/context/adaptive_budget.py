@@ -31,8 +31,8 @@ class BudgetLimits(Frozen):
 class LoopWarning(Frozen):
     """Warns of the first loop, for the next context; `state` is the digest of the state that it ran in.
 
-    `parameters` is the digest of the blocked parameters; None: the action is blocked whatever its parameters, and if
-    `is_blocking` is false nothing is, because that action ends the task or the block was lifted.
+    The action is blocked with the parameters of this digest, as long as `is_blocking` is true: not if that action ends
+    the task, nor after something changed or was learnt.
     """
 
     step: NonNegative
@@ -41,7 +41,7 @@ class LoopWarning(Frozen):
     suggestions: Lines = ()
     evidence: Lines = ()
     action: Name
-    parameters: Name | None = None
+    parameters: str = ""
     state: str = ""
     is_blocking: bool = True
 
@@ -69,7 +69,7 @@ class BudgetState(Frozen):
         warning = self.warning
         if warning is None or not warning.is_blocking or warning.action != action:
             return None
-        return warning.reason if warning.parameters in {None, parameters} else None
+        return warning.reason if warning.parameters == parameters else None
 
 
 class BudgetVerdict(NamedTuple):
@@ -151,7 +151,7 @@ def _warning(detection: Detection | None, record: StepRecord) -> LoopWarning | N
         suggestions=detection.suggestions,
         evidence=detection.evidence,
         action=record.action,
-        parameters=(record.parameters or None) if detection.kind == "identical_action" else None,
+        parameters=record.parameters,
         state=record.state,
         is_blocking=record.group != "end",
     )

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from runtime.context.actions import ActionRecord
+from runtime.context.fact_extraction import is_specific
 from runtime.context.understanding import Fact, FactCategory
 from runtime.loops.error_categories import error_category, error_digest
 from runtime.loops.records import ActionGroup, StepRecord
@@ -102,9 +103,11 @@ class LoopRecorder:
     ) -> StepRecord:
         """Return the record of the next action.
 
-        `state` is the digest after it (see `state_digest`); `facts` are those that it produced; `files_read` are paths,
+        `state` is the digest after it (see `state_digest`); `facts` are those that it produced, of which those
+        that say no more than the result do not count; `files_read` are paths,
         or `path:first-last` for parts. `category` overrides the category of the error's text.
         """
+        facts = [fact for fact in facts if is_specific(fact)]
         new = {fact.category for fact in facts if (fact.category, fact.statement) not in self._known}
         has_new_files = any(file not in self._files for file in files_read)
         self.know(facts, files_read)

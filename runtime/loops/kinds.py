@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from runtime.loops.progress import JudgedStep
-from runtime.loops.records import LoopKind, StepRecord
+from runtime.loops.records import LOOKING, LoopKind, StepRecord
 from runtime.loops.thresholds import Thresholds
 
 MAX_EVIDENCE = 8
@@ -48,7 +48,7 @@ class IdenticalAction:
     def see(self, step: JudgedStep) -> Found | None:
         """Take in the next step."""
         record, last = step.record, self._last
-        is_repeated = last is not None and not step.is_learning and _is_same(record, last)
+        is_repeated = last is not None and not record.has_news and _is_same(step, last)
         self._count = self._count + 1 if is_repeated else 1
         if not is_repeated:
             self._lines.clear()
@@ -60,10 +60,12 @@ class IdenticalAction:
         return Found("identical_action", 1.0, text, tuple(self._lines), self._count)
 
 
-def _is_same(record: StepRecord, last: StepRecord) -> bool:
+def _is_same(step: JudgedStep, last: StepRecord) -> bool:
+    record = step.record
     if (record.action, record.parameters) != (last.action, last.parameters):
         return False
-    return record.state == last.state or (record.error != "" and record.error == last.error)
+    has_same_error = record.error != "" and record.error == last.error and not step.is_changed
+    return record.state == last.state or has_same_error
 
 
 class ErrorCycle:
@@ -166,7 +168,7 @@ class RepeatedErrors:
 
 
 class Oscillation:
-    """Finds states that the agent returns to. Each return counts until something is learnt.
+    """Finds states that the agent returns to. Each return counts until something is learnt, or two new states follow.
 
     The state before the first step was not brought about by the agent, nor is one that the system restores.
     """
@@ -174,7 +176,7 @@ class Oscillation:
     def __init__(self, threshold: int) -> None:
         self._threshold = threshold
         self._visited: set[str] = set()
-        self._returns = 0
+        self._returns = self._new_states = 0
         self._lines: deque[str] = deque(maxlen=MAX_EVIDENCE)
 
     def see(self, step: JudgedStep) -> Found | None:
@@ -183,11 +185,14 @@ class Oscillation:
         is_learnt = record.has_new_checks or (not step.is_changed and step.is_learning)
         if is_learnt:
             self._returns = 0
-        if not step.is_changed:
+        if not step.is_changed or record.group in LOOKING:
             return None
         self._lines.append(record.line)
         is_return = record.state in self._visited
         self._visited.add(record.state)
+        self._new_states = 0 if is_return else self._new_states + 1
+        if self._new_states >= 2:
+            self._returns = 0
         if not is_return or is_learnt:
             return None
         self._returns += 1
@@ -200,26 +205,26 @@ class Oscillation:
 class NoProgress:
     """Finds a stretch of steps that neither changed nor brought anything.
 
-    Steps that an attempt gave reason for, and attempts that the system took back, lengthen the stretch. It is a loop
-    only if it has two steps without such a reason, or as many attempts as the threshold.
+    Steps that an attempt gave reason for, and new tries that failed or were taken back, lengthen the stretch. It is a
+    loop only if it has two steps without such a reason, or as many tries as the threshold.
     """
 
     def __init__(self, threshold: int) -> None:
         self._threshold = threshold
         self._lines: deque[str] = deque(maxlen=MAX_EVIDENCE)
-        self._length = self._idle = self._attempts = 0
+        self._length = self._idle = self._tries = 0
 
     def see(self, step: JudgedStep) -> Found | None:
         """Take in the next step."""
         if step.is_news:
             self._lines.clear()
-            self._length = self._idle = self._attempts = 0
+            self._length = self._idle = self._tries = 0
             return None
         self._lines.append(step.record.line)
         self._length += 1
-        self._attempts += step.is_attempt
-        self._idle += not step.is_attempt and not step.is_settling
-        is_pointless = self._idle >= 2 or self._attempts >= self._threshold
+        self._tries += step.is_try
+        self._idle += not step.is_try and not step.is_settling
+        is_pointless = self._idle >= 2 or self._tries >= self._threshold
         if self._length < self._threshold or step.is_settling or not is_pointless:
             return None
         text = f"the last {self._length} actions brought no new fact, no new file and no other state"

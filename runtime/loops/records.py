@@ -17,7 +17,9 @@ ActionGroup = Literal["edit", "extract", "check", "read", "end", "other"]
 LoopKind = Literal["identical_action", "error_cycle", "semantic_loop", "oscillation", "no_progress"]
 
 FAILING: frozenset[Outcome] = frozenset({"failure", "fatal"})
+EDITING: frozenset[ActionGroup] = frozenset({"edit", "extract"})
 LOOKING: frozenset[ActionGroup] = frozenset({"check", "read"})
+SETTLING: frozenset[ActionGroup] = LOOKING | {"end"}
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,6 +53,11 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     def is_failing(self) -> bool:
         """True if the action was carried out and failed."""
         return self.outcome in FAILING
+
+    @property
+    def has_news(self) -> bool:
+        """True if anything but an error was recorded for the first time."""
+        return self.has_new_facts or self.has_new_checks or self.has_new_files
 
     @property
     def line(self) -> str:

@@ -54,6 +54,12 @@ def test_a_fact_and_a_file_are_new_once() -> None:
     assert again.checks == first.checks
 
 
+def test_a_fact_that_says_no_more_than_the_result_is_none() -> None:
+    bare = fact("edit_file failed", FactCategory.ERROR).changed(source="edit_file:result")
+    record = LoopRecorder().record(action(), "s", [bare])
+    assert (record.errors, record.has_new_errors) == ((), False)
+
+
 def test_what_was_known_before_the_first_step_is_not_new() -> None:
     recorder = LoopRecorder()
     recorder.know([fact("f has 9 lines")], ["a.py"])
