@@ -10,16 +10,25 @@ import json
 import logging
 from typing import Any, NamedTuple
 
-from runtime.context.yaml_context import to_yaml
-
 from actors.capabilities.violation_fix.actions.text_edits import EditRefused, decoded
 from actors.capabilities.violation_fix.agents.action_menu import BY_NAME, menu
 from actors.capabilities.violation_fix.agents.analysis import analysed, limits_of
 from actors.capabilities.violation_fix.agents.fix_state import ChosenAction, FixState, FixTask, plain, state_of, task_of
 from actors.capabilities.violation_fix.policies.fix_rules import Situation, choose
 from runtime.agents.capability import StageContext, StageInput, StageResult
+from runtime.context.context_builder import ContextBuilder
+from runtime.context.fact_store import FactStore
 from runtime.context.loop_records import digest
-from runtime.context.models import AgentContext, AgentResponse, Analysis, StateSpec
+from runtime.context.models import (
+    MAX_RECENT_ACTIONS,
+    AgentContext,
+    AgentResponse,
+    Analysis,
+    StateSpec,
+    Understanding,
+)
+from runtime.context.section_budgets import FittedText
+from runtime.context.token_estimate import estimated_code_tokens
 from runtime.errors import ModelFailedError
 from runtime.llm.messages import Message
 from runtime.run.stage_view import StageView
@@ -42,11 +51,12 @@ async def gather(context: StageContext, view: StageView) -> StageInput:
     """Build the context of the step."""
     task, state = task_of(view), state_of(view)
     seen = await context.run_blocking(seen_at, task, state)
-    return StageInput({"seen": seen, "yaml": to_yaml(seen.context)})
+    counter = context.llm.counter.count if context.llm is not None else estimated_code_tokens
+    return StageInput({"seen": seen, "fitted": ContextBuilder(count=counter).write(seen.context)})
 
 
 def seen_at(task: FixTask, state: FixState) -> Seen:
-    """Read the file of the violation and build the context. Raises ValidationError for one that is not valid."""
+    """Read the file of the violation and build the context. Raises ContextError for one that is not valid."""
     place = task.workspace
     read = decoded(place.journal.read(task.file), is_python=place.is_python)
     source = "" if isinstance(read, EditRefused) else read.text
@@ -57,19 +67,19 @@ def seen_at(task: FixTask, state: FixState) -> Seen:
         domain["loop"] = {"what": warning.description, "instead": list(warning.suggestions)}
     if state.plan is not None:
         domain["plan"] = state.plan
-    agent = AgentContext(
-        task=task.task,
-        state=StateSpec(
+    agent = ContextBuilder().build(
+        task.task,
+        StateSpec(
             current_step=state.step,
             phase=state.phase,
             verification=state.verification,
-            understanding=state.understanding,
-            recent_actions=state.actions[-5:],
+            understanding=Understanding(facts=FactStore(understanding=state.understanding).for_context()),
+            recent_actions=state.actions[-MAX_RECENT_ACTIONS:],
             files_modified=state.files_modified,
         ),
-        actions=menu(state, analysis),
-        domain_context=domain,
-        precomputed=analysis,
+        menu(state, analysis),
+        domain,
+        analysis,
     )
     return Seen(task, state, agent, source)
 
@@ -78,7 +88,7 @@ async def by_rules(context: StageContext, _view: StageView, given: StageInput) -
     """Choose by rules."""
     seen: Seen = given.facts["seen"]
     response = await context.run_blocking(choose, situation_of(seen))
-    return {"response": response.model_dump(mode="json"), "reasoner": "rules", "context": given.facts["yaml"]}
+    return {"response": response.model_dump(mode="json"), "reasoner": "rules", **_told(given)}
 
 
 def situation_of(seen: Seen) -> Situation:
@@ -106,13 +116,13 @@ async def by_model(context: StageContext, view: StageView, given: StageInput) ->
     """Ask the model for one action; without an answer the rules choose, and the output says so."""
     assert context.llm is not None
     assert context.prompts is not None
-    inputs = {"actions": _actions_told(), "context": given.facts["yaml"]}
+    inputs = {"actions": _actions_told(), **_told(given)}
     key = "decide"
     if context.model_use is not None and context.model_use.prompt_key is not None:
         key = context.model_use.prompt_key
     prompt = context.prompts.render(key, inputs)
     messages = (Message("system", prompt.system), Message("user", prompt.user))
-    told = {"context": given.facts["yaml"]}
+    told = _told(given)
     try:
         answered = await context.llm.generate_object(messages, AgentResponse)
     except ModelFailedError as error:
@@ -120,6 +130,12 @@ async def by_model(context: StageContext, view: StageView, given: StageInput) ->
         log.warning("model.rules_took_over", extra={"run_id": context.key.run_id, "stage": "decide", "reason": why})
         return {**await by_rules(context, view, given), "why_rules": why}
     return {"response": answered.object.model_dump(mode="json"), "reasoner": "llm", "prompt": prompt.label, **told}
+
+
+def _told(given: StageInput) -> dict[str, Any]:
+    """Return the context as it was shown, for the record of the step."""
+    shown: FittedText = given.facts["fitted"]
+    return {"context": shown.text, "tokens": shown.tokens}
 
 
 def _actions_told() -> str:
@@ -140,7 +156,7 @@ async def settle(_context: StageContext, view: StageView, output: dict[str, Any]
         reasoning=response.reasoning,
         refused=refusal(task, state, response),
     )
-    told = {name: output[name] for name in ("reasoner", "prompt", "why_rules", "context") if name in output}
+    told = {name: output[name] for name in ("reasoner", "prompt", "why_rules", "context", "tokens") if name in output}
     return StageResult({"action": response.action, "chosen": plain(chosen), **told})
 
 
