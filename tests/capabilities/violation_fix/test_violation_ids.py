@@ -6,6 +6,7 @@ from pathlib import Path
 
 from actors.capabilities.violation_fix.checks.listing import list_violations
 from actors.capabilities.violation_fix.checks.options import CheckOptions
+from actors.capabilities.violation_fix.checks.specification import specification_of
 from actors.capabilities.violation_fix.checks.violation import Finding, Violation, with_ids
 
 BRANCHES = "".join(f"    if a == {number}:\n        a += 1\n" for number in range(11))
@@ -63,3 +64,12 @@ def test_equal_findings_are_numbered_in_order_of_their_lines() -> None:
     assert (first.line, second.line) == (3, 9)
     alone = with_ids(found[:1])[0]
     assert alone.violation_id == first.violation_id
+
+
+def test_a_violation_becomes_the_specification_that_agents_work_on(tmp_path: Path) -> None:
+    (violation,) = listed(tmp_path, LOCAL)
+    spec = specification_of(violation, "tests/test_module.py")
+    assert (spec.violation_id, spec.check_id, spec.file_path) == (violation.violation_id, "F841", "module.py")
+    assert (spec.line_number, spec.severity, spec.test_path) == (2, "warning", "tests/test_module.py")
+    assert spec.message == violation.message
+    assert spec.fix_hint == "Remove assignment to unused variable `value`"
