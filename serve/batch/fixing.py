@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from actors.capabilities.violation_fix.checks.options import CheckOptions
 from actors.capabilities.violation_fix.verification.test_runs import TestLimits
 from actors.capabilities.violation_fix.verification.test_setup import TestSetup
-from actors.capabilities.violation_fix.verification.verifier import (
+from actors.capabilities.violation_fix.verification.verdicts import (
     Baseline,
     TestVerdict,
-    Verifier,
     Workspace,
     load_baseline,
     save_baseline,
 )
-
-from actors.capabilities.violation_fix.checks.options import CheckOptions
+from actors.capabilities.violation_fix.verification.verifier import Verifier
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.side_branches import close_side_tree, drop_commit, open_side_tree
 from runtime.codebase.git.work_trees import WorkTree
@@ -184,7 +184,9 @@ def close(plan: FixPlan, trees: Path) -> bool:
 def _commits(tree: WorkTree) -> list[str]:
     """Return the commits of a branch, oldest first."""
     with GitWriter(Path(tree.folder)) as git:
-        return git.run("rev-list", "--reverse", f"{tree.base_commit}..HEAD").split()
+        if git.commit_of("HEAD") == tree.base_commit:
+            return []
+        return git.run("show", "--no-patch", "--format=%H", f"{tree.base_commit}..HEAD").split()[::-1]
 
 
 def _commit_of(result: FixResult) -> str:

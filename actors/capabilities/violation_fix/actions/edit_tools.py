@@ -23,7 +23,7 @@ from actors.capabilities.violation_fix.actions.text_edits import (
 )
 from actors.capabilities.violation_fix.checks.violation import Violation
 from actors.capabilities.violation_fix.verification.test_setup import TestSetup
-from actors.capabilities.violation_fix.verification.verifier import Workspace
+from actors.capabilities.violation_fix.verification.verdicts import Workspace
 from runtime.codebase.git.work_trees import WorkTree
 from runtime.errors import FileEditError
 from runtime.tools.result import ToolResult

@@ -8,7 +8,8 @@ from typing import Literal
 import msgspec
 
 from actors.capabilities.violation_fix.actions.edit_tools import FixWorkspace
-from actors.capabilities.violation_fix.verification.verifier import Verifier, load_baseline
+from actors.capabilities.violation_fix.verification.verdicts import load_baseline
+from actors.capabilities.violation_fix.verification.verifier import Verifier
 from runtime.tools.result import ToolResult
 
 TESTS_TIMEOUT_S = 3_600.0

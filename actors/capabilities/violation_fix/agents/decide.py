@@ -36,6 +36,8 @@ from runtime.run.stage_view import StageView
 log = logging.getLogger(__name__)
 
 MAX_WHY_CHARS = 400
+# What is kept of each step beside the choice: who chose, and the context as it was shown.
+_KEPT = ("reasoner", "prompt", "why_rules", "context", "tokens")
 
 
 class Seen(NamedTuple):
@@ -156,7 +158,7 @@ async def settle(_context: StageContext, view: StageView, output: dict[str, Any]
         reasoning=response.reasoning,
         refused=refusal(task, state, response),
     )
-    told = {name: output[name] for name in ("reasoner", "prompt", "why_rules", "context", "tokens") if name in output}
+    told: dict[str, Any] = {name: output[name] for name in _KEPT if name in output}
     return StageResult({"action": response.action, "chosen": plain(chosen), **told})
 
 

@@ -16,7 +16,7 @@ from actors.capabilities.violation_fix.checks.options import CheckOptions
 from actors.capabilities.violation_fix.checks.violation import Violation
 from actors.capabilities.violation_fix.verification.test_runs import TestLimits
 from actors.capabilities.violation_fix.verification.test_setup import TestSetup
-from actors.capabilities.violation_fix.verification.verifier import Workspace
+from actors.capabilities.violation_fix.verification.verdicts import Workspace
 from runtime.codebase.git.work_trees import WorkTree
 from runtime.context.adaptive_budget import BudgetState
 from runtime.context.fields import Frozen, Name, Names, NonNegative, Text

@@ -14,7 +14,8 @@ from actors.capabilities.violation_fix.agents.fix_state import FixRequest, FixSt
 from actors.capabilities.violation_fix.agents.services import Services
 from actors.capabilities.violation_fix.agents.understand import phase_view
 from actors.capabilities.violation_fix.checks.violation import Violation
-from actors.capabilities.violation_fix.verification.verifier import Coverage, Verifier, load_baseline
+from actors.capabilities.violation_fix.verification.verdicts import Coverage, load_baseline
+from actors.capabilities.violation_fix.verification.verifier import Verifier
 from runtime.agents.capability import StageContext, StageResult
 from runtime.codebase.git.git_writer import GitWriter
 from runtime.codebase.git.linked_trees import FIX_PREFIX
