@@ -54,7 +54,7 @@ class FactRule(msgspec.Struct, frozen=True):
     `pattern` is a regular expression (multiline) or a function that yields groups. `statement` and `subject` are
     templates over its named groups and `scope_note`; a part in brackets is left out if a group in it is empty.
     `results` limits the rule to outputs with such a result; `is_rest` leaves out matches on lines that an earlier rule
-    of the set has matched.
+    of the set has matched, and all of a function's once any line is matched.
     """
 
     name: str
@@ -141,7 +141,8 @@ def stated(text: str, most: int = MAX_FACT_CHARS) -> str:
 
 def _matches(rule: FactRule, text: str, claimed: set[int]) -> Iterator[Groups]:
     if not isinstance(rule.pattern, str):
-        yield from rule.pattern(text)
+        if not (rule.is_rest and claimed):
+            yield from rule.pattern(text)
         return
     pattern = regular.compile(rule.pattern, regular.MULTILINE)
     for match in pattern.finditer(text, timeout=RULE_TIMEOUT_S, concurrent=True):
