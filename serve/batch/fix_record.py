@@ -1,4 +1,4 @@
-"""Keeps the record of one `jeeves fix` in the state folder: what it is to mend, what was begun, and what became of it.
+"""Keeps the record of one `jeeves fix` in the state folder: the plan, and what became of it.
 
     fixes/records/ID/plan.json        what was asked for, written once
     fixes/records/ID/results.jsonl    a line for each run that began, and one for each that ended

@@ -1,4 +1,4 @@
-"""Mends the violations of a repository: one run of `violation_fix` for each, on the work queue, and one branch.
+"""Mends violations of a repository: one run of `violation_fix` each, on the work queue, one branch.
 
 Runs of one file follow each other, since each begins on the commit of the one before; files are worked on side by side.
 At the end all tests run once more over all fixes together, and commits that break one are taken back.

@@ -1,4 +1,4 @@
-"""Runs `jeeves fix`: mends conformance violations on a branch of its own, each proven by checks and tests."""
+"""Runs `jeeves fix`: mends violations on a branch of its own, proven by checks and tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declares the capability violation_fix: one conformance violation, mended in bounded steps and proven by tests.
+"""Declares the capability violation_fix: one violation, mended in steps and proven by tests.
 
 prepare → decide → act → understand → (decide | complete → commit) → report; the routing and the bounds are in
 configs/pipelines/violation_fix.yaml, the phases in configs/phases/fix_violation.yaml.

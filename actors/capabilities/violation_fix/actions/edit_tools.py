@@ -1,4 +1,4 @@
-"""Edits the file of a violation in a work tree: by lines, by quotation, as a whole, or by a refactoring.
+"""Edits the file of a violation: by lines, by quotation, as a whole, or by a refactoring.
 
 Every edit is journaled. One that was interrupted is found done, or is made now; none leaves a file that does not parse.
 """

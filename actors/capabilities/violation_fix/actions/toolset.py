@@ -1,4 +1,4 @@
-"""Registers the tools that carry out the actions of a fix; those that write are found done after a kill."""
+"""Registers the tools that carry out the actions of a fix; edits are found done after a kill."""
 
 from __future__ import annotations
 

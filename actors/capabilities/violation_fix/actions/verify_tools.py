@@ -1,4 +1,4 @@
-"""Checks the file of a fix and runs its tests, as tools; `broken` in their data is what was whole before."""
+"""Checks the file of a fix and runs its tests, as tools; `broken` in their data was whole before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the actions of a fix, and which of them are available, recommended and blocked at a step. Pure."""
+"""Defines the actions of a fix: available, recommended and blocked ones at a step. Pure."""
 
 from __future__ import annotations
 

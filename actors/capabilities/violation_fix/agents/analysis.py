@@ -1,4 +1,4 @@
-"""Analyses the violating function as it is now: its lines, its measures, and what could be extracted. Pure."""
+"""Analyses the violating function as it is now: lines, measures, what could be extracted. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses one action from the typed context of the step: by rules, or by a model that falls back on them.
+"""Chooses one action from the typed context: by rules, or by a model that falls back on them.
 
 The context is built and validated anew for each step, from the state and the file as it is now. What is chosen is
 checked against the actions of the phase; anything else is handed on as refused, with the reason.

@@ -1,4 +1,4 @@
-"""Ends a fix: proves it once more, commits it on the branch of all fixes, and reports what became of it.
+"""Ends a fix: shows its diff, commits it on the branch of all fixes, and reports.
 
 The user's folder is not touched. A commit that was made before a kill is found and not made twice.
 """

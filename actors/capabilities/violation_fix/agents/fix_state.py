@@ -95,7 +95,7 @@ class FixTask(Frozen):
 
     @property
     def options(self) -> CheckOptions:
-        """What is checked."""
+        """The selection and limits of the checks."""
         return msgspec.convert(self.request.options, CheckOptions)
 
     @property

@@ -1,4 +1,4 @@
-"""Opens the work tree of a fix, proves that tests watch over the function, and states what is known at step 0."""
+"""Opens the work tree of a fix, proves that tests watch the function, and states what is known."""
 
 from __future__ import annotations
 
