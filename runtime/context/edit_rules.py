@@ -60,7 +60,7 @@ COMMON_ERRORS = (
 
 _MODIFIED = FactRule(
     "modified",
-    r"^\W{0,3}(?i:edited|modified|updated|wrote|created|rewrote"
+    r"^[^\w\n]{0,3}(?i:edited|modified|updated|wrote|created|rewrote"
     r"|replaced(?: lines?)?(?: \d{1,7}(?: ?(?:-|–|to) ?\d{1,7})?)?(?: (?:of|in))?)(?: file)?:? "
     r"(?:[`'\"](?P<path>[^`'\"\n]{1,300})[`'\"][.,]?|(?P<path>[^:`'\"\n]{1,300}?)(?=: )"
     r"|(?P<path>[^\s:`'\"]{1,300}?)[.,]?)(?=[\s:]|$)",

@@ -34,7 +34,9 @@ _UNITTEST_FAILED = re.compile(r"(failures|errors)=(\d{1,9})")
 _DEFINITION = re.compile(r"\s*(?:\d{1,7}(?:\s*[|:\t→]| {2}))?\s*(?:async def|def|class)\s+(\w{1,200})")
 _NUMBERED = re.compile(r"\s*\d{1,7}(?:\s*[|:\t→]| {2}|$)")
 _RANGE_HEADER = re.compile(r"(\S[^\n]{0,300}?) lines (\d{1,7}-\d{1,7}) of (\d{1,7})\n")
-_HEADER = re.compile(r"\W{0,4}(?:Read|Loaded|File|Contents? of)\b[^\n]{0,20}?[`'\"]?([\w./\\-]{1,300}\.\w{1,10})\b")
+_HEADER = re.compile(
+    r"[^\w\n]{0,4}(?:Read|Loaded|File|Contents? of)\b[^\n]{0,20}?[`'\"]?([\w./\\-]{1,300}\.\w{1,10})\b"
+)
 
 
 def linter_lines(text: str) -> str:
