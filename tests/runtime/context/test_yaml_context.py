@@ -146,7 +146,7 @@ def test_a_context_is_no_larger_than_its_parts_as_json() -> None:
 def test_yaml_takes_at_least_forty_percent_fewer_tokens_than_prose_on_realistic_steps() -> None:
     savings = savings_of(realistic_steps(), tokenizer_count())
     assert savings.steps == 8 * len(FUNCTIONS)
-    assert savings.saved >= 0.45
+    assert savings.saved >= savings.saved_uncut >= 0.45
     assert savings.saved_of_same_fields >= 0.35
     assert savings.least_saved >= 0.2
 

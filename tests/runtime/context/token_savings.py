@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import runtime.codebase.semantics
+from runtime.context.context_builder import ContextBuilder
 from runtime.context.models import AgentContext
 from runtime.context.yaml_context import to_yaml
 from tests.runtime.context.prose_context import prose_of
@@ -19,10 +20,10 @@ TOKENIZER = Path(runtime.codebase.semantics.__path__[0]) / "minilm" / "tokenizer
 
 
 class Savings(NamedTuple):
-    """Holds mean tokens per step, and the shares that YAML saves.
+    """Holds mean tokens per step, and the shares that YAML saves as it is sent, within the budgets.
 
     `saved` is against all that prose prompts carry, `saved_of_same_fields` against prose with the fields of the YAML
-    alone, and `least_saved` the smallest share of a single step.
+    alone, `saved_uncut` with YAML that no budget has cut, and `least_saved` the smallest share of a single step.
     """
 
     steps: int
@@ -31,12 +32,15 @@ class Savings(NamedTuple):
     same_fields_tokens: float
     saved: float
     saved_of_same_fields: float
+    saved_uncut: float
     least_saved: float
 
 
 def savings_of(contexts: Sequence[AgentContext], count: Callable[[str], int]) -> Savings:
     """Return what YAML saves over the contexts of steps, of their sums; there is at least one."""
-    yaml = [count(to_yaml(context)) for context in contexts]
+    builder = ContextBuilder(count=count)
+    yaml = [count(builder.write(context).text) for context in contexts]
+    uncut = [count(to_yaml(context)) for context in contexts]
     prose = [count(prose_of(context)) for context in contexts]
     same = [count(prose_of(context, same_fields=True)) for context in contexts]
     steps = len(contexts)
@@ -47,6 +51,7 @@ def savings_of(contexts: Sequence[AgentContext], count: Callable[[str], int]) ->
         same_fields_tokens=sum(same) / steps,
         saved=1 - sum(yaml) / sum(prose),
         saved_of_same_fields=1 - sum(yaml) / sum(same),
+        saved_uncut=1 - sum(uncut) / sum(prose),
         least_saved=min(1 - short / long for short, long in zip(yaml, prose, strict=True)),
     )
 
