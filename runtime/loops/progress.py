@@ -36,7 +36,7 @@ class JudgedStep(NamedTuple):
     @property
     def is_failing(self) -> bool:
         """True if the action failed. A check that finds fault is no failed action if there was a reason to run it."""
-        is_useful_check = self.record.group == "check" and self.is_learning
+        is_useful_check = self.record.group == "check" and self.is_learning and not self.record.is_broken_check
         return self.record.is_failing and not self.is_settling and not is_useful_check
 
 
@@ -83,7 +83,8 @@ class Progress:
     def _is_settling(self, record: StepRecord) -> bool:
         step = (record.action, record.parameters)
         if record.group != "read":
-            return record.group in SETTLING and step not in self._checks_since_attempt
+            is_first = step not in self._checks_since_attempt
+            return is_first and record.group in SETTLING and not record.is_broken_check
         is_known = not record.is_failing and step in self._reads
         return is_known and self._reads_since_try is not None and step not in self._reads_since_try
 

@@ -19,6 +19,7 @@ LoopKind = Literal["identical_action", "error_cycle", "semantic_loop", "oscillat
 FAILING: frozenset[Outcome] = frozenset({"failure", "fatal"})
 EDITING: frozenset[ActionGroup] = frozenset({"edit", "extract"})
 LOOKING: frozenset[ActionGroup] = frozenset({"check", "read"})
+CANNOT_RUN = frozenset({"timeout", "not_found", "syntax_error"})
 SETTLING: frozenset[ActionGroup] = LOOKING | {"end"}
 
 
@@ -53,6 +54,11 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     def is_failing(self) -> bool:
         """True if the action was carried out and failed."""
         return self.outcome in FAILING
+
+    @property
+    def is_broken_check(self) -> bool:
+        """True if a check could not do its work, so that it found nothing."""
+        return self.group == "check" and self.is_failing and self.error_category in CANNOT_RUN
 
     @property
     def has_news(self) -> bool:

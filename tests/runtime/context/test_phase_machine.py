@@ -162,7 +162,7 @@ def is_declared(source: str, target: str) -> bool:
     return target in {move.to for move in moves} | {DEFINITION.on_failure, DEFINITION.on_max_steps}
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(VIEWS, max_size=80))
 def test_only_declared_transitions_are_taken_and_the_history_records_them(views: list[PhaseView]) -> None:
     state = MACHINE.start(views[0] if views else PhaseView())
@@ -175,7 +175,7 @@ def test_only_declared_transitions_are_taken_and_the_history_records_them(views:
         state = following
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.sampled_from(list(DEFINITION.phases)), st.lists(VIEWS, min_size=15, max_size=15))
 def test_no_phase_lasts_longer_than_its_most_steps(phase: str, views: list[PhaseView]) -> None:
     state = at(phase)
@@ -186,7 +186,7 @@ def test_no_phase_lasts_longer_than_its_most_steps(phase: str, views: list[Phase
     raise AssertionError(f"{phase} lasts for ever: {state}")
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(VIEWS, max_size=40))
 def test_a_restart_after_any_step_changes_nothing(views: list[PhaseView]) -> None:
     machine = PhaseMachine(load_phases(SHIPPED))

@@ -109,6 +109,26 @@ def test_reading_between_alternating_failures_does_not_hide_them() -> None:
     assert log.found() == "error_cycle 7"
 
 
+def test_checks_between_alternating_failures_do_not_hide_them() -> None:
+    log = Log()
+    for _ in range(2):
+        log.fail("edit", "1").fail("check", category="").fail("replace", "2", "syntax_error").fail("tests", category="")
+    assert log.found(**only("error_cycle", 2)) == "error_cycle 7"
+
+
+def test_an_edit_and_a_check_that_fail_in_turn_are_a_loop() -> None:
+    log = Log().add("check", has_new_checks=True)
+    for _ in range(2):
+        log.fail("edit", "1").fail("check", category="")
+    assert log.found(**only("error_cycle", 2)) == "error_cycle 5"
+
+
+def test_checks_that_cannot_run_fail_as_any_action_does() -> None:
+    log = Log().fail("check", category="timeout").fail("tests", category="timeout").fail("check", category="timeout")
+    assert log.found() is None
+    assert log.fail("tests", category="timeout").found() == "error_cycle 4"
+
+
 def test_a_change_that_was_kept_ends_a_cycle_of_failures() -> None:
     log = Log()
     for number in range(6):
@@ -120,6 +140,13 @@ def test_different_actions_that_fail_with_the_same_category_are_a_loop_at_the_fo
     log = Log().fail("edit", "1", error="a").fail("replace", "2", error="b").fail("extract", "3", error="c")
     assert log.found() is None
     assert log.fail("edit", "4", error="d").found(no_progress=None) == "semantic_loop 4"
+
+
+def test_reading_between_failures_of_one_category_does_not_hide_them() -> None:
+    log = Log()
+    for number, action in enumerate(["edit", "replace", "extract", "extract"]):
+        log.fail(action, str(number), error=str(number), has_new_errors=True).add("read", action, has_new_files=True)
+    assert log.found() == "semantic_loop 7"
 
 
 def test_failures_of_one_action_alone_are_no_semantic_loop() -> None:
