@@ -307,3 +307,36 @@ def test_a_name_that_would_come_to_mean_a_global_is_refused() -> None:
     head = "def f(a, b):\n    for x in b:\n        if a:\n            print(max)\n"
     source = head + "    if a:\n        max = 1\n        print(max)\n"
     assert refusal(source, 5, 7).code == "maybe_unbound"
+
+
+def test_an_output_that_a_closure_sees_is_assigned_before_it_is_returned() -> None:
+    source = "def f(a, log):\n    if a:\n        log.append(lambda: a)\n        a = a + 1\n    return a, log\n"
+    assert "    log.append(lambda: a)\n    a = a + 1\n    return a\n" in extracted(source, 3, 4)
+
+
+def test_the_rest_of_a_chain_of_branches_moves_behind_an_else() -> None:
+    source = text("""
+        def f(a, log):
+            if a == 1:
+                log.append(1)
+            # two
+            elif a == 2:
+                log.append(2)
+            else:
+                log.append(3)
+    """)
+    assert extracted(source, 5, 8) == text("""
+        def _do_part(a, log):
+            if a == 2:
+                log.append(2)
+            else:
+                log.append(3)
+
+
+        def f(a, log):
+            if a == 1:
+                log.append(1)
+            # two
+            else:
+                _do_part(a, log)
+    """)

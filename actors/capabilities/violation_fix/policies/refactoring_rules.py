@@ -115,20 +115,21 @@ class _Planner:
 
     def plan(self, source: str) -> Plan | None:
         """Follow the best candidates; where they lead nowhere, try the next best first steps."""
-        plans = []
+        plans: list[Plan] = []
         for candidate in self._candidates(source)[:BREADTH]:
-            plan = self._follow(source, candidate)
+            shortest = min((len(plan.steps) for plan in plans), default=MAX_STEPS)
+            if shortest == 1:
+                break
+            plan = self._follow(source, candidate, shortest)
             if plan is not None:
                 plans.append(plan)
-                if len(plan.steps) == 1:
-                    break
         return min(plans, key=lambda plan: (len(plan.steps), -plan.score), default=None)
 
-    def _follow(self, source: str, first: Candidate) -> Plan | None:
+    def _follow(self, source: str, first: Candidate, at_most: int) -> Plan | None:
         steps: list[Proposal] = []
         score = 0.0
         candidate: Candidate | None = first
-        while candidate is not None and len(steps) < MAX_STEPS:
+        while candidate is not None and len(steps) < at_most:
             written = self._apply(source, candidate)
             if written is None:
                 return None

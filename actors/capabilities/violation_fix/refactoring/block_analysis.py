@@ -11,7 +11,7 @@ from actors.capabilities.violation_fix.refactoring.block_exits import Form, is_n
 from actors.capabilities.violation_fix.refactoring.complexity import Function, Loop
 from actors.capabilities.violation_fix.refactoring.control_flow import Node, may_swallow
 from actors.capabilities.violation_fix.refactoring.data_flow import DataFlow, nodes_of_block
-from actors.capabilities.violation_fix.refactoring.free_inputs import binds_directly, free_inputs
+from actors.capabilities.violation_fix.refactoring.free_inputs import OuterNames
 from actors.capabilities.violation_fix.refactoring.hazards import (
     Crossings,
     Jump,
@@ -96,6 +96,7 @@ class FunctionAnalysis:
         self.place = place
         self.flow = DataFlow(place.function, annotations_are_evaluated=annotations_are_evaluated)
         self.host = find_host(place)
+        self.outer_names = OuterNames(place)
         self._facts: dict[ast.stmt, StatementFacts] = {}
         self.parents: dict[ast.stmt, tuple[ast.stmt, ...]] = {}
         self._record_parents(place.function.body, ())
@@ -205,7 +206,7 @@ class _BlockAnalysis:
         inputs = self._inputs(outputs)
         self._refuse_orphans(outputs)
         self._refuse_closures()
-        free = free_inputs(self.function.place, self._names_read() - self.function.declared)
+        free = self.function.outer_names.among(self._names_read() - self.function.declared)
         host = self._host(inputs | free)
         if host is not None:
             inputs, free = inputs - {host.first_parameter}, free - {host.first_parameter}
@@ -337,24 +338,15 @@ class _BlockAnalysis:
 
     def _refuse_orphans(self, outputs: frozenset[str]) -> None:
         """Refuse to take the only bindings of a name that is still read: it would come to mean a global one."""
-        parameters = {argument.arg for argument in self.function.place.parameters}
-        inside = self.flow.spelled(self.bound) - outputs - parameters
-        if not inside:
-            return
-        members = frozenset[ast.stmt]().union(*(facts.parts for facts in self.facts))
-        rest = [statement for statement in self.function.parents if statement not in members]
-        bound = frozenset[str]().union(*(binds_directly(statement) for statement in rest))
-        orphans = inside - bound
+        bound = self.flow.bits(argument.arg for argument in self.function.place.parameters)
+        read = 0
+        for node in self.flow.graph.nodes:
+            if node not in self.inside:
+                bound |= self.flow.bound_by(node)
+                read |= self.flow.read_by(node)
+        orphans = self.bound & ~self.flow.bits(outputs) & ~bound & read
         if orphans:
-            read = {
-                event.name
-                for node in self.flow.graph.nodes
-                if node not in self.inside
-                for event in node.events
-                if event.kind in (Kind.READ, Kind.CAPTURE, Kind.DELETE)
-            }
-            if orphans & read:
-                raise self.refuse("maybe_unbound", f"{_list(orphans & read)} would no longer be bound in the function")
+            raise self.refuse("maybe_unbound", f"{_list(self.flow.spelled(orphans))} would no longer be bound")
 
     def _refuse_closures(self) -> None:
         relevant = {event.name for node in self.inside for event in node.events}

@@ -85,6 +85,11 @@ class BlockContext:
         return " ".join([lines[0], *(line.lstrip("# ") for line in lines[1:])]) if lines else None
 
     @cached_property
+    def has_inner_comments(self) -> bool:
+        """True where a later statement of the block has a comment of its own above it."""
+        return any(self.source.is_comment(first_line(statement) - 1) for statement in self.statements[1:])
+
+    @cached_property
     def nodes(self) -> list[ast.AST]:
         return [part for statement in self.statements for part in own_nodes(statement)]
 
@@ -106,6 +111,16 @@ class BlockContext:
         tests = [node.test for node in self.nodes if isinstance(node, ast.If | ast.While | ast.Assert)]
         found = [noun for test in tests for noun in tested_nouns(test)]
         return [noun for noun, _ in Counter(found).most_common(3) if is_good_noun(noun)]
+
+    @cached_property
+    def chain_nouns(self) -> list[str]:
+        """The nouns that most conditions of a chain of branches look at."""
+        counted: Counter[str] = Counter()
+        branch: ast.stmt | None = self.statements[0]
+        while isinstance(branch, ast.If):
+            counted.update(set(tested_nouns(branch.test)))
+            branch = branch.orelse[0] if len(branch.orelse) == 1 else None
+        return [noun for noun, count in counted.most_common(3) if count > 1 and is_good_noun(noun)]
 
     @cached_property
     def _loop(self) -> Loop | None:
@@ -189,6 +204,9 @@ class BlockContext:
         counted = Counter(found for node in self.nodes if (found := _mutation(node)) is not None)
         return [pair for pair, _ in counted.most_common(3)]
 
+    def _tests_for_none(self, name: str) -> bool:
+        return any(_is_none_test(node, name) for node in self.nodes)
+
     def verb_for(self, output: str) -> tuple[str, float]:
         """Return the verb for how the block comes by an output, and how much it says."""
         bindings = [node for node in self.nodes if _binds(node, output)]
@@ -196,6 +214,8 @@ class BlockContext:
         appended = any(_mutation(node) == (output, "collect") for node in self.nodes)
         if appended:
             return "collect", 0.8
+        if output in self.inputs and self._tests_for_none(output):
+            return "resolve", 0.76
         if output in self.inputs:
             verb = _verb_of_value(bindings[-1]) if len(bindings) == 1 else None
             return (verb, 0.66) if verb and not is_loop else ("update", 0.62)
@@ -207,6 +227,13 @@ class BlockContext:
         if is_loop:
             return "find", 0.64
         return ("select" if len(bindings) > 1 else "resolve"), 0.62
+
+
+def _is_none_test(test: ast.AST, name: str) -> bool:
+    if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Name) or test.left.id != name:
+        return False
+    right = test.comparators[0]
+    return isinstance(right, ast.Constant) and right.value is None
 
 
 def _is_test(statement: ast.stmt) -> bool:

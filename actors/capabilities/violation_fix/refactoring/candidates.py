@@ -222,6 +222,8 @@ def _unity(statements: Sequence[ast.stmt], context: BlockContext) -> float:
     if context.comment:
         unity += 0.5
     # A run that begins in the middle of other code is less of a unit the longer it is.
+    if isinstance(statements[0], ast.If) and context.source.is_elif(statements[0]):
+        unity -= 1.2
     return unity - 0.08 * max(0, len(statements) - 1)
 
 

@@ -21,6 +21,7 @@ class _Effects:
     """Sums up a node as sets of names, kept as bits of integers."""
 
     read_first: int
+    read: int
     bound: int
     surely_bound: int
     surely_unbound: int
@@ -47,21 +48,25 @@ class DataFlow:
         return frozenset(name for name in self.names if self._bit[name] & bits)
 
     def _effects_of(self, node: Node) -> _Effects:
-        read = bound = surely = unbound = deleted = 0
+        read = first = bound = surely = unbound = deleted = 0
         for event in node.events:
             bit = self._bit.get(event.name, 0)
             if event.kind in _READS:
-                read |= bit & ~surely
+                read |= bit
+                first |= bit & ~surely
             if event.kind in _BINDS:
                 bound |= bit
             if event.kind is Kind.BIND:
                 surely, unbound = surely | bit, unbound & ~bit
             elif event.kind is Kind.DELETE:
                 surely, unbound, deleted = surely & ~bit, unbound | bit, deleted | bit
-        return _Effects(read, bound, surely, unbound, deleted)
+        return _Effects(first, read, bound, surely, unbound, deleted)
 
     def bound_by(self, node: Node) -> int:
         return self._effects[node].bound
+
+    def read_by(self, node: Node) -> int:
+        return self._effects[node].read
 
     @cached_property
     def predecessors(self) -> dict[Node, list[tuple[Node, bool]]]:

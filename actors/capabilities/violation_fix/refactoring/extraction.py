@@ -119,8 +119,9 @@ def block_of(source: SourceText, place: FunctionPlace, statements: Sequence[ast.
     ]
     if before.strip(" \t\f\ufeff") or _shares_last_line(source, last):
         raise RefusedRefactoring("shared_line", "other code stands on a line of the block", (begin, end))
-    if _is_elif(source, first):
-        raise RefusedRefactoring("partial_statement", "an elif is part of the if above it", (begin,))
+    if source.is_elif(first):
+        # The rest of a chain moves as an `if`; comments above it belong to the branch before.
+        return Block(source, place, tuple(statements), begin, end)
     if first is place.function.body[0] and _is_docstring(first):
         raise RefusedRefactoring("docstring", "the block holds the docstring of the function", (begin,))
     indent = source.indent(begin)
@@ -134,10 +135,6 @@ def block_of(source: SourceText, place: FunctionPlace, statements: Sequence[ast.
 def _shares_last_line(source: SourceText, last: ast.stmt) -> bool:
     rest = source.text[source.end_of(last) : source.line_end_offset(last_line(last))].strip()
     return bool(rest) and not rest.startswith("#")
-
-
-def _is_elif(source: SourceText, statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and source.text.startswith("elif", source.start_of(statement))
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

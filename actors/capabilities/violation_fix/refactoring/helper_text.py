@@ -13,6 +13,7 @@ from actors.capabilities.violation_fix.refactoring.hazards import is_bare
 from actors.capabilities.violation_fix.refactoring.name_scopes import (
     BUILTIN_NAMES,
     FunctionPlace,
+    Scope,
     bound_in,
     bound_names,
     has_lazy_annotations,
@@ -73,7 +74,9 @@ class HelperWriter:
     # The call
 
     def _call(self) -> str:
-        indent = self.source.indent(self.extraction.first.lineno)
+        outer = self.source.indent(self.extraction.first.lineno)
+        is_elif = self.source.is_elif(self.extraction.first)
+        indent = outer + self.source.indent_unit(self.place.function) if is_elif else outer
         host = self.extraction.host
         callee = f"{host.first_parameter}.{self.name}" if host is not None else self.name
         before, after = self._around_call()
@@ -87,6 +90,8 @@ class HelperWriter:
         elif form is Form.IF_RESULT:
             result = self._result_name
             lines += [f"{indent}if {result} is not None:", f"{indent}{unit}return {result}"]
+        if is_elif:
+            lines.insert(0, f"{outer}else:")
         return "".join(line + self.source.newline for line in lines)
 
     def _jump_text(self, jump: ast.stmt | None) -> str:
@@ -172,6 +177,10 @@ class HelperWriter:
         final = self._final_assignment()
         if final is not None:
             edits.append(final)
+        first = self.extraction.first
+        if self.source.is_elif(first):
+            start = self.source.start_of(first)
+            edits.append(Edit(start, start + len("elif"), "if"))
         return edits
 
     def _return_of_outputs(self) -> str:
@@ -186,11 +195,16 @@ class HelperWriter:
         target = last.targets[0]
         if len(last.targets) > 1 or not isinstance(target, ast.Name) or target.id != outputs[0]:
             return None
-        if isinstance(last.value, ast.Yield | ast.YieldFrom):
+        if isinstance(last.value, ast.Yield | ast.YieldFrom) or self._has_closures():
             return None
         start, after = self.source.start_of(last), self.source.end_of(target)
         gap = self.source.text[after : self.source.start_of(last.value)]
         return Edit(start, after + gap.index("=") + 1, "return")
+
+    def _has_closures(self) -> bool:
+        """Check for nested functions, which would see the output assigned."""
+        parts = (part for statement in self.extraction.statements for part in ast.walk(statement))
+        return any(isinstance(part, Scope | ast.Lambda | ast.GeneratorExp) for part in parts)
 
     def _ending(self, indent: str) -> list[str]:
         extraction = self.extraction

@@ -41,6 +41,7 @@ def suggest_names(context: BlockContext, extraction: Extraction) -> list[Suggest
         _from_outputs,
         _from_validation,
         _from_branch,
+        _from_chain,
         _from_handler,
         _from_loop,
         _from_loop_body,
@@ -79,7 +80,9 @@ def _from_comment(context: BlockContext, extraction: Extraction) -> Iterator[Sug
     if context.comment:
         words = words_of_comment(context.comment)
         if words:
-            yield SuggestedName(_joined(words), 0.9 if len(words) > 1 else 0.5, "the comment above the block")
+            # A comment in front of the first of several commented parts speaks of that part alone.
+            quality = 0.62 if context.has_inner_comments else 0.9
+            yield SuggestedName(_joined(words), quality, "the comment above the block")
 
 
 def _from_skipping(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
@@ -122,7 +125,12 @@ def _from_branch(context: BlockContext, extraction: Extraction) -> Iterator[Sugg
     description = context.branch_description
     if not description:
         return
+    if description.startswith("missing"):
+        yield SuggestedName(_joined("handle", description), 0.45, "the condition of the branch")
+        return
     verb = context.function_verb
+    if extraction.outputs and set(extraction.outputs) <= set(extraction.parameters):
+        verb = "add"
     if verb is not None:
         yield SuggestedName(_joined(verb, description), 0.68, "the condition of the branch")
         if context.function_noun and words_of(context.function_noun)[-1] != words_of(description)[-1]:
@@ -133,6 +141,19 @@ def _from_branch(context: BlockContext, extraction: Extraction) -> Iterator[Sugg
     if call_verb is not None:
         yield SuggestedName(_joined(call_verb, description), 0.6, "the condition of the branch")
     yield SuggestedName(_joined("handle", description), 0.55, "the condition of the branch")
+
+
+def _from_chain(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:
+    """Name the rest of a chain of branches after what all its conditions look at."""
+    first = extraction.first
+    if not isinstance(first, ast.If) or not context.source.is_elif(first):
+        return
+    verb = context.function_verb or context.main_verb or "handle"
+    for noun in context.chain_nouns[:1]:
+        yield SuggestedName(_joined(verb, "other", plural(noun)), 0.5, "what the rest of the chain looks at")
+    if context.function_noun:
+        noun = plural(context.function_noun)
+        yield SuggestedName(_joined(verb, "other", noun), 0.45, "what is left of the chain")
 
 
 def _from_handler(context: BlockContext, extraction: Extraction) -> Iterator[SuggestedName]:

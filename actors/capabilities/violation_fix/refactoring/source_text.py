@@ -82,6 +82,9 @@ class SourceText:
     def end_of(self, node: ast.stmt | ast.expr) -> int:
         return self.offset(last_line(node), node.end_col_offset or 0)
 
+    def is_elif(self, node: ast.stmt) -> bool:
+        return isinstance(node, ast.If) and self.text.startswith("elif", self.start_of(node))
+
     def segment(self, node: ast.stmt | ast.expr) -> str:
         return self.text[self.start_of(node) : self.end_of(node)]
 
