@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +95,7 @@ def test_fixtures_that_fail_and_expected_failures_count_as_what_they_are(tmp_pat
         "@pytest.fixture\ndef unusable():\n    raise ValueError('before')\n\n"
         "def test_after(broken): pass\n\ndef test_before(unusable): pass\n\n"
         "@pytest.mark.xfail\ndef test_expected(): assert False\n\n"
+        "@pytest.mark.xfail\ndef test_lucky(): pass\n\n"
         "@pytest.mark.xfail(strict=True)\ndef test_unexpected(): pass\n\n"
         "@pytest.mark.parametrize('text', ['a b', 'ü', '[::]', '\\n'])\ndef test_each(text): pass\n"
     )
@@ -101,6 +104,7 @@ def test_fixtures_that_fail_and_expected_failures_count_as_what_they_are(tmp_pat
         "test_after": "failed",
         "test_before": "failed",
         "test_expected": "skipped",
+        "test_lucky": "skipped",
         "test_unexpected": "failed",
     }
     assert len(found.of("passed")) == 4
@@ -111,6 +115,7 @@ def test_settings_that_stop_early_or_measure_coverage_hide_no_test(tmp_path: Pat
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -x --strict-markers\nfilterwarnings = error\n")
     (tmp_path / "test_a.py").write_text("def test_a(): assert False\n\ndef test_b(): pass\n")
     assert ends(run(tmp_path)) == {"test_a": "failed", "test_b": "passed"}
+    (tmp_path / "test_0.py").write_text("import not_there_at_all\n")
     stopped = run(tmp_path, stops_at_failure=True)
     assert (ends(stopped), stopped.is_complete) == ({"test_a": "failed"}, True)
 
@@ -182,6 +187,27 @@ def test_tests_of_unittest_are_reported_and_traced_one_by_one(tmp_path: Path) ->
     assert run(tmp_path, "unittest", only=[f"{name}.test_good"]).of("passed") == (f"{name}.test_good",)
 
 
+CASE = "import unittest\n\nclass T(unittest.TestCase):\n    def test_it(self): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "test"),
+    [
+        (("test_a.py",), "test_a.T.test_it"),
+        (("tests/test_a.py",), "test_a.T.test_it"),
+        (("tests/__init__.py", "tests/test_a.py"), "tests.test_a.T.test_it"),
+        (("pkg/__init__.py", "pkg/tests/__init__.py", "pkg/tests/a_tests.py"), "pkg.tests.a_tests.T.test_it"),
+    ],
+)
+def test_tests_of_unittest_are_found_in_the_places_and_under_the_names_that_are_usual(
+    tmp_path: Path, files: tuple[str, ...], test: str
+) -> None:
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("" if file.endswith("__init__.py") else CASE)
+    assert run(tmp_path, "unittest").of("passed") == (test,)
+
+
 def test_a_command_of_the_operator_is_one_test_or_those_of_the_pytest_that_it_runs(tmp_path: Path) -> None:
     assert ends(run(tmp_path, "command", command=("true",))) == {WHOLE: "passed"}
     failed = run(tmp_path, "command", command=("sh", "-c", "echo broken; exit 3"))
@@ -201,3 +227,26 @@ def test_a_pytest_that_a_test_starts_is_none_of_ours(tmp_path: Path) -> None:
     assert ends(run(tmp_path)) == {"test_outer": "passed"}
     command = ("sh", "-c", f"{sys.executable} -m pytest -q test_a.py")
     assert ends(run(tmp_path, "command", command=command)) == {"test_outer": "passed"}
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.10", "3.12", "3.13"])
+def test_tests_are_reported_and_traced_in_interpreters_other_than_ours(tmp_path: Path, version: str) -> None:
+    program = shutil.which(f"python{version}")
+    if program is None or subprocess.run([program, "-c", ""], check=False, capture_output=True).returncode:
+        pytest.skip(f"no Python {version} is on this machine")
+    (tmp_path / "marks.py").write_text("def double(x):\n    return 2 * x\n\ndef other():\n    pass\n")
+    (tmp_path / "test_marks.py").write_text(
+        "import threading, unittest, marks\n\n"
+        "class T(unittest.TestCase):\n"
+        "    def test_one(self):\n        marks.double(1)\n"
+        "    def test_two(self):\n        marks.double(1)\n"
+        "    def test_thread(self):\n"
+        "        thread = threading.Thread(target=marks.other)\n        thread.start()\n        thread.join()\n"
+    )
+    setup = TestSetup(program, "unittest")
+    found = TestRunner(tmp_path, setup, LIMITS, (".",)).run(traced=["marks.py"])
+    assert len(found.of("passed")) == 3
+    assert found.calls == {
+        "marks.py:1": ("test_marks.T.test_one", "test_marks.T.test_two"),
+        "marks.py:4": ("test_marks.T.test_thread",),
+    }

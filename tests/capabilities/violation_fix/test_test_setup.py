@@ -25,6 +25,12 @@ def test_pytest_is_used_where_there_are_test_files(tmp_path: Path, name: str) ->
     assert found.told[1] == "tests: pytest (1 test files)"
 
 
+def test_files_that_pytest_does_not_collect_are_run_by_unittest(tmp_path: Path) -> None:
+    (tmp_path / "pkg" / "tests").mkdir(parents=True)
+    (tmp_path / "pkg" / "tests" / "base_tests.py").write_text("")
+    assert detected(tmp_path).runner == "unittest"
+
+
 def test_a_folder_without_tests_has_none(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("")
     (tmp_path / ".hidden").mkdir()

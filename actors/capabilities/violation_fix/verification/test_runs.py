@@ -33,6 +33,11 @@ _BOTH_STREAMS = ("sh", "-c", 'exec "$@" 2>&1', "tests")
 _IN_PROJECT = Path(__file__).parent / "in_project"
 _PROBES = ("jeeves_test_report.py", "jeeves_pytest_plugin.py", "jeeves_unittest_runner.py")
 _NO_TESTS = 5
+# In another order each time (`randomly`), a failure would be nobody's.
+_PYTEST_OPTIONS = (
+    *("-q", "-p", "jeeves_pytest_plugin", "-p", "no:cacheprovider", "-p", "no:randomly", "--tb=short"),
+    *("--continue-on-collection-errors", "--maxfail", "0"),
+)
 # Of another pytest, of this program, or what would change which code is imported and how.
 _OF_OTHERS = (
     *("PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST", "PYTEST_VERSION", "PYTEST_XDIST", "JEEVES_", "GIT_"),
@@ -208,16 +213,7 @@ class _Job:
             return list(self._setup.command)
         if self._setup.runner == "unittest":
             return [self._setup.python, str(self._private / _PROBES[2])]
-        command = [self._setup.python, "-m", "pytest", "-q", "-p", "jeeves_pytest_plugin", "-p", "no:cacheprovider"]
-        # In another order each time, a failure would be nobody's.
-        command += [
-            "-p",
-            "no:randomly",
-            "--continue-on-collection-errors",
-            "--maxfail",
-            "1" if self._stops else "0",
-            "--tb=short",
-        ]
+        command = [self._setup.python, "-m", "pytest", *_PYTEST_OPTIONS]
         files = sorted({test.partition("::")[0] for test in only or ()})
         # A file that is gone would end the run.
         files = [file for file in files if (self._tree / file).is_file()]

@@ -24,7 +24,6 @@ MAX_LISTED = 200_000
 PROBE_TIMEOUT_S = 60.0
 _ENVIRONMENTS = (".venv", "venv", "env", ".env")
 _PROBE = "import {module}, sys; print(sys.executable)"
-_CONFIGURED = ("pytest.ini", "conftest.py", "tox.ini", "setup.cfg", "pyproject.toml")
 _OWN_WAYS = ("tox.ini", "noxfile.py", "Makefile")
 
 
@@ -101,12 +100,13 @@ def _leads_out(program: Path, root: Path) -> bool:
 
 def _runner(root: Path, python: str) -> tuple[Runner, str]:
     files = _test_files(root)
-    if not files and not (root / "pytest.ini").is_file():
-        return "none", "none found (no file test_*.py or *_test.py)"
+    count = f"{len(files)} test files"
+    if not files:
+        return "none", "none found (no file test*.py, *_test.py or *_tests.py)"
+    if all(name.endswith("_tests.py") for name in files):
+        return "unittest", f"unittest ({count})"
     end = run_named([python, "-c", _PROBE.format(module="pytest")], root, PROBE_TIMEOUT_S)
-    if end.passed:
-        return "pytest", f"pytest ({len(files)} test files)"
-    return "unittest", f"unittest, since {python} has no pytest ({len(files)} test files)"
+    return ("pytest", f"pytest ({count})") if end.passed else ("unittest", f"unittest, without pytest ({count})")
 
 
 def _test_files(root: Path) -> list[str]:
@@ -120,4 +120,4 @@ def _test_files(root: Path) -> list[str]:
 
 
 def _is_test_file(name: str) -> bool:
-    return name.endswith(".py") and (name.startswith("test") or name.endswith("_test.py"))
+    return name.endswith(".py") and (name.startswith("test") or name.endswith(("_test.py", "_tests.py")))

@@ -96,7 +96,7 @@ class TestVerdict(msgspec.Struct, frozen=True):
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """Holds both verdicts; `tests` is None where the checks failed already, or there are no tests."""
+    """Holds both verdicts; `tests` is None where the checks failed already, or no test passes."""
 
     checks: CheckVerdict
     tests: TestVerdict | None = None

@@ -20,6 +20,8 @@ class _Tests:
         self.calls = _reporting.report_of_process(".calls-%d" % os.getpid())  # noqa: UP031
         self.tracer = _reporting.tracer_of_process()
         self.ends: dict[str, tuple[str, str]] = {}
+        self.stops = bool(os.environ.get("JEEVES_TEST_STOP"))
+        self.session: Any = None
 
 
 _tests: _Tests | None = None
@@ -40,6 +42,12 @@ def pytest_configure(config: Any) -> None:
     # A pytest that a test starts is none of ours.
     os.environ.pop("PYTEST_ADDOPTS", None)
     _tests = _Tests(is_worker=hasattr(config, "workerinput"))
+
+
+def pytest_sessionstart(session: Any) -> None:
+    """Keep the session, which may be stopped early."""
+    if _tests is not None:
+        _tests.session = session
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
@@ -82,11 +90,14 @@ def pytest_runtest_logreport(report: Any) -> None:
         return
     if report.failed:
         _tests.ends[report.nodeid] = ("failed", _reporting.short(_why(report)))
-    elif report.skipped:
+    elif report.skipped or hasattr(report, "wasxfail"):
         _tests.ends.setdefault(report.nodeid, ("skipped", ""))
     if report.when == "teardown":
         outcome, why = _tests.ends.pop(report.nodeid, ("passed", ""))
         _tests.report.write("end", id=report.nodeid, outcome=outcome, why=why)
+        if _tests.stops and outcome == "failed":
+            # A file that cannot be collected would count for `--maxfail`.
+            _tests.session.shouldstop = "a test failed"
 
 
 def pytest_sessionfinish(exitstatus: int) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 _reporting: Any = importlib.import_module("jeeves_test_report")
-STARTS = ("tests", "test", ".")
+STARTS = ("tests", "test")
+PATTERNS = ("test*.py", "*_test.py", "*_tests.py")
 
 
 class _Result(unittest.TestResult):
@@ -78,13 +79,15 @@ def _tests_of(suite: Any) -> Iterator[Any]:
 
 
 def _discovered() -> list[Any]:
-    start = next(folder for folder in STARTS if folder == "." or _is_package(folder))
-    loader = unittest.TestLoader()
-    return list(_tests_of(loader.discover(start, top_level_dir=".")))
-
-
-def _is_package(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, "__init__.py"))  # noqa: PTH113, PTH118
+    # A folder that is no package is not found from the top.
+    starts = [(".", "."), *((folder, folder) for folder in STARTS if os.path.isdir(folder))]  # noqa: PTH112
+    found: dict[str, Any] = {}
+    for start, top in starts:
+        if start == "." or not os.path.isfile(os.path.join(start, "__init__.py")):  # noqa: PTH113, PTH118
+            for pattern in PATTERNS:
+                for test in _tests_of(unittest.TestLoader().discover(start, pattern, top)):
+                    found.setdefault(test.id(), test)
+    return list(found.values())
 
 
 def main() -> int:
