@@ -266,11 +266,22 @@ def contract_tools(host: ContractHost, search: WorkspaceHost) -> list[McpTool]:
 def _run_of(tool: ContractTool, host: ContractHost, search: WorkspaceHost) -> Callable[..., Awaitable[ToolAnswer]]:
     async def run(given: msgspec.Struct, report: Report) -> ToolAnswer:
         try:
-            return told(with_guide(await tool.run(host, search, given, report)))
+            answer = with_guide(await tool.run(host, search, given, report))
+            return told(await with_agreed(host, search, answer, report))
         except FencedError as error:
             return told({"error": {"code": "taken_over", "problems": [error.message]}})
 
     return run
+
+
+async def with_agreed(
+    host: ContractHost, search: WorkspaceHost, data: Mapping[str, Any], report: Report
+) -> Mapping[str, Any]:
+    """Return an answer with what earlier changes for a like query turned out to mean, where a query is to be framed."""
+    if data.get("phase") != "QUERY_FRAME" or "error" in data or host.live is None or search.map is None:
+        return data
+    hit = await search.map.hit(host.live.state.query, report)
+    return data if hit is None or not hit.agreed.is_allowed else {**data, "agreed_symbols": hit.symbols()}
 
 
 def with_guide(data: Mapping[str, Any]) -> Mapping[str, Any]:

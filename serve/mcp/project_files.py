@@ -51,7 +51,7 @@ def write_project_files(root: Path, *, with_contract: bool = False) -> Written:
         for path, text in wanted.items():
             (written if _written(root / path, text) else kept).append(path)
         (written if _with_entry(root / CLIENT_FILE) else kept).append(CLIENT_FILE)
-        is_ignored = _ignored(root, [path for path in written if path != CLIENT_FILE or _is_new(root)])
+        is_ignored = leave_out(root, [path for path in written if path != CLIENT_FILE or _is_new(root)])
     except OSError as error:
         raise InputError(f"{error.filename or root} cannot be written: {error.strerror}") from error
     return Written(tuple(written), tuple(kept), is_ignored)
@@ -105,8 +105,8 @@ def _is_new(root: Path) -> bool:
     return list(json.loads((root / CLIENT_FILE).read_text("utf-8"))["mcpServers"]) == ["jeeves"]
 
 
-def _ignored(root: Path, paths: list[str]) -> bool:
-    """Tell git to leave new files out of this clone; return False without a repository of git."""
+def leave_out(root: Path, paths: list[str]) -> bool:
+    """Tell git to leave new files out of this clone; return False without a repository of git. Raises OSError."""
     try:
         folder = find_git_folder(root.resolve())
     except RepositoryError:

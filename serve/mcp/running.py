@@ -77,10 +77,12 @@ def _opened(settings: Settings, root: str, kinds: Sequence[Kind], asking: AskHos
     from serve.mcp.contract_tools import contract_tools
     from serve.mcp.elicitation import confirm
     from serve.mcp.session_gate import SessionGate
+    from serve.mcp.symbol_map import SymbolMap
     from serve.mcp.symbol_meaning import SymbolMeaning
 
     contract = ContractHost(settings, root, confirm)
     host = WorkspaceHost(settings, root, lambda: contract.folder, contract.close)
-    contract.compare = SymbolMeaning(settings, host).likeness
+    host.map = SymbolMap(settings, root, host, lambda: contract.contract.relevance.agreement)
+    contract.compare = SymbolMeaning(settings, host, host.map).likeness
     tools = Toolset([*contract_tools(contract, host), ask_tool(asking), *search_tools(host)])
     return host, ToolServer(tools, SessionGate(contract), f"{INSTRUCTIONS} {CONTRACT_INSTRUCTIONS}")

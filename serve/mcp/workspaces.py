@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
 from serve.mcp.search_tools import SearchHost, SearchTool
 from serve.mcp.toolset import Report, ToolAnswer
+
+if TYPE_CHECKING:
+    from serve.mcp.symbol_map import SymbolMap
 
 
 class WorkspaceHost(SearchHost):
@@ -29,9 +32,13 @@ class WorkspaceHost(SearchHost):
         self._main = Path(root)
         self._folder = folder
         self._beside: tuple[Path, SearchHost] | None = None
+        # Set where agreements are to be asked before a search by meaning.
+        self.map: SymbolMap | None = None
 
     async def call(self, tool: SearchTool, given: Mapping[str, Any], report: Report) -> ToolAnswer:
         """Return the answer of a code tool on the folder that the session works in."""
+        if self.map is not None and tool.name == "semantic_search":
+            return await self.map.answer(tool, given, report)
         beside = await self._current()
         return await (super().call(tool, given, report) if beside is None else beside.call(tool, given, report))
 

@@ -41,6 +41,8 @@ EXCLUDED_FOLDERS: frozenset[str] = frozenset(
         *("node_modules", "bower_components", ".venv", "venv", ".tox", ".nox", ".eggs"),
         *("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".import_linter_cache"),
         *(".gradle", ".terraform", ".next", ".nuxt", ".cache", ".benchmarks", ".ipynb_checkpoints"),
+        # What `jeeves init` writes, and agreements: no source of the project, and not to be found as such.
+        ".code-intel",
     }
 )
 OUTPUT_FOLDERS: frozenset[str] = frozenset({"build", "dist", "target"})

@@ -1,6 +1,7 @@
 """Keeps what the operator allowed of a repository: its contract and rules, by SHA-256.
 
 What a repository brings along is inert until then. `jeeves allow` writes here; sessions read it when they begin.
+Agreements are kept here too: those that were recorded or imported on this machine are allowed from the start.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from actors.capabilities.code_change.store.agreement_files import read_agreements
 from runtime.contracts.contract import Contract
 from runtime.contracts.loading import parse_contract
 from runtime.errors import DocumentFaults
@@ -37,13 +39,27 @@ class Consent:
 
     def found(self, root: Path) -> list[Found]:
         """Return the files of a repository that would bind sessions, allowed or not."""
-        allowed = self._read().get(str(root), {})
+        allowed = self.allowed(root)
         found = []
         for name in (CONTRACT_FILE, *RULE_FILES):
             digest = _digest(root / name)
             if digest is not None:
                 found.append(Found(name, digest, allowed.get(name) == digest))
         return found
+
+    def found_agreements(self, root: Path) -> list[Found]:
+        """Return the agreements that a repository brings along, allowed or not."""
+        allowed = self.allowed(root)
+        files = read_agreements(root).files
+        return [Found(path, each.sha256, allowed.get(path) == each.sha256) for path, each in files.items()]
+
+    def allowed(self, root: Path) -> dict[str, str]:
+        """Return what was allowed of a repository: file → SHA-256."""
+        return self._read().get(str(root), {})
+
+    def add(self, root: Path, files: dict[str, str]) -> None:
+        """Allow further files of a repository, beside what is allowed of it."""
+        self.allow(root, {**self.allowed(root), **files})
 
     def allow(self, root: Path, files: dict[str, str]) -> None:
         """Allow files of a repository with exactly these digests, in place of what was allowed of it before."""
