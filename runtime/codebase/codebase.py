@@ -29,6 +29,7 @@ import msgspec
 from runtime.codebase.attempt_log import MAX_RETRIES
 from runtime.codebase.files.path_kinds import kind_of_path
 from runtime.codebase.files.paths import readable_path, relative_to_root
+from runtime.codebase.files.project_config import read_project_config
 from runtime.codebase.files.source_text import MAX_READ_BYTES, SourceText, read_source
 from runtime.codebase.files.walk import resolve_root, unmoved_root
 from runtime.codebase.git.head import head_commit
@@ -98,10 +99,13 @@ class Codebase:
     ) -> Codebase:
         """Open the index of a repository. RepositoryError for the root, StateStorageError for the index.
 
-        `semantics` may serve several codebases; its creator closes it.
+        `semantics` may serve several codebases; its creator closes it. A project that wants no vectors has none.
         """
         reader = IndexReader(index_path)
-        return cls(resolve_root(root), reader, allow_secrets=allow_secrets, semantics=semantics)
+        folder = resolve_root(root)
+        if semantics is not None and read_project_config(folder).embedding_model == "none":
+            semantics = None
+        return cls(folder, reader, allow_secrets=allow_secrets, semantics=semantics)
 
     def remembering(self, relations: Sequence[Relation]) -> Codebase:
         """Return a copy, with shared index and texts, that also holds remembered relations of its symbols.

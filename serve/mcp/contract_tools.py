@@ -78,6 +78,14 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Takes no arguments."""
 
 
+class Wait(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Says how long the embedding of chunks is waited for."""
+
+    wait_s: Annotated[
+        float, msgspec.Meta(ge=0, le=600, description="Seconds to wait for vectors that are still to be made.")
+    ] = 0.0
+
+
 class OneFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Names a file by its path from the top of the repository."""
 
@@ -169,9 +177,8 @@ async def _impact(host: ContractHost, search: WorkspaceHost, given: Impact, repo
     return found
 
 
-async def _sync(host: ContractHost, search: WorkspaceHost, given: Nothing, report: Report) -> Mapping[str, Any]:
-    state = await search.result("git_status", {}, report)
-    return {"status": "the index is up to date with the files on disk", "branch": state.data.get("branch")}
+async def _sync(host: ContractHost, search: WorkspaceHost, given: Wait, report: Report) -> Mapping[str, Any]:
+    return await search.sync(given.wait_s, report)
 
 
 CONTRACT_TOOLS = (
@@ -240,9 +247,11 @@ CONTRACT_TOOLS = (
     ContractTool(
         "sync_index",
         "Bring the index up to date",
-        Nothing,
+        Wait,
         _sync,
-        "Bring the index up to date with the files on disk. Seldom needed: every search does so by itself.",
+        "Compare every file with the index by its content, and count: files added, changed and removed; chunks whose "
+        "vectors were embedded by this call, reused, or are left to be made. Seldom needed: every search brings the "
+        "index up to date by itself, and vectors are made in the background.",
     ),
 )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from runtime.codebase.files.project_config import STARTING
 from runtime.codebase.git.git_folder import find_git_folder, read_bounded
 from runtime.errors import InputError, RepositoryError
 from runtime.primitives.text_files import read_text_file
@@ -68,6 +69,7 @@ def _refuse_links(root: Path, path: str) -> None:
 
 def _folder_texts(*, with_contract: bool) -> dict[str, str]:
     texts = {f"guides/{path.name}": path.read_text("utf-8") for path in sorted((SHIPPED / "guides").glob("*.md"))}
+    texts["config.json"] = msgspec.json.format(msgspec.json.encode(STARTING), indent=2).decode() + "\n"
     if with_contract:
         texts["phase_contract.yml"] = (SHIPPED / "code_change.yaml").read_text("utf-8")
     return texts

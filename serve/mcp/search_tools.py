@@ -225,6 +225,12 @@ class SearchHost:
         result: ToolResult = await calls.call(code_tool, arguments, report)
         return result
 
+    async def sync(self, wait_s: float, report: Report) -> Mapping[str, Any]:
+        """Bring the index up to date by the content of all files, and return exact counts."""
+        calls = await self._calls()
+        counts: Mapping[str, Any] = await calls.sync(wait_s, report)
+        return counts
+
     async def _calls(self) -> Any:
         self.start()
         assert self._opening is not None
@@ -250,7 +256,8 @@ class SearchHost:
 
     async def _refreshed(self, calls: Any) -> None:
         with contextlib.suppress(JeevesError):  # told to the first call, whose own refresh fails alike
-            await calls.ready(_unheard)
+            if await asyncio.to_thread(calls.syncs_on_start):
+                await calls.ready(_unheard)
 
 
 def arguments_of(tool: SearchTool, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,6 +49,11 @@ class WorkspaceHost(SearchHost):
             return await super().result(code_tool, arguments, report)
         return await beside.result(code_tool, arguments, report)
 
+    async def sync(self, wait_s: float, report: Report) -> Mapping[str, Any]:
+        """Bring the index of the folder that the session works in up to date, and return exact counts."""
+        beside = await self._current()
+        return await (super().sync(wait_s, report) if beside is None else beside.sync(wait_s, report))
+
     async def close(self) -> None:
         """Kill all processes of the tools."""
         if self._beside is not None:

@@ -10,7 +10,7 @@ import pytest
 
 from runtime.errors import RepositoryError
 from serve.mcp.lines import KEPT_BYTES, TooLong, bounded_lines
-from serve.mcp.repository_index import RepositoryIndex
+from serve.mcp.repository_index import RepositoryIndex, Sync
 from serve.mcp.server import MAX_ARGUMENT_BYTES, ToolServer
 from serve.mcp.toolset import McpTool, OpenGate, Report, ToolAnswer, ToolCall, ToolGate, Toolset
 
@@ -143,12 +143,14 @@ class Refreshes:
 
     def __init__(self) -> None:
         self.begun = 0
+        self.syncs: list[Sync] = []
         self.gates: list[asyncio.Event] = []
         self.done = 0
         self.total = 0
 
-    async def refresh(self, root: str, timeout_s: float | None = None) -> dict[str, Any]:
+    async def refresh(self, root: str, timeout_s: float | None = None, sync: Sync = "never") -> dict[str, Any]:
         self.begun += 1
+        self.syncs.append(sync)
         number = self.begun
         gate = asyncio.Event()
         self.gates.append(gate)

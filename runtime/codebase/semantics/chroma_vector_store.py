@@ -1,9 +1,9 @@
 """Keeps vectors in a Chroma database below a folder.
 
 Imported only where the extra `chroma` is installed. Chroma's own client neither sees what another process has written
-since it was opened nor keeps two writers apart. So operations hold a lock file, which counts the writes, and a client that
-has missed one is opened anew. Nothing is sent anywhere: the database is embedded, and Chroma's reports to its maker are
-switched off.
+since it was opened nor keeps two writers apart. So operations hold a lock file, which counts the writes, and a client
+that has missed one is opened anew. Nothing is sent anywhere: the database is embedded, and Chroma's reports to its
+maker are switched off.
 """
 
 from __future__ import annotations

@@ -82,6 +82,19 @@ class VectorCache:
         self._work(read)
         return found
 
+    def ids(self, keys: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the ids of the kept vectors, by key; a vector that was added later has a higher one."""
+        found: dict[bytes, int] = {}
+
+        def read(connection: sqlite3.Connection) -> None:
+            for at in range(0, len(keys), _KEYS_PER_QUERY):
+                part = keys[at : at + _KEYS_PER_QUERY]
+                marks = ", ".join("?" * len(part))
+                found.update(connection.execute(f"SELECT key, id FROM vectors WHERE key IN ({marks})", part))
+
+        self._work(read)
+        return found
+
     def packed_after(self, last_id: int) -> tuple[dict[bytes, Packed], int]:
         """Return the packed vectors that were added after the one of an id, and the id of the newest."""
         found: dict[bytes, Packed] = {}
