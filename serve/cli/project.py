@@ -46,7 +46,8 @@ def allow(
 
     consent = Consent(load_command_settings(config).state_dir)
     root = Path(checked_repository(repo))
-    binding, agreements = consent.found(root), consent.found_agreements(root)
+    binding = [*consent.found(root), *consent.found_context(root)]
+    agreements = consent.found_agreements(root)
     found = [*binding, *agreements]
     if not found:
         say_line("this repository brings no contract, no rules and no agreements along")

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from actors.capabilities.code_change.store import context_file
 from runtime.codebase.files.project_config import STARTING
 from runtime.codebase.git.git_folder import find_git_folder, read_bounded
 from runtime.errors import InputError, RepositoryError
@@ -70,6 +71,7 @@ def _refuse_links(root: Path, path: str) -> None:
 def _folder_texts(*, with_contract: bool) -> dict[str, str]:
     texts = {f"guides/{path.name}": path.read_text("utf-8") for path in sorted((SHIPPED / "guides").glob("*.md"))}
     texts["config.json"] = msgspec.json.format(msgspec.json.encode(STARTING), indent=2).decode() + "\n"
+    texts["context.yml"] = context_file.STARTING
     if with_contract:
         texts["phase_contract.yml"] = (SHIPPED / "code_change.yaml").read_text("utf-8")
     return texts

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from actors.capabilities.code_change.session.agreed_symbols import Agreed, agreed, exact
-from actors.capabilities.code_change.session.consent import Consent
+from actors.capabilities.code_change.session.consent import Consent, contract_of
 from actors.capabilities.code_change.store.agreement_files import AgreementFile, normal, read_agreements
+from runtime.contracts.loading import load_contract
 from runtime.errors import MachineError
 from runtime.settings import Settings
 from runtime.tools.result import ToolResult
@@ -26,6 +27,7 @@ from serve.mcp.search_tools import SearchTool, arguments_of
 from serve.mcp.toolset import Report, ToolAnswer
 from serve.wiring import agent_settings
 
+CONTRACT = Path(__file__).resolve().parents[2] / "configs" / "contracts" / "code_change.yaml"
 COLLECTION = "agreements"
 PATIENCE_S = 2.0
 # Embedded while a call waits: some ten milliseconds each; with more, the rest follows with later calls.
@@ -66,12 +68,11 @@ class MapHit(NamedTuple):
 class SymbolMap:
     """Looks requests up among the agreements of one repository."""
 
-    def __init__(self, settings: Settings, root: str, search: Results, bound: Callable[[], float]) -> None:
-        """`bound`: the likeness from which an agreement speaks for a request."""
+    def __init__(self, settings: Settings, root: str, search: Results) -> None:
         self._root = Path(root)
         self._search = search
-        self._bound = bound
         self._consent = Consent(settings.state_dir)
+        self._bound: float | None = None
         self._kind = settings.code_index.vector_store
         vectors = agent_settings(settings)["vectors"]
         self._folder = None if vectors is None else Path(str(vectors)).parent
@@ -113,8 +114,11 @@ class SymbolMap:
         files = read_agreements(self._root).files
         if not files:
             return None
+        if self._bound is None:
+            contract, _ = contract_of(self._root, load_contract(CONTRACT), self._consent)
+            self._bound = contract.relevance.agreement
         likeness = {**self._likeness(query, files), **exact(query, files)}
-        return agreed(query, files, likeness, self._consent.allowed(self._root), self._bound())
+        return agreed(query, files, likeness, self._consent.allowed(self._root), self._bound)
 
     def _likeness(self, query: str, files: Mapping[str, AgreementFile]) -> dict[str, float]:
         """Return how like the requests of agreements are; without the model of meaning, equal ones alone count."""

@@ -13,6 +13,7 @@ from serve.mcp.search_tools import SearchHost, SearchTool
 from serve.mcp.toolset import Report, ToolAnswer
 
 if TYPE_CHECKING:
+    from serve.mcp.project_context import ProjectDocuments
     from serve.mcp.symbol_map import SymbolMap
 
 
@@ -34,6 +35,8 @@ class WorkspaceHost(SearchHost):
         self._beside: tuple[Path, SearchHost] | None = None
         # Set where agreements are to be asked before a search by meaning.
         self.map: SymbolMap | None = None
+        # Set where a summary of the project's documents is kept.
+        self.documents: ProjectDocuments | None = None
 
     async def call(self, tool: SearchTool, given: Mapping[str, Any], report: Report) -> ToolAnswer:
         """Return the answer of a code tool on the folder that the session works in."""

@@ -1,4 +1,4 @@
-"""Orders the pieces of an index for embedding: touched files, then their folders, then by kind of file."""
+"""Orders the pieces of an index for embedding: touched files, their folders, then by kind of file."""
 
 from __future__ import annotations
 

@@ -174,11 +174,17 @@ def test_a_link_a_pipe_and_a_folder_are_refused(project: Path, tmp_path: Path) -
     configure(tmp_path)
     path = project / CONFIG_FILE
     path.parent.mkdir()
-    for make in (lambda: path.symlink_to(tmp_path / CONFIG_FILE), lambda: os.mkfifo(path), path.mkdir):
-        make()
-        with pytest.raises(RepositoryError, match="cannot be read"):
-            read_project_config(project)
-        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    path.symlink_to(tmp_path / CONFIG_FILE)
+    with pytest.raises(RepositoryError, match="cannot be read"):
+        read_project_config(project)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(RepositoryError, match="cannot be read"):
+        read_project_config(project)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(RepositoryError, match="cannot be read"):
+        read_project_config(project)
 
 
 def test_the_size_of_chunks_is_bounded_by_tokens(project: Path, index_path: Path) -> None:

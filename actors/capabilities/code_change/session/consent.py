@@ -12,9 +12,10 @@ from pathlib import Path
 import msgspec
 
 from actors.capabilities.code_change.store.agreement_files import read_agreements
+from actors.capabilities.code_change.store.context_file import CONTEXT_FILE, read_context
 from runtime.contracts.contract import Contract
 from runtime.contracts.loading import parse_contract
-from runtime.errors import DocumentFaults
+from runtime.errors import DocumentFaults, InputError
 from runtime.primitives.text_files import read_text_file
 
 CONTRACT_FILE = ".code-intel/phase_contract.yml"
@@ -52,6 +53,17 @@ class Consent:
         allowed = self.allowed(root)
         files = read_agreements(root).files
         return [Found(path, each.sha256, allowed.get(path) == each.sha256) for path, each in files.items()]
+
+    def found_context(self, root: Path) -> list[Found]:
+        """Return the file that switches document research off, allowed or not; nothing where none does."""
+        try:
+            context = read_context(root)
+        except InputError:
+            # What cannot be used binds nobody.
+            return []
+        if context is None or context.doc_research.enabled:
+            return []
+        return [Found(CONTEXT_FILE, context.digest, self.allowed(root).get(CONTEXT_FILE) == context.digest)]
 
     def allowed(self, root: Path) -> dict[str, str]:
         """Return what was allowed of a repository: file → SHA-256."""
