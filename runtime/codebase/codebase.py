@@ -53,6 +53,7 @@ from runtime.codebase.resolution.default_values.value_scopes import ValueScopes
 from runtime.codebase.resolution.proven_calls import CallProofs
 from runtime.codebase.search import ripgrep
 from runtime.codebase.search.asked_values import AskedValue, asked_values
+from runtime.codebase.search.gathering import MAX_BY_WORDS
 from runtime.codebase.search.passages import Passage, find_passages
 from runtime.codebase.search.ranking import rank_chunks
 from runtime.codebase.search.text_search import FoundText, byte_filter, compile_pattern, search_files
@@ -87,6 +88,7 @@ class Codebase:
         self.semantics = semantics
         self.remembered: tuple[Relation, ...] | None = None
         self.max_retries = MAX_RETRIES
+        self.by_words = MAX_BY_WORDS
         self._sources: OrderedDict[_SourceKey, SourceText] = OrderedDict()
         self._sources_guard = Lock()
         self._files: dict[str, tuple[IndexedFile, ...]] = {}
@@ -349,7 +351,8 @@ class Codebase:
         the first 60 get theirs first. Where words find too few, those that are near in meaning follow.
         """
         within = None if scope in (None, ".") else self.relative(scope or ".")
-        return rank_chunks(self.index, query, limit, scope=within, meaning=self._compared(query, wait=wait), join=join)
+        meaning, most = self._compared(query, wait=wait), self.by_words
+        return rank_chunks(self.index, query, limit, scope=within, meaning=meaning, join=join, by_words=most)
 
     def passages(self, question: str, limit: int = 10, *, wait: bool = False) -> list[Passage]:
         """Find passages of documents, documentation strings and comments that speak of a question, best first.

@@ -168,6 +168,26 @@ async def turn() -> None:
         await asyncio.sleep(0)
 
 
+async def test_a_sync_makes_the_refresh_that_it_shares_a_thorough_one() -> None:
+    refreshes = Refreshes()
+    index = RepositoryIndex(refreshes, "/repo")
+    first = asyncio.create_task(index.current(unheard))
+    await turn()
+    wanted: list[Sync] = ["due", "now", "start"]
+    others = [asyncio.create_task(index.current(unheard, sync)) for sync in wanted]
+    await turn()
+    refreshes.gates[0].set()
+    await first
+    await turn()
+    refreshes.gates[1].set()
+    await asyncio.gather(*others)
+    last = asyncio.create_task(index.current(unheard, "never"))
+    await turn()
+    refreshes.gates[2].set()
+    await last
+    assert refreshes.syncs == ["due", "now", "due"]
+
+
 async def test_calls_that_arrive_together_share_one_refresh() -> None:
     refreshes = Refreshes()
     index = RepositoryIndex(refreshes, "/repo")

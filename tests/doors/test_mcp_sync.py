@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,23 @@ def test_research_is_left_out_only_where_a_person_has_allowed_it(jeeves: Program
     assert any("not in force until" in note for note in started["notes"])
     assert "context.yml" in jeeves.run("allow", "--repo", str(project), "--yes").out
     jeeves.run("clean", "--repo", str(project), "--yes")
+
+
+@pytest.mark.parametrize("syncs", [True, False])
+def test_an_edit_that_kept_size_and_time_is_seen_at_the_start_if_the_project_wants_it(
+    jeeves: Program, project: Path, syncs: bool
+) -> None:
+    path = project / "cache.py"
+    os.utime(path, ns=(10**18, 10**18))
+    assert jeeves.run("index", "--repo", str(project)).status == 0
+    path.write_text("KEPT = []\n")
+    os.utime(path, ns=(10**18, 10**18))
+    (project / ".code-intel").mkdir()
+    (project / ".code-intel" / "config.json").write_text(json.dumps({"sync_on_start": syncs}))
+    site = Site(stdio_session(jeeves, project, "--tools", "all"))
+    try:
+        counted = called(site, "get_symbols", path="cache.py")
+        assert counted
+        assert called(site, "sync_index")["files"]["changed"] == (0 if syncs else 1)
+    finally:
+        site.close()
