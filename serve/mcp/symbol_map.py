@@ -8,15 +8,14 @@ its names are looked up, and rows of the index are told.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from actors.capabilities.code_change.session.agreed_symbols import Agreed, agreed, exact
 from actors.capabilities.code_change.session.consent import Consent, contract_of
-from actors.capabilities.code_change.store.agreement_files import AgreementFile, normal, read_agreements
+from actors.capabilities.code_change.store.agreement_files import AgreementFile, read_agreements
 from runtime.contracts.loading import load_contract
 from runtime.errors import MachineError
 from runtime.settings import Settings
@@ -27,12 +26,10 @@ from serve.mcp.search_tools import SearchTool, arguments_of
 from serve.mcp.toolset import Report, ToolAnswer
 from serve.wiring import agent_settings
 
+if TYPE_CHECKING:
+    from serve.mcp.request_vectors import RequestVectors
+
 CONTRACT = Path(__file__).resolve().parents[2] / "configs" / "contracts" / "code_change.yaml"
-COLLECTION = "agreements"
-PATIENCE_S = 2.0
-# Embedded while a call waits: some ten milliseconds each; with more, the rest follows with later calls.
-MAX_MADE = 64
-MAX_COMPARED = 20
 MAX_PLACES = 3
 
 SHORT_CUT = (
@@ -76,6 +73,7 @@ class SymbolMap:
         self._kind = settings.code_index.vector_store
         vectors = agent_settings(settings)["vectors"]
         self._folder = None if vectors is None else Path(str(vectors)).parent
+        self._vectors: RequestVectors | None = None
 
     async def hit(self, query: str, report: Report) -> MapHit | None:
         """Return what is agreed on for a request; None where nothing is, or nothing of it exists any more."""
@@ -125,7 +123,12 @@ class SymbolMap:
         if self._folder is None:
             return {}
         try:
-            return _compared(self._folder, self._kind, self._root, query, files)
+            # Imported here: numpy takes a while, and many repositories have no agreement.
+            from serve.mcp.request_vectors import RequestVectors
+
+            if self._vectors is None:
+                self._vectors = RequestVectors(self._folder, self._kind, self._root)
+            return self._vectors.compared(query, files)
         except (MachineError, ImportError) as error:
             log.info("map.not_compared", extra={"error": str(error)})
             return {}
@@ -133,29 +136,6 @@ class SymbolMap:
 
 def _is_named(found: str, symbol: str) -> bool:
     return found == symbol or found.endswith((f".{symbol}", f"::{symbol}", f"#{symbol}"))
-
-
-def _compared(folder: Path, kind: Any, root: Path, query: str, files: Mapping[str, AgreementFile]) -> dict[str, float]:
-    """Return the cosines of a request and those of agreements: path → cosine, for the nearest of them."""
-    from runtime.codebase.semantics.embedding_socket import SocketEmbedder
-    from runtime.codebase.semantics.vector_store import VectorEntry, open_vector_store
-
-    scope = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()
-    paths = {f"{scope}/{each.agreement.key}": path for path, each in files.items()}
-    texts = {name: normal(files[path].agreement.query) for name, path in paths.items()}
-    hashes = {name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for name, text in texts.items()}
-    store = open_vector_store(kind, folder, COLLECTION)
-    try:
-        known = store.hashes({"repository": scope})
-        missing = [name for name in paths if known.get(name) != hashes[name]][:MAX_MADE]
-        asked, *rows = SocketEmbedder(folder).embed([normal(query), *(texts[name] for name in missing)], PATIENCE_S)
-        made = zip(missing, rows, strict=True)
-        store.upsert([VectorEntry(name, hashes[name], row, {"repository": scope}) for name, row in made])
-        store.delete([name for name in known if name not in paths])
-        found = store.query(asked, MAX_COMPARED, {"repository": scope})
-    finally:
-        store.close()
-    return {paths[match.id]: match.cosine for match in found if match.id in paths}
 
 
 def _rows_of(hit: MapHit, scope: str | None) -> list[dict[str, Any]]:

@@ -69,6 +69,14 @@ _shared: dict[Path, _SharedClient] = {}
 _shared_guard = threading.Lock()
 
 
+class _Opened:
+    """Holds a collection while the lock is held; whoever changes it says so, for other processes to see."""
+
+    def __init__(self, collection: Any) -> None:
+        self.collection = collection
+        self.is_changed = False
+
+
 class ChromaVectorStore:
     """Keeps one collection of a database."""
 
@@ -82,9 +90,11 @@ class ChromaVectorStore:
     def upsert(self, entries: Sequence[VectorEntry]) -> int:
         """Add entries, or put them in place of those with the same id; return how many were written."""
         checked = checked_entries(entries, self._dimensions)
-        with self._opened(is_write=True) as collection:
+        with self._opened(is_write=True) as opened:
+            collection = opened.collection
             known = _metadata(collection, [entry.id for entry in checked])
             new = [entry for entry in checked if known.get(entry.id) != _metadata_of(entry)]
+            opened.is_changed = bool(new)
             # A changed entry is deleted first: Chroma merges metadata, and old attributes would stay.
             _delete(collection, [entry.id for entry in new if entry.id in known])
             for at in range(0, len(new), _AT_ONCE):
@@ -98,16 +108,18 @@ class ChromaVectorStore:
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete entries and return how many there were."""
-        with self._opened(is_write=True) as collection:
-            known = list(_metadata(collection, list(dict.fromkeys(filter(_is_storable, ids)))))
-            _delete(collection, known)
+        with self._opened(is_write=True) as opened:
+            known = list(_metadata(opened.collection, list(dict.fromkeys(filter(_is_storable, ids)))))
+            opened.is_changed = bool(known)
+            _delete(opened.collection, known)
         return len(known)
 
     def query(self, vector: Vectors, limit: int, where: Mapping[str, str] = {}) -> list[Match]:
         """Return the entries nearest to a vector, best first."""
         asked = checked_vector(vector, self._dimensions)
         condition = _condition(where)
-        with self._opened() as collection:
+        with self._opened() as opened:
+            collection = opened.collection
             most = checked_limit(limit, collection.count())
             if not most:
                 return []
@@ -119,17 +131,17 @@ class ChromaVectorStore:
 
     def hashes(self, where: Mapping[str, str] = {}) -> dict[str, str]:
         """Return the content hashes of the entries by their ids."""
-        with self._opened() as collection:
-            found = collection.get(where=_condition(where), include=["metadatas"])
+        with self._opened() as opened:
+            found = opened.collection.get(where=_condition(where), include=["metadatas"])
         return {name: str(each[_HASH]) for name, each in zip(found["ids"], found["metadatas"], strict=True)}
 
     def count(self, where: Mapping[str, str] = {}) -> int:
         """Return the number of entries."""
         condition = _condition(where)
-        with self._opened() as collection:
+        with self._opened() as opened:
             if condition is None:
-                return int(collection.count())
-            return len(collection.get(where=condition, include=[])["ids"])
+                return int(opened.collection.count())
+            return len(opened.collection.get(where=condition, include=[])["ids"])
 
     def close(self) -> None:
         """Close the client that the stores of this process share; it is opened again by the next call."""
@@ -137,7 +149,7 @@ class ChromaVectorStore:
             self._shared.close()
 
     @contextmanager
-    def _opened(self, *, is_write: bool = False) -> Iterator[Any]:
+    def _opened(self, *, is_write: bool = False) -> Iterator[_Opened]:
         """Yield the collection under the lock of the database. Raises StateStorageError for whatever fails in it."""
         with self._shared.guard:
             try:
@@ -145,8 +157,10 @@ class ChromaVectorStore:
                     written = _count_in(lock)
                     client = self._shared.client(written)
                     space = {"hnsw": {"space": "cosine"}}
-                    yield client.get_or_create_collection(self._name, configuration=space, embedding_function=None)
-                    if is_write:
+                    found = client.get_or_create_collection(self._name, configuration=space, embedding_function=None)
+                    opened = _Opened(found)
+                    yield opened
+                    if opened.is_changed:
                         os.pwrite(lock, (written + 1).to_bytes(_COUNT_BYTES), 0)
                         self._shared.has_written(written + 1)
             except JeevesError:
