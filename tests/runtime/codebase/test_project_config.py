@@ -23,7 +23,8 @@ from runtime.codebase.files.project_config import (
 )
 from runtime.codebase.index import tables
 from runtime.codebase.index.reader import IndexReader
-from runtime.codebase.index.writer import Sync, refresh
+from runtime.codebase.index.service import IndexService
+from runtime.codebase.index.writer import IndexOptions, Sync, refresh
 from runtime.codebase.parsing.chunks import CHARS_PER_TOKEN
 from runtime.errors import RepositoryError
 from tests.runtime.codebase.sample_repository import write_files
@@ -302,3 +303,31 @@ def test_what_init_writes_has_every_key_and_is_taken(project: Path) -> None:
         *("source_dirs", "exclude_patterns", "embedding_model", "chunk_strategy", "chunk_max_tokens"),
         *("sync_ttl_hours", "sync_on_start"),
     }
+
+
+class Follower:
+    """Keeps what it was given to work on."""
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+
+    def start(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def take(self, root: str, index_path: Path) -> None:
+        self.taken.append(root)
+
+
+async def test_no_vectors_are_made_for_a_project_that_wants_none(project: Path, tmp_path: Path) -> None:
+    follower = Follower()
+    service = IndexService(tmp_path / "index", IndexOptions(), follower)
+    try:
+        configure(project, embedding_model="none")
+        assert (await service.refresh(str(project)))["embeds"] is False
+        assert follower.taken == []
+        configure(project)
+        assert (await service.refresh(str(project)))["embeds"] is True
+        assert follower.taken == [str(project)]
+    finally:
+        service.close()
